@@ -63,7 +63,12 @@ def add_image_options(
 
 
 def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] | None:
-    """Find the images that the options name, None without any, and name what is passed over."""
+    """Find the images that the options name, None without any, and name what is passed over.
+
+    Those in ``args.found_images`` were found before.
+    """
+    if "found_images" in args:
+        return args.found_images
     from autoeval.io.find_images import VIDEOS_SKIPPED, find_images
 
     if not args.images:

@@ -9,6 +9,7 @@ from autoeval.commands.site_options import add_image_options
 
 ROAD_WORLD_SERVES = " (default: the road world, rendered on first use)"
 LIGHT = "light"  # the preset without dropout and without sample sets
+MAX_IMAGES = Detail("max_images", "images of each source, at equal distances", read=int)
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 
 
@@ -20,7 +21,8 @@ def add_data_options(
     `required` is whether a task has to be given; the road world serves where it has not.
     """
     data = parser.add_argument_group("data")
-    add_task_option(data, "" if required else ROAD_WORLD_SERVES, required=required)
+    thinned = () if required else (MAX_IMAGES,)
+    add_task_option(data, "" if required else ROAD_WORLD_SERVES, *thinned, required=required)
     if images is not None:
         add_image_options(data, images)
     add_metaset_option(data)
@@ -29,7 +31,7 @@ def add_data_options(
 def add_task_option(
     group: argparse._ActionsContainer,
     about: str = "",
-    *,
+    *more: Detail,
     required: bool = False,
     several: bool = False,
 ) -> None:
@@ -37,7 +39,7 @@ def add_task_option(
     add_input(
         group,
         "--task",
-        (Detail("data_root", "folder with its data"),),
+        (Detail("data_root", "folder with its data"), *more),
         metavar="FILE",
         required=required,
         reading=InputReading(several=several),

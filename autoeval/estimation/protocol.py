@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,7 @@ class FitResult:
     by_category: whether groups of categories of the same sites were left out, since there are fewer
         than three groups. That tells nothing of other sites.
     reliability: see `reliability.reliability`; None where nothing was calibrated.
+    compared: estimators by other methods that were fitted on the same table, by method.
     """
 
     table: pd.DataFrame
@@ -180,6 +182,7 @@ class FitResult:
     reliability: pd.DataFrame | None = None
     files: tuple[Path, ...] = ()
     seed_sets: tuple[SeedSet, ...] = ()
+    compared: Mapping[str, Any] = field(default_factory=dict)
 
     def written(self, *files: Path) -> Self:
         """Return the same with the names of files that were written."""

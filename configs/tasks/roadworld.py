@@ -1,7 +1,8 @@
-# The rendered road world of `make demo`: ten environments, under work_dirs/demo/data.
+# The rendered road world: ten environments, where tools/build_metaset.py and the other commands
+# without --task render them.
 name = "roadworld"
 categories = ["vehicle"]
-data_root = "../../work_dirs/demo/data"
+data_root = "../../work_dirs/roadworld"
 
 # The words of a detector that was trained on COCO.
 detector_mapping = dict(car="vehicle", bus="vehicle", truck="vehicle")

@@ -12,12 +12,12 @@ GIVEN = "build-metaset --metaset n_sets=1 --seed-set w0 w0/annotations.json w0/i
 AS_THEY_ARE = "--mapping car=car bus=bus"
 # a network that is quick on a processor, for its own options, and a method that takes no time
 ROAD = "--detector roadworld_nano --task road.py"
-ROAD_FIT = f"estimate-map {ROAD} --method constant"
+ROAD_FIT = f"estimate-map {ROAD} --method constant --preset light"
 SETS_AND_PASSES = "--metaset n_sets=1 n_images=2 --preset paper repeats=1"
 CARS_FIT = ROAD_FIT.replace("road.py", "cars.py")
 ROAD_DROPPED = f"{ROAD_FIT} {SETS_AND_PASSES.replace('n_images=2', 'n_images=1')}"
 # a stand-in, which is quicker still, for all others
-FIT = "estimate-map --detector shaken --task rectangles/task.py --method constant"
+FIT = "estimate-map --detector shaken --task rectangles/task.py --method constant --preset light"
 DROPPED = f"{FIT} {SETS_AND_PASSES}"
 TWO_WORDS = (
     "classes=car_vehicle.txt --checkpoint two.pth --cfg-options model.bbox_head.num_classes=2"
@@ -29,7 +29,7 @@ COUNTED = f"{DROPPED} --method median --target count_mae"
 SAVED = "estimate-map --estimator run/estimator.parquet --images w1/images"
 SEARCH = (
     "search-dropout --detector shaken --task rectangles/task.py --metaset n_sets=1 n_images=2 "
-    "--strategy coordinate --rates .3 .6"
+    "--strategy greedy --rates .3 .6"
 )
 PAPER = (
     "reproduce bos --data-root papers --detector cars --metaset n_sets=2 n_images=3 "
@@ -93,7 +93,8 @@ PUBLISHED_CASES = {
         "seed": (SETS, "--seed 1"),
         "work_dir": (SETS, "--work-dir elsewhere_sets"),
         "materialise": (SETS, "--materialise"),
-        "contact_sheet": (SETS, "--contact-sheet"),
+        "contact_sheet": (SETS, "--no-contact-sheet"),
+        "overwrite": (f"{SETS} --work-dir old_sets", "--overwrite"),
     },
     "estimate-map": {
         **running(BLACK_BOX),
@@ -119,6 +120,7 @@ PUBLISHED_CASES = {
         "reference_names": (ROAD_FIT, "--reference roadworld_nano names=words.txt"),
         "task": (FIT, "--task fading/task.py"),
         "data_root": (FIT, "--task rectangles/task.py data_root=fading/worlds"),
+        "max_images": (FIT, "--task rectangles/task.py max_images=3"),
         "images": (FIT, NEW),
         "img_dir": (FIT, "--images rectangles/new/annotations.json img_dir=nowhere"),
         "every": (f"{FIT} {NEW}", f"{NEW} every=2"),
@@ -142,6 +144,7 @@ PUBLISHED_CASES = {
         "repeats": (DROPPED, "--preset paper repeats=2"),
         "dropout": (DROPPED, "--preset paper dropout=dropout.py"),
         "class_aware": (BOTH, "--preset paper class_aware=yes"),
+        "box_score": (ROAD_DROPPED, "--preset paper box_score=.5"),
         "domain_source": (FIT, "--preset light reference=w1"),
         "views": (FIT, "--preset light views=yes"),
         "das": (FIT, "--preset light das=yes"),
@@ -155,6 +158,8 @@ PUBLISHED_CASES = {
         **dropping(SEARCH),
         "task": (SEARCH, "--task nowhere.py"),
         "data_root": (SEARCH, "--task rectangles/task.py data_root=fading/worlds"),
+        "max_images": (SEARCH, "--task rectangles/task.py max_images=1"),
+        "leave_out": (SEARCH, "--leave-out w1"),
         "metaset": (SEARCH, "--metaset corrupted.py"),
         "n_sets": (SEARCH, "--metaset n_sets=2"),
         "n_images": (SEARCH, "--metaset n_images=3"),
@@ -186,6 +191,7 @@ PUBLISHED_CASES = {
         "repeats": (PAPER_COST, "--preset paper repeats=2"),
         "dropout": (PAPER, "--preset paper dropout=dropout.py"),
         "class_aware": (PAPER, "--preset paper class_aware=yes"),
+        "box_score": (PAPER, "--preset paper box_score=.5"),
         "domain_source": (PAPER, "--preset paper reference=kitti"),
         "views": (PAPER, "--preset paper views=yes"),
         "das": (PAPER, "--preset paper das=yes"),

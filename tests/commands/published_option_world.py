@@ -21,6 +21,7 @@ from autoeval.detectors import loading
 from autoeval.io.config_file import shipped_config
 from autoeval.roadworld import ENVIRONMENTS, environments_task, write_environment
 from autoeval.stability.commands import paper_runs
+from autoeval.stability.metasets import Recipe, save_recipes
 from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")
@@ -57,6 +58,7 @@ def write_roads(folder):
     (folder / "corrupted.py").write_text(CORRUPTIONS)
     (folder / "brightness.py").write_text(CORRUPTIONS.replace("gaussian_noise", "brightness"))
     (folder / "dropout.py").write_text(DROPOUT)
+    save_recipes(folder / "old_sets/recipes/old.json", [Recipe("old", ("1",), (), 0)])
     lists = {"few": {"edges": [0, 5, 1000]}, "more": {"edges": [0, 2, 4, 8, 1000]}}
     (folder / "named_bins.json").write_text(json.dumps(lists))
     write_weights(folder)

@@ -69,6 +69,41 @@ def test_json_holds_what_the_score_table_holds(again, tmp_path, capsys):
     assert any("only 5 images" in warning for warning in estimate["warnings"])
 
 
+def test_other_methods_stand_beside_box_stability(again, tmp_path, capsys):
+    """Each as it estimates alone, from its own file; and one sentence on which to use."""
+    write_world(tmp_path / "new", 205, n_images=5, seed=9)
+    images = ["--images", str(tmp_path / "new" / "images"), "--json"]
+    assert main([*again, *images]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["estimate"]["method"] == "bos" and set(result["by_method"]) == {"bayes", "fused"}
+    errors = {row["method"]: row["mean_absolute_error"] for row in result["held_out"]}
+    assert list(errors) == ["bos", "bayes", "fused", "constant"]
+    best = min(errors, key=errors.get)
+    assert f"'{best}'" in result["advice"] or best == "constant"
+    alone = ["estimate-map", "--detector", "rectangles", "--work-dir", str(tmp_path / "again")]
+    for name, estimate in result["by_method"].items():
+        saved = ["--estimator", str(tmp_path / "work" / f"estimator_{name}.parquet")]
+        assert main([*alone, *images, *saved]) == 0
+        again_alone = json.loads(capsys.readouterr().out)["estimate"]
+        for end in ("value", "lower", "upper"):
+            assert again_alone[end] == estimate[end]
+    page = (tmp_path / "work" / "report.html").read_text()
+    assert "By method" in page
+
+
+def test_mistyped_images_are_found_before_anything_runs(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(RectangleDetector, "observe", None)
+    assert main([*command, "--images", str(tmp_path / "typo")]) == 2
+    assert "typo" in capsys.readouterr().err
+    assert not (tmp_path / "work").exists()
+
+
+def test_few_images_of_each_source(command, tmp_path):
+    assert main([*command, "--preset", "light", "--task", "max_images=3"]) == 0
+    table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
+    assert set(table.loc[table["kind"] == "seed", "n_images"]) == {3}
+
+
 def test_a_saved_estimator_gives_the_same_estimate(again, tmp_path, capsys):
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images"), "--json"]

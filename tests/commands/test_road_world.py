@@ -12,8 +12,9 @@ from rectangles import RectangleDetector, write_task
 from autoeval import roadworld
 from autoeval.cli import main
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS, environments_task
+from autoeval.runtime.progress import duration
 from autoeval.stability.commands import estimate_map, road_world, running_time
-from autoeval.stability.metasets import load_recipes
+from autoeval.stability.metasets import MetaSetConfig, load_recipes
 from autoeval.stability.network.forward.dropout_spec import load_dropout
 from tests.doc_pages import ROOT
 
@@ -45,7 +46,7 @@ def test_build_metaset_as_typed(folder):
     done = run_script("tools/build_metaset.py", folder)
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
-    for word in ("--task FILE", "--metaset n_sets=5 n_images=20", "--contact-sheet"):
+    for word in ("--task FILE", "--metaset n_sets=5 n_images=20"):
         assert word in first
     assert "--work-dir work_dirs/build_metaset" in first
     out = folder / "work_dirs" / "build_metaset"
@@ -78,7 +79,9 @@ def check_estimate(printed, errors, folder):
     for word in ("--task FILE", "--preset paper repeats=2", "--images work_dirs/roadworld/"):
         assert word in first
     assert "--detector" not in first  # was given
-    assert re.search(r"estimated mAP: [\d.]+, from 2 images", printed)
+    first = printed.splitlines()[0]
+    assert re.fullmatch(r"estimated mAP: [\d.]+ ± [\d.]+ \(repeats\), from 2 images.*", first)
+    assert first.endswith("(method: bos)")
     assert "source dusk_city, on which the estimator was fitted" not in printed
     table = printed.split("mean abs. error")[1]
     assert all(method in table for method in ("bayes", "fused", "bos", "constant"))
@@ -106,7 +109,8 @@ def test_search_dropout_as_typed(folder):
     done = run_script("tools/search_dropout.py", folder)
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
-    assert "--detector roadworld_nano" in first and "--strategy coordinate" in first
+    assert "--detector roadworld_nano" in first
+    assert "searching by greedy will take about" in done.stderr
     assert load_dropout(folder / "work_dirs" / "search_dropout" / "dropout.py")
 
 
@@ -197,4 +201,11 @@ def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(running_time, "FEW_IMAGES", 1)
     running_time.warn_of_long_run(observer, seed_sets, None)
     shown = capsys.readouterr().err
-    assert f"{total} images at 0.05 a second on cpu" in shown and "--preset light" in shown
+    assert f"{total} images at 0.05 a second on cpu" in shown and "n_sets" not in shown
+    # 50 sample sets of 6 images each make 51 times as many images; five sets 6 times as many.
+    running_time.warn_of_long_run(observer, seed_sets, MetaSetConfig(n_sets=50))
+    shown = capsys.readouterr().err
+    assert f"about {duration(51 * total / 0.05)}: {51 * total} images" in shown
+    small = f"n_sets=5 n_images=20 --preset repeats=2: about {duration(6 * total * 4 / 2 / 0.05)}"
+    assert small in shown
+    assert f"--preset light, without box stability: about {duration(total / 0.05)}" in shown

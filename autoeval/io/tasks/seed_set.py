@@ -64,6 +64,18 @@ class SeedSet:
         return sum(len(image.boxes) for image in self.images)
 
 
+def thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
+    """Keep so many images of a seed set, at equal distances; None for all."""
+    n = len(seed_set.images)
+    if most is None or n <= most:
+        return seed_set
+    if most < 1:
+        raise InputError(f"Expected max_images= as a number of images from 1, got {most}.")
+    kept = np.linspace(0, n - 1, most).round().astype(int)
+    warnings = (*seed_set.warnings, f"{most} of {n} images, at equal distances")
+    return replace(seed_set, images=tuple(seed_set.images[k] for k in kept), warnings=warnings)
+
+
 def load_seed_set(
     name: str,
     labels: PathLike,

@@ -12,7 +12,7 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.config_file import read_config
-from autoeval.io.tasks.seed_set import SeedSet, load_seed_set
+from autoeval.io.tasks.seed_set import SeedSet, load_seed_set, thinned
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
@@ -43,12 +43,14 @@ class Task:
     """A detection task.
 
     `detector_mapping` gives the category of the task for a detector's category of another name.
+    Of each seed set `max_images` are read, at equal distances; all by default.
     """
 
     name: str
     categories: tuple[str, ...]
     seed_sets: tuple[SeedSetFiles, ...]
     detector_mapping: Mapping[str, str] = field(default_factory=dict)
+    max_images: int | None = None
 
     def load_seed_sets(self) -> tuple[SeedSet, ...]:
         """Read all seed sets; see `load_seed_set` for what is refused."""
@@ -56,7 +58,7 @@ class Task:
 
     def load_seed_set(self, files: SeedSetFiles) -> SeedSet:
         """Read one of them."""
-        return load_seed_set(
+        seed_set = load_seed_set(
             files.name,
             files.labels,
             files.img_dir,
@@ -66,6 +68,7 @@ class Task:
             layout=files.layout,
             options=files.options,
         )
+        return thinned(seed_set, self.max_images)
 
     @property
     def groups(self) -> dict[str, str]:

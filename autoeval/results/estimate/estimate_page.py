@@ -98,6 +98,7 @@ class MethodContent:
     """What the page of an estimator has of its method alone, from top to bottom.
 
     fit_result: sections on top where there is no estimate.
+    compared: below the estimate: other methods beside it.
     curve: after the estimates by category.
     site_images: after the images of the site.
     details: above the facts of the run, to which `facts` belong.
@@ -106,6 +107,7 @@ class MethodContent:
     method: str
     plotted: PlottedScores
     fit_result: Sequence[Section] = ()
+    compared: Sequence[Section] = ()
     curve: Sequence[Section] = ()
     site_images: Sequence[Section] = ()
     details: Sequence[Section] = ()
@@ -130,9 +132,13 @@ def page_of_method(
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
     glance = AtAGlance(results, "" if estimate else _known_error(estimator))
-    warnings = [Warnings(estimate, results), LeftOut(fit.warnings if fit else (), unreadable)]
+    of_estimate = Warnings(estimate, results)
+    shown = {str(warning) for warning in of_estimate.all_warnings()}
+    of_fit = tuple(w for w in (fit.warnings if fit else ()) if str(w) not in shown)
+    warnings = [of_estimate, OfFit(of_fit, unreadable)]
     sections: list[Section] = [
         Answer(estimate),
+        *content.compared,
         *([*warnings, glance] if estimate else [*content.fit_result, glance, *warnings]),
         ScoreScatter(title, content.plotted, target, at, estimator.level),
         EstimatesByCategory(estimate),
@@ -199,14 +205,15 @@ class Warnings(Section):
 
 
 @dataclass(frozen=True)
-class LeftOut(Section):
-    """What a fit could not use, and names and reasons of images that could not be read."""
+class OfFit(Section):
+    """Warnings of the fit alone, and names and reasons of images that could not be read."""
 
     warnings: Sequence[str] = ()
     unreadable: str = ""
 
     def show(self, page: Page) -> None:
-        page.add_warnings([*self.warnings, *filter(None, [self.unreadable])], title="Left out")
+        lines = [*self.warnings, *filter(None, [self.unreadable])]
+        page.add_warnings(lines, title="Of the fit, and images that were not read")
 
     def all_warnings(self) -> Sequence[str]:
         return self.warnings

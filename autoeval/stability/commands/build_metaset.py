@@ -1,13 +1,13 @@
 """Make a meta-set: recipes of sample sets from labelled, COCO-format seed sets.
 
-Writes DIR/recipes/<seed set>.json and, where asked for, the images themselves and a contact sheet.
-The same arguments give the same files. Without seed sets, those of the rendered road world.
+Writes DIR/recipes/<seed set>.json, a contact sheet and, where asked for, the images themselves. The
+same arguments give the same files. Without seed sets, those of the rendered road world.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -27,7 +27,6 @@ COMMAND = "build-metaset"
 ON_ROAD_WORLD = {
     "n_sets": road_world.N_SETS,
     "n_images": road_world.N_IMAGES,
-    "contact_sheet": True,
 }
 
 
@@ -63,9 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--contact-sheet",
-        action="store_true",
-        default=None,
-        help="draw a sample: DIR/contact_sheet.png (on the road world always)",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="draw a sample of each set: DIR/contact_sheet.png (default: yes)",
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="remove what another call left in DIR"
     )
 
 
@@ -86,13 +88,14 @@ def run(args: argparse.Namespace) -> int:
     )
     seed_sets = task.load_seed_sets()
     recipes = [draw_recipes(seed_set, seed=args.seed, **vars(config)) for seed_set in seed_sets]
-    for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
-        path = args.work_dir / "recipes" / f"{quote(seed_set.name, safe='')}.json"
+    paths = [_recipes_of(args.work_dir, seed_set.name) for seed_set in seed_sets]
+    _clear(args.work_dir, dict(zip(paths, recipes, strict=True)), overwrite=args.overwrite)
+    for path, set_recipes in zip(paths, recipes, strict=True):
         save_recipes(path, set_recipes)
     _print_summary(task, seed_sets, recipes)
     print(f"Recipes: {args.work_dir / 'recipes'}")
     if args.materialise:
-        _materialise(args.work_dir / "images", seed_sets, recipes)
+        _materialise(args.work_dir, seed_sets, recipes)
     if args.contact_sheet:
         from autoeval.runtime.files import write_figure
         from autoeval.runtime.progress import progress_bar
@@ -103,6 +106,38 @@ def run(args: argparse.Namespace) -> int:
             write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)
         print(f"Contact sheet: {path}")
     return 0
+
+
+def _recipes_of(folder: Path, name: str) -> Path:
+    return folder / "recipes" / f"{quote(name, safe='')}.json"
+
+
+def _images_of(folder: Path, name: str, number: int, recipe: Recipe) -> Path:
+    return folder / "images" / quote(name, safe="") / f"{number:03}-{recipe.recipe_id}"
+
+
+def _clear(folder: Path, wanted: Mapping[Path, Sequence[Recipe]], *, overwrite: bool) -> None:
+    """Refuse recipes of another call in a folder, or remove them with what was made by them.
+
+    What the same call left stays: a run that was interrupted goes on.
+    """
+    import shutil
+
+    from autoeval.stability.metasets import load_recipes
+
+    present = sorted((folder / "recipes").glob("*.json"))
+    others = [path for path in present if load_recipes(path) != list(wanted.get(path, ()))]
+    if others and not overwrite:
+        raise InputError(
+            f"{folder} holds recipes of another call, such as {others[0]}: name another "
+            "--work-dir, or give --overwrite to remove them and their images."
+        )
+    for path in others:
+        for number, recipe in enumerate(load_recipes(path)):
+            shutil.rmtree(_images_of(folder, recipe.seed_set, number, recipe), ignore_errors=True)
+        path.unlink()
+    if others:
+        (folder / "contact_sheet.png").unlink(missing_ok=True)
 
 
 def _task_of_words(args: argparse.Namespace) -> Task:
@@ -163,9 +198,10 @@ def _materialise(
     with progress_bar(total, "Writing images") as bar:
         for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
             for number, recipe in enumerate(set_recipes):
-                place = folder / quote(seed_set.name, safe="") / f"{number:03}-{recipe.recipe_id}"
+                place = _images_of(folder, seed_set.name, number, recipe)
                 done = materialise(SampleSet(seed_set, recipe), place, bar)
                 warnings.update(dict.fromkeys(done))
     for warning in warnings:
         print(f"  left out: {warning}")
-    print(f"Images: {folder} ({total} less those left out)" if warnings else f"Images: {folder}")
+    left = f" ({total} less those left out)" if warnings else ""
+    print(f"Images: {folder / 'images'}{left}")

@@ -6,7 +6,6 @@ With --target count_mae and the like, its counting error instead: the error of i
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,23 +23,19 @@ from autoeval.targets import AP_TARGETS
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given_boxes import Detector
-    from autoeval.io.tasks.task import Task
     from autoeval.report.sections import Report
-    from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.methods.published_estimator import PublishedEstimator
-    from autoeval.stability.passes.presets import ScoredSettings
 
     Fitted = AccuracyEstimator | PublishedEstimator
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target", "count_thr", "bins", "bins_name"),
-    *("preset", "dropout", "stages", "seed", "class_aware", "views", "das"),
+    *("preset", "dropout", "stages", "seed", "class_aware", "box_score", "views", "das"),
     *("pseudo_labels", "pseudo_words"),
 )
 COMMAND = "estimate-map"
-METHODS: tuple[str, ...] = ("bayes",)
-WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
+WITHOUT_DROPOUT: tuple[str, ...] = ("bayes",)
+METHODS: tuple[str, ...] = ("bos", "bayes", "fused")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         nargs="+",
         metavar="NAME",
-        help=f"regressor (default: {METHODS[0]}; of counting errors {COUNT_METHODS[0]}); more "
-        "names are evaluated beside the first",
+        help=f"regressors (default: {' '.join(METHODS)}; without dropout {WITHOUT_DROPOUT[0]}; of "
+        f"counting errors {COUNT_METHODS[0]}): the first gives the estimate, others are compared",
     )
     targets = (*AP_TARGETS, *COUNT_TARGETS)
     add_input(
@@ -89,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
             _assume(args)
         if not args.images:
             refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
-        args.preset = args.preset or LIGHT
+        if args.images and not _is_rendered_later(args):
+            args.found_images = site_options.named_images(args)
         return _run(args, shards)
 
 
@@ -97,7 +93,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.report.terminal import print_report
     from autoeval.results.estimate.about import about
 
-    estimator = _estimator(args, shards)
+    estimator = _estimator(args)
     fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
     name = Path(str(args.detector or fitted_with)).name
     task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
@@ -127,7 +123,11 @@ def _page(title: str, estimator: Fitted, **shown: Any) -> Report:
 
     if isinstance(estimator, AccuracyEstimator):
         return estimate_page(title, estimator, **shown)
-    return method_page(title, estimator, **shown)
+    estimate = shown["estimate"]
+    others = {}
+    if estimate is not None and estimate.site is not None:
+        others = estimator.predict_others(estimate.site)
+    return method_page(title, estimator, others=others, **shown)
 
 
 def _assume(args: argparse.Namespace) -> None:
@@ -137,10 +137,16 @@ def _assume(args: argparse.Namespace) -> None:
         return
     values: dict[str, Any] = {"detector": road_world.DETECTOR, "preset": "paper"}
     if args.preset != LIGHT:
-        values |= {"n_sets": road_world.N_SETS, "n_images": road_world.N_IMAGES}
-        values["repeats"] = road_world.REPEATS
+        values |= {"metaset": road_world.METASET, "repeats": road_world.REPEATS}
     values["images"] = road_world.images_of(road_world.HELD_BACK)
     road_world.assume(args, values, command=COMMAND)
+
+
+def _is_rendered_later(args: argparse.Namespace) -> bool:
+    """Whether the images are those of the road world, which need not be there yet."""
+    if not road_world.serves(args):
+        return False
+    return road_world.FOLDER.resolve() in Path(args.images).resolve().parents
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -154,28 +160,27 @@ def _check(args: argparse.Namespace) -> None:
     refuse_beside(args, OF_FIT, reason)
     if not args.domain_source:
         refuse_beside(
-            args, ["task", "data_root"], "goes with --estimator where --preset reference= does."
+            args,
+            ["task", "data_root", "max_images"],
+            "goes with --estimator where --preset reference= does.",
         )
 
 
-def _estimator(args: argparse.Namespace, shards: Shards) -> Fitted:
+def _estimator(args: argparse.Namespace) -> Fitted:
     """Load the estimator, or fit one on the task."""
     from autoeval.estimation.any_estimator import load_any_estimator
 
     if args.estimator:
         loaded = cast("Fitted", load_any_estimator(args.estimator))
         return loaded
-    estimator = _fit_detector(args)
-    if shards.leads and estimator.fit_result_:
-        for warning in estimator.fit_result_.warnings:
-            print(f"note: {warning}", file=sys.stderr)
-    return estimator
+    return _fit_detector(args)
 
 
 def _fit_detector(args: argparse.Namespace) -> Fitted:
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
+    from autoeval.stability.commands.running_time import warn_of_long_run
     from autoeval.stability.fitting.fit_task import fit_task
     from autoeval.stability.fitting.kept_domain import reference_domain
     from autoeval.stability.metasets import load_metaset_config
@@ -186,12 +191,16 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
         batch_size=args.batch_size,
         executor=execution_options.make_executor(args),
     )
+    with road_world.offering_the_shipped_detector(COMMAND, args):
+        run.loaded  # noqa: B018  (before a world is rendered for a detector that is not there)
+    if args.preset is None:
+        args.preset = "paper" if _can_drop(run.loaded) else LIGHT
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
     settings = replace(
         meta_set_options.pass_settings(args), measures=meta_set_options.counting_measures(args)
     )
-    methods = WITH_DROPOUT if settings.repeats else METHODS
+    methods = METHODS if settings.repeats else WITHOUT_DROPOUT
     if args.target in COUNT_TARGETS:
         methods = COUNT_METHODS
     methods = tuple(args.method or methods)
@@ -200,11 +209,14 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     else:
         refuse_beside(args, ["n_images"], "is of sample sets: give --metaset n_sets=, too.")
-    if road_world.serves(args):
-        task = _road_world_task(args, run, settings, meta_set)
-    else:
-        task = meta_set_options.named_task(args)
+    task = meta_set_options.named_task(args)
     folder = meta_set_options.work_dir(args, task.name)
+    if args.dropout:
+        meta_set_options.note_sources_of_search(args.dropout, task)
+    if args.launcher == "none" and not (folder / "rows").exists():
+        # Where rows of a former run are kept, nobody knows how much is left.
+        timed: Observer = Observer(run.loaded, task, settings, batch_size=args.batch_size)
+        warn_of_long_run(timed, task.load_seed_sets(), meta_set)
     settings = replace(settings, reference=run.loaded_reference)
     observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
     if args.domain_source is not None:
@@ -222,26 +234,11 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     )
 
 
-def _road_world_task(
-    args: argparse.Namespace,
-    run: Detector,
-    settings: ScoredSettings,
-    meta_set: MetaSetConfig | None,
-) -> Task:
-    """Render the road world once the detector is known to load, and warn of a long run.
+def _can_drop(detector: Any) -> bool:
+    """Whether features can be dropped: not those of a Python function, nor of another program."""
+    from autoeval.detectors.black_box import BlackBoxDetector
 
-    Where rows of a former run are kept, nobody knows how much is left, and nothing is said.
-    """
-    from autoeval.estimation.observation.observing import Observer
-    from autoeval.stability.commands.running_time import warn_of_long_run
-
-    with road_world.offering_the_shipped_detector(COMMAND, args):
-        detector = run.loaded
-    task = meta_set_options.named_task(args)
-    if args.launcher == "none" and not (args.work_dir / "rows").exists():
-        observer: Observer = Observer(detector, task, settings, batch_size=args.batch_size)
-        warn_of_long_run(observer, task.load_seed_sets(), meta_set)
-    return task
+    return not isinstance(detector, BlackBoxDetector)
 
 
 def _estimate(args: argparse.Namespace, estimator: Fitted, shards: Shards) -> Estimate | None:

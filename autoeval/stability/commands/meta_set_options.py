@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -52,10 +53,13 @@ STAGES = Detail("stages", "NAME,NAME,...: modules of the backbone at which featu
 
 def named_task(args: argparse.Namespace) -> Task:
     """Load the task that the options name, or render the road world where they name none."""
+    from dataclasses import replace
+
     from autoeval.io.tasks.task import load_task
 
     if args.task:
-        return load_task(args.task, args.data_root)
+        task = load_task(args.task, args.data_root)
+        return replace(task, max_images=getattr(args, "max_images", None))
     if road_world.serves(args):
         return road_world.road_world_task(args)
     beside = " with --estimator" if getattr(args, "estimator", None) else ""
@@ -90,7 +94,7 @@ def add_preset_option(
 ) -> None:
     """Declare how boxes are perturbed and compared; `about` is the help.
 
-    `default` is None where it is light, and paper on the road world.
+    `default` is None where facts that are given without a name must be told from it.
     """
     add_input(
         group,
@@ -107,13 +111,13 @@ def add_preset_option(
 def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) -> None:
     """Declare how the detector is perturbed, and how the work is done.
 
-    `light`: the default is a run without dropout and without sample sets.
+    `light`: a preset without dropout and without sample sets may be named.
     """
     run = parser.add_argument_group("run")
     without = ", none where the preset is light and no method asks" if light else ""
     about = (
-        "light has each image once, and once at half size; paper 50 sample sets of 250 images for "
-        f"each source, ten passes under dropout (default: {LIGHT}; on the road world paper)"
+        "paper has 50 sample sets of 250 images for each source and ten passes under dropout, "
+        f"{LIGHT} each image once, and once at half size (default: paper)"
     )
     add_preset_option(
         run,
@@ -132,6 +136,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
         Detail(
             "class_aware", "yes: match boxes within a category only", read=yes_or_no, default=False
         ),
+        Detail("box_score", "boxes from this score on are matched (0.05)", read=float),
         Detail(
             "reference",
             "seed set of the task that stands for the detector's training domain: adds the Fréchet "
@@ -176,11 +181,30 @@ def pass_settings(args: argparse.Namespace) -> ScoredSettings:
     if args.class_aware:
         stability = replace(settings.stability, class_aware=True)
         settings = replace(settings, stability=stability)
+    if args.box_score is not None:
+        if not 0 <= args.box_score < 1:
+            raise InputError(f"Expected box_score= from 0 to under 1, got {args.box_score}.")
+        stability = replace(settings.stability, score_thr=args.box_score)
+        settings = replace(settings, stability=stability)
     if args.views:
         settings = replace(settings, wants=(*settings.wants, "views"))
     if args.das:
         settings = replace(settings, wants=(*settings.wants, "reweighted", "prototypes"))
     return replace(settings, stages=named_stages(args))
+
+
+def note_sources_of_search(path: str, task: Task) -> None:
+    """Name the sources of a task that a dropout was chosen on: their errors come out too small."""
+    from autoeval.io.wording import listed
+    from autoeval.stability.network.forward.dropout_spec import sources_of_search
+
+    seen = [name for name in sources_of_search(path) if name in {f.name for f in task.seed_sets}]
+    if seen:
+        print(
+            f"note: {path} was chosen on {listed(seen)}, which are evaluated here: their errors "
+            "come out too small. Search without them: search-dropout --leave-out NAME",
+            file=sys.stderr,
+        )
 
 
 def _needs(args: argparse.Namespace) -> frozenset[str]:

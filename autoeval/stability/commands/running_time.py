@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 TIMED_IMAGES = 4
 FEW_IMAGES = 200  # take no time worth measuring
 LONG_S = 240.0
+PLAIN_PASSES = 2
+SMALL = {"n_sets": 5, "n_images": 20, "repeats": 2}
+"""Settings that are offered in place of hours."""
 
 
 def images_a_second(observer: Observer[Any], seed_set: SeedSet, n: int = TIMED_IMAGES) -> float:
@@ -38,22 +41,43 @@ def images_a_second(observer: Observer[Any], seed_set: SeedSet, n: int = TIMED_I
 def warn_of_long_run(
     observer: Observer[Any], seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None
 ) -> None:
-    """Print how long a fit will take, and what shortens it, where that is over four minutes."""
+    """Print how long a fit will take, and what is shorter, where that is over four minutes."""
     sizes = [len(seed_set.images) for seed_set in seed_sets]
-    total = sum(sizes)
-    if meta_set is not None:
-        total += meta_set.n_sets * sum(min(meta_set.n_images, size) for size in sizes)
+    total = _n_images(sizes, meta_set.n_sets, meta_set.n_images) if meta_set else sum(sizes)
     if total < FEW_IMAGES:
         return
     seconds = total / images_a_second(observer, seed_sets[0], n=1)
     if LONG_S < seconds < 10 * LONG_S:  # one image alone makes a fast detector look slow
         seconds = total / images_a_second(observer, seed_sets[0])
     if seconds > LONG_S:
+        offers = []
+        if meta_set is not None:
+            repeats = getattr(observer.settings, "repeats", 0)
+            # A clean pass and one at half the size go with each image.
+            a_pass = seconds / total / (PLAIN_PASSES + repeats)
+            few = _n_images(sizes, SMALL["n_sets"], SMALL["n_images"])
+            small = a_pass * few * (PLAIN_PASSES + SMALL["repeats"])
+            light = a_pass * sum(sizes) * PLAIN_PASSES
+            if small < seconds / 2:
+                offers.append(
+                    f"--metaset n_sets={SMALL['n_sets']} n_images={SMALL['n_images']} --preset "
+                    f"repeats={SMALL['repeats']}: about {duration(small)}"
+                )
+            offers.append(f"--preset light, without box stability: about {duration(light)}")
         print(
             f"note: this will take about {duration(seconds)}: {total} images at "
-            f"{total / seconds:.2g} a second on {observer.detector.device}. Shorter: "
-            "--preset light, or fewer of --metaset n_sets=, n_images= and --preset repeats=; "
-            "faster: --device cuda. It can be interrupted: the same command goes on where it "
-            "stopped.",
+            f"{total / seconds:.2g} a second{on_device(observer.detector)}. "
+            f"{'; '.join([*offers, 'faster: --device cuda'])}. It can be interrupted: the same "
+            "command goes on where it stopped.",
             file=sys.stderr,
         )
+
+
+def on_device(detector: Any) -> str:
+    """Say what a detector runs on, where it says that."""
+    device = getattr(detector, "device", None)
+    return f" on {device}" if device else ""
+
+
+def _n_images(sizes: Sequence[int], n_sets: int, n_images: int) -> int:
+    return sum(sizes) + n_sets * sum(min(n_images, size) for size in sizes)

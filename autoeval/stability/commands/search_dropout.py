@@ -1,15 +1,17 @@
 """Search the feature dropout under which box stability says most about a detector's mAP.
 
-285 dropouts (15 sets of backbone stages, 19 rates) compete for the largest R² between the score and
-mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a configuration
-file for estimate-map --preset dropout=WORK_DIR/dropout.py. An interrupted search goes on where it
-was stopped. Without a task, a small greedy search on the rendered road world.
+Dropouts (15 sets of backbone stages, several rates) compete for the largest R² between the score
+and mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a
+configuration file for estimate-map --preset dropout=WORK_DIR/dropout.py. Leave out the sources that
+are evaluated with it later (--leave-out). An interrupted search goes on where it was stopped.
+Without a task, a small search on the rendered road world.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from autoeval.commands.run_options import (
     required_detector,
 )
 from autoeval.commands.task_options import add_data_options
+from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
 from autoeval.stability.commands.meta_set_options import (
     STAGES,
@@ -36,13 +39,14 @@ if TYPE_CHECKING:
     from autoeval.io.tasks.task import Task
     from autoeval.stability.dropout_search.workbench import Workbench
 
-STRATEGY_NAMES = ("coordinate", "full", "halving")
+RATES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+N_SETS, N_IMAGES = 6, 40  # with these rates ten minutes of two cores for three sources
+LONG_S = 600.0
+STRATEGY_NAMES = ("greedy", "full", "halving")
 COMMAND = "search-dropout"
 # Two minutes of one core.
 ON_ROAD_WORLD = {
     "detector": road_world.DETECTOR,
-    "strategy": ["coordinate"],
-    "rates": [0.05, 0.1, 0.15, 0.2, 0.3, 0.5],
     "n_sets": 1,
     "n_images": 24,
 }
@@ -58,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy",
         nargs="+",
         choices=STRATEGY_NAMES,
-        help="default: halving; on the road world coordinate, which is greedy. Of several, later "
-        "ones take over what earlier ones have measured; the configuration is that of the first",
+        help="default: greedy, the paper's. Of several, later ones take over what earlier ones "
+        "have measured; the configuration is that of the first",
     )
     search.add_argument("--position", default="after", choices=("after", "before"))
     search.add_argument(
@@ -67,7 +71,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=float,
         metavar="P",
-        help="default: 0.05 to 0.95 by 0.05; on the road world six of them",
+        help=f"default: {' '.join(f'{rate:g}' for rate in RATES)}; the paper's are 0.05 to 0.95 by "
+        "0.05",
+    )
+    search.add_argument(
+        "--leave-out",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="sources of the task that the search does not see, such as those that are evaluated",
     )
     repeats = Detail("repeats", "dropout seeds (1)", read=int, default=1)
     add_preset_option(search, "of box stability", repeats)
@@ -92,13 +104,75 @@ def run(args: argparse.Namespace) -> int:
     task = named_task(args)
     name = Path(required_detector(args).name).stem
     work_dir = args.work_dir or Path("work_dirs") / f"dropout_{task.name}_{name}"
+    task = _without(task, args.leave_out)
+    known = (work_dir / "rows").exists()  # nobody knows how much of a former run is left
     bench = _bench(args, detector, task, work_dir)
-    results = search_dropout(bench, list(dict.fromkeys(args.strategy or ["halving"])))
+    strategies = list(dict.fromkeys(args.strategy or ["greedy"]))
+    if not known:
+        print(_cost(bench, strategies), file=sys.stderr)
+    results = search_dropout(bench, strategies)
     for warning in bench.warnings:
         print(f"note: {warning}", file=sys.stderr)
     outcome = DropoutOutcome(name, task.name, bench, results)
     print(outcome.text(outcome.write(work_dir, work_dir / "dropout.py")))
     return 0
+
+
+def _without(task: Task, names: Sequence[str]) -> Task:
+    """Leave sources out of a task, or raise `InputError` where it has none of such a name."""
+    from dataclasses import replace
+
+    known = [files.name for files in task.seed_sets]
+    unknown = [name for name in names if name not in known]
+    left = tuple(files for files in task.seed_sets if files.name not in names)
+    if unknown or not left:
+        problem = f"no source {unknown[0]}" if unknown else "no source left"
+        raise InputError(
+            f"Expected --leave-out with some of the sources {', '.join(known)}, but there is "
+            f"{problem}."
+        )
+    return replace(task, seed_sets=left)
+
+
+def _cost(bench: Workbench, strategies: Sequence[str]) -> str:
+    """Say how long the search will take, before anything is measured."""
+    from autoeval.runtime.progress import duration
+    from autoeval.stability.commands.running_time import on_device
+    from autoeval.stability.dropout_search.search import expected_work
+
+    sample = bench.sample_sets[0].payload
+    least, most = 0.0, 0.0
+    a_pass = _seconds_of_a_pass(bench, sample)
+    for name in strategies:
+        low, high = expected_work(bench, name)
+        least, most = least + low * a_pass, most + high * a_pass
+    long = most > LONG_S
+    return (
+        f"note: searching by {', '.join(strategies)} will take about {duration(least)}"
+        + (f" to {duration(most)}" if most > 1.1 * least else "")
+        + f"{on_device(bench.observer.detector)}: {int(bench.sizes.sum())} images of "
+        f"{len(bench.sizes)} sample sets, {len(bench.specs)} dropouts to choose from."
+        + (" Shorter: fewer of --metaset n_sets=, n_images= and --rates." if long else "")
+    )
+
+
+def _seconds_of_a_pass(bench: Workbench, samples: Any) -> float:
+    """Measure one clean pass over an image, the second one: the first is slow for other reasons."""
+    import time
+
+    from autoeval.io.images import UnreadableImageError
+
+    detector = bench.observer.detector
+    for number in range(len(samples)):
+        try:
+            image = samples[number].image
+        except UnreadableImageError:
+            continue
+        detector.observe([image], ["0"])
+        started = time.perf_counter()
+        detector.observe([image], ["0"])
+        return time.perf_counter() - started
+    return 0.0
 
 
 def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) -> Workbench:
@@ -113,7 +187,10 @@ def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) 
     from autoeval.stability.passes.presets import preset
 
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)
-    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    n_sets, n_images = args.n_sets, args.n_images
+    if not args.metaset:
+        n_sets, n_images = n_sets or N_SETS, n_images or N_IMAGES
+    meta_set = load_metaset_config(args.metaset, n_sets=n_sets, n_images=n_images)
     seed_sets = task.load_seed_sets()
     settings = replace(settings, stages=named_stages(args))
     observer = Observer(detector, task, settings, batch_size=args.batch_size)
@@ -121,7 +198,7 @@ def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) 
     return Workbench(
         observer,
         sample_set_jobs(observer, seed_sets, recipes),
-        grid(args.position, args.rates),
+        grid(args.position, args.rates or RATES),
         RowStore(work_dir / "rows"),
         score=args.score,
         target=args.target,

@@ -13,7 +13,13 @@ from scipy.stats import norm
 
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError
-from autoeval.stability.dropout_search.trial import PARTS, Standings, Trial, naive_executions
+from autoeval.stability.dropout_search.trial import (
+    PARTS,
+    Standings,
+    Trial,
+    executions,
+    naive_executions,
+)
 from autoeval.stability.dropout_search.workbench import Workbench, list_stages
 from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.stability.passes.presets import scored_settings
@@ -45,7 +51,7 @@ def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -
     return min(good, key=lambda spec: (-spec.stages[0], len(spec.stages), spec.stages, spec.rate))
 
 
-def coordinate(trial: Trial, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
+def greedy(trial: Trial, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
     """Take the best stages at one rate, then the best rate at these stages, until nothing changes.
 
     The search starts at the first of the rates nearest to `start_rate`. Source: Yang et al. 2024,
@@ -105,9 +111,34 @@ def halving(
     return ChosenDropout(choice.best, choice.r2, fate)
 
 
+def expected_work(bench: Workbench, strategy: str) -> tuple[float, float]:
+    """Return the least and the most work of a strategy, in passes of the whole network.
+
+    The greedy search goes on for as long as the rate changes, mostly not beyond a second round,
+    which is taken for the most. Halving keeps half of the dropouts at every step, or fewer.
+    """
+    repeats = scored_settings(bench.observer).repeats
+    splits = bench.observer.detector.splits_backbone
+    costs, images = np.array(_part_costs(bench)), int(bench.sizes.sum())
+    costs = costs / costs.sum()
+
+    def passes(specs: Sequence[DropoutSpec]) -> float:
+        return float(executions(specs, repeats=repeats, splits_backbone=splits) @ costs) * images
+
+    rates = sorted({spec.rate for spec in bench.specs})
+    if strategy == "greedy":
+        of_stages = passes([spec for spec in bench.specs if spec.rate == rates[0]])
+        of_rates = [
+            passes([s for s in bench.specs if s.stages == stages]) for stages in ((3,), (0,))
+        ]
+        return of_stages + min(of_rates), 2 * (of_stages + max(of_rates))
+    whole = passes(bench.specs)
+    return (whole, whole) if strategy == "full" else (whole / 8, whole)
+
+
 STRATEGIES: dict[str, Callable[[Trial], ChosenDropout]] = {
     "full": full,
-    "coordinate": coordinate,
+    "greedy": greedy,
     "halving": halving,
 }
 

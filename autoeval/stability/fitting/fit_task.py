@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets, fit_sets
@@ -44,6 +43,7 @@ from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import seed_rows
 from autoeval.stability.methods.scored_pass import with_stages
+from autoeval.stability.methods.two_lines import two_lines
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 
@@ -69,7 +69,9 @@ def fit_task(
     observer: the seed of its settings also draws the recipes.
     keep: that folder, and who observes.
     meta_set: sample sets to make of each; None for its own images alone, all the default reads.
-    methods: the first becomes the estimator; the constant predictor is always evaluated, too.
+    methods: the first becomes the estimator; the others are fitted, too, see
+        `FitResult.compared`, and written as ``estimator_METHOD.parquet``; the constant predictor is
+        always evaluated.
     target: by the default method also one at a threshold, such as ``recall@0.3``, which is
         evaluated pair by pair of source and category.
     pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
@@ -82,11 +84,11 @@ def fit_task(
             f"{target} is estimated by '{DEFAULT_METHOD}' alone, not by "
             f"{listed(sorted({*methods} - {DEFAULT_METHOD}))}: leave that out."
         )
-    if pseudo_labels is not None and methods[0] != DEFAULT_METHOD:
+    if pseudo_labels is not None and DEFAULT_METHOD not in methods:
         raise InputError(
             f"`pseudo_labels` (--pseudo-labels) are read by label assistance, which "
-            f"'{DEFAULT_METHOD}' has alone, not '{methods[0]}': leave them out, or name "
-            f"'{DEFAULT_METHOD}' first."
+            f"'{DEFAULT_METHOD}' has alone, not {listed(methods)}: leave them out, or name "
+            f"'{DEFAULT_METHOD}', too."
         )
     evaluated = list(dict.fromkeys([*methods, BASELINE]))
     for method in evaluated:
@@ -113,7 +115,6 @@ def fit_task(
     table["group"] = table["source"].map(task.groups).fillna(table["source"])
     if len(task.categories) == 1:
         table["category"] = task.categories[0]
-    files = (keep.folder / "scores.parquet", keep.folder / "estimator.parquet")
     table, boxes = apart(table)
     write_table(keep.folder / BOXES_FILE, boxes)
     words = observer.detector.categories
@@ -125,45 +126,74 @@ def fit_task(
         "loading": with_stages(loading, getattr(observer.settings, "stages", ())),
         "detector": observer.detector,
     }
-    estimator: AccuracyEstimator | PublishedEstimator
-    if methods[0] == DEFAULT_METHOD:
-        estimator = fit_sets(
+    fitted: dict[str, AccuracyEstimator | PublishedEstimator] = {}
+    of_sets: list[str] = []
+    bins = None
+    if DEFAULT_METHOD in methods:
+        default = fit_sets(
             list(map(without_dropout, sets)),
             scored=table,
             target=target,
             level=level,
             **made_with,
         )
-        result = estimator.fit_result_
-        assert result is not None
-        table = with_pairs(table, pair_rows(estimator.table_))
-        if not at_threshold:  # at one, sample sets have no counts of boxes by score
-            results = _evaluate(table, evaluated, target, level, warnings)
-            result = replace(result, cross_validation=results, by_category=False)
+        of_default = cast("FitResult", default.fit_result_)
+        bins, of_sets = of_default.reliability, [*of_default.warnings]
+        table = with_pairs(table, pair_rows(default.table_))
+        fitted[DEFAULT_METHOD] = default
+    if at_threshold:  # there sample sets have no counts of boxes by score
+        results, by_category = of_default.cross_validation, of_default.by_category
     else:
-        check, bins = ConfidenceCheck(), None
-        if DEFAULT_METHOD in evaluated:
-            calibrated = CalibratedSets.of(sets)
-            check, bins = calibrated.check, calibrated.bins
-            table = with_pairs(table, calibrated.rows)
-        fit_notices, statistics = checked_sets(sets, check)
-        results = _evaluate(table, evaluated, target, level, warnings)
-        # those of counting errors are not in points of 100
-        useless = worse_than_constant(results) if target in AP_TARGETS else ()
-        made_with["context"]["boxes"] = statistics.warning(*useless).to_dict()
-        estimator = PublishedEstimator(methods[0], target=target, level=level)
-        estimator.fit(table, **made_with)
-        result = FitResult(table, results, (*fit_notices, *statistics.warnings), reliability=bins)
+        results, by_category = _evaluate(table, evaluated, target, level, warnings), False
+    # A method without features is a constant, which is evaluated and estimates nothing.
+    published = [
+        m for m in methods if m != DEFAULT_METHOD and (make_method(m).features or m == methods[0])
+    ]
+    if published:
+        notices, statistics = checked_sets(sets, ConfidenceCheck())
+        of_sets = list(dict.fromkeys([*of_sets, *notices, *statistics.warnings]))
+    for method in published:
+        repeated = (*_useless(results, method, target), *_of_two_lines(table, method, target))
+        context = {**made_with["context"], "boxes": statistics.warning(*repeated).to_dict()}
+        fitted[method] = PublishedEstimator(method, target=target, level=level).fit(
+            table, **{**made_with, "context": context}
+        )
+    files = [keep.folder / "scores.parquet"]
     write_table(files[0], table)
-    estimator.save(files[1])
-    estimator.fit_result_ = replace(
-        result,
-        table=table,
-        warnings=(*warnings, *result.warnings),
-        files=files,
+    for method in methods:
+        if method in fitted:
+            name = "estimator" if method == methods[0] else f"estimator_{method}"
+            files.append(keep.folder / f"{name}.parquet")
+            fitted[method].save(files[-1])
+    estimator = fitted.pop(methods[0])
+    estimator.fit_result_ = FitResult(
+        table,
+        results,
+        (*warnings, *of_sets),
+        by_category=by_category,
+        reliability=bins,
+        files=tuple(files),
         seed_sets=tuple(seed_sets),
+        compared=fitted,
     )
     return estimator
+
+
+def _useless(results: Sequence[LeaveOneSourceOut], method: str, target: str) -> tuple[str, ...]:
+    """Warn of a method that is no better than a constant, where the target is in points of 100."""
+    if target not in AP_TARGETS:
+        return ()
+    by_method = {result.method: result for result in results}
+    if method not in by_method or BASELINE not in by_method:
+        return ()
+    return worse_than_constant((by_method[method], by_method[BASELINE]))
+
+
+def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[str, ...]:
+    """Warn of a method that is a line on one score where two lines fit better."""
+    features = make_method(method).features
+    tested = two_lines(table, features[0], target) if len(features) == 1 else None
+    return tested.warnings() if tested else ()
 
 
 def without_dropout(stored: LabelledSet) -> LabelledSet:

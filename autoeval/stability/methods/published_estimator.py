@@ -14,6 +14,7 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
@@ -137,8 +138,15 @@ class PublishedEstimator:
         """The pass over the images of the fit, which those of a new site get, too."""
         fitted = self._fitted
         ranged = tuple(fitted.training_range_)
+        others = self.fit_result_.compared.values() if self.fit_result_ else ()
+        passes = [other.pass_ for other in others]
         return ScoredPass(
-            self.context_, self.loading_, fitted.features_, fitted.table_, compared=ranged
+            self.context_,
+            self.loading_,
+            fitted.features_,
+            fitted.table_,
+            compared=ranged,
+            of_others=frozenset().union(*(p.needs(p.features) for p in passes)),
         )
 
     def check_detector(self, detector: ImageDetector) -> None:
@@ -232,6 +240,17 @@ class PublishedEstimator:
         """Estimate from the scores of `scored_site`."""
         estimate = self.predict_rows(pd.DataFrame(site.row["rows"]), backbone=site.backbone)
         return replace(estimate, warnings=(*site.warnings, *estimate.warnings), site=site)
+
+    def predict_others(self, site: Site) -> dict[str, Estimate]:
+        """Estimate a site of `predict` by the other methods that were fitted along with this one.
+
+        Returns
+        -------
+        dict of str to Estimate
+            By method; empty for a saved estimator, which carries its own method alone.
+        """
+        others = self.fit_result_.compared if self.fit_result_ else {}
+        return {name: other.predict_site(site) for name, other in others.items()}
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
         """Estimate from the scores of one set of images, and each category that has its own."""

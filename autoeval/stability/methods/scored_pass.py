@@ -27,9 +27,11 @@ class ScoredPass(FittedPass):
     """The pass by which the score table of a published method was made.
 
     compared: scores with a range in the fit.
+    of_others: evidence beside the clean boxes that other methods read at the same site.
     """
 
     compared: tuple[str, ...] = ()
+    of_others: frozenset[str] = frozenset()
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -81,7 +83,8 @@ class ScoredPass(FittedPass):
                     f"Expected {min(1, fitted)} to {fitted} `repeats`, the number this estimator "
                     f"was fitted with, but got {wanted}."
                 )
-        wants = tuple(want for want in WANTS if want in BY_PRODUCTS or want in needs)
+        needed_by_any = needs | self.of_others
+        wants = tuple(want for want in WANTS if want in BY_PRODUCTS or want in needed_by_any)
         try:
             saved, words = context["task"], detector.categories
             names = tuple(saved["categories"])

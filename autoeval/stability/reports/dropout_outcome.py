@@ -95,6 +95,9 @@ class DropoutOutcome:
             "score": bench.score,
             "target": bench.target,
             "r2": round(first.choice.r2, 4),
+            "sources": sorted(
+                {bench.sample_sets[number].columns["source"] for number in bench.usable()}
+            ),
             "n_sample_sets": len(bench.usable()),
             "n_images": int(bench.sizes[bench.usable()].sum()),
         }

@@ -15,6 +15,7 @@ from autoeval.results.estimate.estimate_page import MethodContent, page_of_metho
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_site import ScoredSite
+from autoeval.stability.reports.compared_methods import ComparedMethods
 from autoeval.stability.reports.least_stable_examples import LeastStableExamples
 
 
@@ -23,10 +24,13 @@ def method_page(
     estimator: PublishedEstimator,
     *,
     estimate: Estimate | None = None,
+    others: Mapping[str, Estimate] | None = None,
     detector: str = "",
     given: Mapping[str, str] | None = None,
 ) -> Report:
     """Compose the page; see `autoeval.results.estimate.estimate_page.estimate_page`.
+
+    others: estimates of the same site by other methods, from `PublishedEstimator.predict_others`.
 
     Examples
     --------
@@ -45,9 +49,12 @@ def method_page(
     'Mean absolute error on the 3 sources when each was'
     """
     site = estimate.site if estimate else None
+    held_out = estimator.fit_result_.cross_validation if estimator.fit_result_ else ()
+    estimates = {} if estimate is None else {estimator.method: estimate, **(others or {})}
     content = MethodContent(
         estimator.method,
         plotted_scores(estimator),
+        compared=(ComparedMethods(estimates, held_out),),
         site_images=(LeastStableExamples(site),) if isinstance(site, ScoredSite) else (),
         facts=facts_of_dropout(estimator, estimate),
     )

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from autoeval.io.tasks.inspection import Examined, load_each
-from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.io.tasks.seed_set import SeedSet, thinned
 from autoeval.io.tasks.task import Task
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
@@ -80,13 +78,7 @@ def find_available(
 
 def _thinned(source: Examined, most: int | None) -> Examined:
     seed_set = source.seed_set
-    if seed_set is None or most is None or len(seed_set.images) <= most:
-        return source
-    n = len(seed_set.images)
-    kept = np.linspace(0, n - 1, most).round().astype(int)
-    warnings = (*seed_set.warnings, f"{most} of {n} images, at equal distances")
-    images = tuple(seed_set.images[k] for k in kept)
-    return replace(source, seed_set=replace(seed_set, images=images, warnings=warnings))
+    return source if seed_set is None else replace(source, seed_set=thinned(seed_set, most))
 
 
 @dataclass(frozen=True)

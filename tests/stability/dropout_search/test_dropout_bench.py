@@ -79,7 +79,7 @@ def test_a_later_strategy_takes_over_what_is_known(boxes_task, tmp_path):
     pd.testing.assert_frame_equal(again.table, alone.table)
 
 
-@pytest.mark.parametrize("strategy", ["full", "halving", "coordinate"])
+@pytest.mark.parametrize("strategy", ["full", "halving", "greedy"])
 def test_an_interrupted_search_goes_on(boxes_task, tmp_path, strategy):
     detector, whole_detector, specs = Counting(), Counting(), grid()[::15]
 
@@ -147,7 +147,7 @@ def test_too_few_sample_sets(tmp_path, few_specs):
 
 
 def test_unknown_strategy(boxes_task, tmp_path):
-    with pytest.raises(InputError, match="among full, coordinate, halving, got best"):
+    with pytest.raises(InputError, match="among full, greedy, halving, got best"):
         search_dropout(make_bench(boxes_task, tmp_path), ["best"])
 
 

@@ -9,8 +9,8 @@ import pytest
 from autoeval.stability.dropout_search.search import (
     RATES,
     STAGE_SUBSETS,
-    coordinate,
     full,
+    greedy,
     grid,
     halving,
 )
@@ -41,19 +41,19 @@ def separable(best_stages, best_rate):
 
 
 @pytest.mark.parametrize(("stages", "rate"), product([(0,), (1, 3), (0, 1, 2, 3)], [0.05, 0.8]))
-def test_coordinate_finds_the_optimum_of_a_separable_objective(stages, rate):
+def test_greedy_finds_the_optimum_of_a_separable_objective(stages, rate):
     trial = MadeUp(separable(stages, rate))
-    choice = coordinate(trial, tie=0)
+    choice = greedy(trial, tie=0)
     assert choice.best == DropoutSpec("after", stages, rate) == full(trial, tie=0).best
     assert sum(n for n, _ in trial.asked[:-1]) <= 3 * (len(STAGE_SUBSETS) + len(RATES))
 
 
-def test_coordinate_stops_at_a_local_optimum():
+def test_greedy_stops_at_a_local_optimum():
     """Two ridges that cross neither in stages nor in rate: it ends on the one it starts at."""
     r2 = dict.fromkeys(grid(), 0.1)
     r2[DropoutSpec("after", (1, 2), 0.15)] = 0.6
     r2[DropoutSpec("after", (3,), 0.9)] = 0.8
-    assert coordinate(MadeUp(r2)).best == DropoutSpec("after", (1, 2), 0.15)
+    assert greedy(MadeUp(r2)).best == DropoutSpec("after", (1, 2), 0.15)
     assert full(MadeUp(r2)).best == DropoutSpec("after", (3,), 0.9)
 
 

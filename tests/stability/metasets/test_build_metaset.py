@@ -40,9 +40,25 @@ def test_says_what_was_made_and_what_was_wrong(words, tmp_path, capsys):
     assert "3 images,      1 boxes: 2 sample sets of 2 images" in said
     assert "left out: 1 (person 1)" in said
     assert "boxes without area (zero or negative width or height), dropped: 1" in said
-    assert files(tmp_path / "out").keys() == {"recipes/street.json", "recipes/lake.json"}
+    made = {"contact_sheet.png", "recipes/street.json", "recipes/lake.json"}
+    assert files(tmp_path / "out").keys() == made
     recipes = load_recipes(tmp_path / "out" / "recipes" / "lake.json")
     assert [len(recipe.steps) for recipe in recipes] == [3, 3]
+
+
+def test_what_another_call_left_is_refused_or_removed(words, tmp_path, capsys):
+    out = ["--work-dir", str(tmp_path / "out"), "--no-contact-sheet"]
+    first = ["build-metaset", *words, "--metaset", "n_sets=3", "--materialise", *out]
+    assert main(first) == 0
+    before = files(tmp_path / "out")
+    assert main(first) == 0 and files(tmp_path / "out") == before  # the same call goes on
+    few = ["build-metaset", *words, *out]
+    assert main(few) == 2
+    assert "holds recipes of another call" in capsys.readouterr().err
+    assert files(tmp_path / "out") == before
+    assert main([*few, "--overwrite"]) == 0
+    assert files(tmp_path / "out").keys() == {"recipes/street.json", "recipes/lake.json"}
+    assert len(load_recipes(tmp_path / "out" / "recipes" / "lake.json")) == 2
 
 
 def test_one_mapping_for_all(make_coco, tmp_path):

@@ -86,6 +86,14 @@ def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
     return DropoutSpec(dropout["position"], tuple(dropout["stages"]), dropout["rate"])
 
 
+def sources_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the sources that a dropout of a configuration file was chosen on, as far as it says.
+
+    On these the errors of what is fitted with it are too small.
+    """
+    return tuple(map(str, read_config(path).get("found", {}).get("sources", ())))
+
+
 def _literal(value: Any) -> str:
     """Write a value as the project's formatter would."""
     return f'"{value}"' if isinstance(value, str) else repr(value)

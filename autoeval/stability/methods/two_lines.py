@@ -1,0 +1,98 @@
+"""Whether sample sets and the sources' own images lie on one line of accuracy against a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.notices import Notice
+from autoeval.stability.methods.score_rows import mean_over_repeats
+
+FEWEST_SOURCES = 5
+LEVEL = 0.01
+"""Share of false warnings where one line is right."""
+
+
+@dataclass(frozen=True)
+class TwoLines:
+    """A test of two lines against one; see `two_lines`.
+
+    gap: mean accuracy of own images less that of sample sets at the same score, in [-1, 1].
+    p_value: probability of such gaps, or larger ones, where one line is right.
+    """
+
+    feature: str
+    target: str
+    gap: float
+    p_value: float
+    n_sources: int
+
+    def warnings(self) -> tuple[Notice, ...]:
+        """Warn where one line is not right."""
+        if not self.p_value < LEVEL:
+            return ()
+        where = "over" if self.gap > 0 else "under"
+        return (
+            Notice(
+                "not-on-one-line",
+                f"at the same {self.feature}, {self.target} of the sources' own images is "
+                f"{100 * abs(self.gap):.0f} points {where} that of their sample sets (two lines "
+                f"fit better than one, p = {self.p_value:.1g}, {self.n_sources} sources): a line "
+                "through the sample sets gives wrong estimates. Use transforms that the detector "
+                "is meant for (--metaset FILE), or the methods that read the own images, bayes "
+                "and fused",
+            ),
+        )
+
+
+def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLines | None:
+    r"""Test whether own images and sample sets need lines of their own.
+
+    The model of row j of source s, with o = 1 for own images and 0 for a sample set, is
+
+    .. math:: y_{sj} = u_s + b x_{sj} + g o_{sj} + t o_{sj} (x_{sj} - \bar x_{own}) + e_{sj}
+
+    where u takes up whatever makes a source as a whole easier or harder. One line means g = t = 0:
+    Hotelling's test with 2 and n - 2 degrees of freedom. The covariance of g and t is the
+    jackknife's over sources, so that a source counts once however many sample sets it has. A Chow
+    test with sources as clusters.
+
+    table: a score table; accuracies and scores are averaged over repeats.
+    Returned: None where fewer than `FEWEST_SOURCES` have both kinds of rows, or the score does not
+        vary.
+    """
+    rows = mean_over_repeats(table, [feature, target])
+    rows = rows[np.isfinite(rows[feature]) & np.isfinite(rows[target])]
+    kinds = rows.groupby("source")["kind"].agg(set)
+    rows = rows[rows["source"].map(kinds) == {SEED, SAMPLE}]
+    source, names = pd.factorize(rows["source"])
+    x, y = rows[feature].to_numpy(float), rows[target].to_numpy(float)
+    own = rows["kind"].to_numpy() == SEED
+    n = len(names)
+    if n < FEWEST_SOURCES or np.ptp(x[own]) == 0 or np.ptp(x[~own]) == 0:
+        return None
+    whole = _gap_and_tilt(source, x, y, own)
+    without = np.array(
+        [_gap_and_tilt(*(v[source != k] for v in (source, x, y, own))) for k in range(n)]
+    )
+    deviations = without - without.mean(0)
+    covariance = (n - 1) / n * deviations.T @ deviations
+    from scipy.stats import f  # a quarter of a second that most commands save
+
+    # Hotelling's T² of two coefficients, whose covariance comes from n sources.
+    ratio = float(whole @ np.linalg.pinv(covariance) @ whole) * (n - 2) / (2 * (n - 1))
+    return TwoLines(feature, target, float(whole[0]), float(f.sf(ratio, 2, n - 2)), n)
+
+
+def _gap_and_tilt(source: np.ndarray, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Fit g and t of `two_lines` by least squares, (2,)."""
+    centred = own * (x - x[own].mean())
+    columns = np.column_stack([own.astype(float), centred, x, y])
+    _, number = np.unique(source, return_inverse=True)
+    sums = np.zeros((number.max() + 1, columns.shape[1]))
+    np.add.at(sums, number, columns)
+    within = columns - (sums / np.bincount(number)[:, None])[number]
+    return np.linalg.lstsq(within[:, :3], within[:, 3], rcond=None)[0][:2]
