@@ -95,6 +95,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 on success, 1 on failure or when nobody reads the output any more, 2 on bad input, 130
         when interrupted.
     """
+    if sys.stdout is None:  # closed by who started this, as by >&- of a shell
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         try:
             return _main(argv)

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import subprocess
 import sys
 from argparse import ArgumentParser, _SubParsersAction
@@ -182,3 +183,11 @@ def test_what_is_missing_is_installed_as_the_package_was(tmp_path, monkeypatch):
     assert cli._install("torch") == "pip install -e '.[mmdet,mmcv-lite]'"
     monkeypatch.setattr(cli, "__file__", str(tmp_path / "autoeval" / "cli.py"))
     assert cli._install("ray") == "pip install 'autoeval[ray]'"
+
+
+def test_closed_output_is_no_traceback():
+    """As `>&-` of a shell leaves it."""
+    command = [sys.executable, "-m", "autoeval", "list", "scores"]
+    shell = " ".join(map(shlex.quote, command)) + " >&-"
+    done = subprocess.run(["bash", "-c", shell], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0 and done.stderr == ""

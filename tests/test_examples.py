@@ -61,10 +61,10 @@ def test_compare_detectors(run):
 
 def test_monitor_cameras(run):
     made, _ = run("monitor_cameras")
-    sites = {site["group"]: site for site in made["result"]["sites"]}
-    assert sites["yard"]["estimate"] < sites["gate"]["estimate"]
-    assert sites["yard"]["change"] < 0 and sites["yard"]["alarm"]
-    assert not sites["gate"]["alarm"]
+    sites = {site["name"]: site for site in made["result"]["sites"]}
+    assert sites["yard"]["value"] < sites["gate"]["value"]
+    assert sites["yard"]["change"] < 0 and sites["yard"]["state"] in ("fell", "changed")
+    assert sites["gate"]["state"] == "ok"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

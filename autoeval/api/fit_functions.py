@@ -92,13 +92,13 @@ def fit(
         "categories": named_categories(categories),
     }
     if isinstance(given, Predictions):
-        return _written(fit_files(given, labels=labels, **origin, **wanted), folder)
+        return write_fit_outputs(fit_files(given, labels=labels, **origin, **wanted), folder)
     if not isinstance(labels, str | os.PathLike):
         raise InputError(
             f"A detector is run over the images of label files, and `labels` is "
             f"{type(labels).__name__}: give the path of the labels."
         )
-    return _written(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)
+    return write_fit_outputs(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)
 
 
 def fit_task(
@@ -143,8 +143,8 @@ def fit_task(
     elif data_root is not None:
         raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
     if isinstance(given, Predictions):
-        return _written(fit_files(given, task=task, **wanted), folder)
-    return _written(fit_sources(given, task, folder=folder, **wanted), folder)
+        return write_fit_outputs(fit_files(given, task=task, **wanted), folder)
+    return write_fit_outputs(fit_sources(given, task, folder=folder, **wanted), folder)
 
 
 def join(
@@ -173,15 +173,15 @@ def join(
     if len(set(paths)) < 2:
         raise InputError("--join takes two work dirs or more, of fits of one detector.")
     loaded = {str(path): AccuracyEstimator.load(path) for path in paths}
-    return _written(join_fits(loaded, target=target, level=level), _folder(work_dir))
+    return write_fit_outputs(join_fits(loaded, target=target, level=level), _folder(work_dir))
 
 
 def _folder(path: PathLike | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
-    """Write a fit and its score table to a folder, where there is one."""
+def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
+    """Write a fit and its score table to a folder, where there is one; return it with its files."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         estimator.save(folder / ESTIMATOR)

@@ -18,6 +18,7 @@ from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.next_step import after_fit
 from autoeval.commands.typed_options import refuse_all_but, refuse_beside
 from autoeval.errors import InputError
+from autoeval.runtime.files import alone_in
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
 OF_JOIN = ("join", "target", "score_thr", "iou", "level", "work_dir", "json", "verbose")
@@ -115,6 +116,7 @@ def run(args: argparse.Namespace) -> int:
         if not shards.leads:
             return 0
     # after what can fail: pages take a second to load
+    from autoeval.api.fit_functions import write_fit_outputs
     from autoeval.report.terminal import next_command, print_report
     from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
@@ -141,14 +143,17 @@ def run(args: argparse.Namespace) -> int:
         title = f"{Path(what).name} on {Path(args.labels or args.task).name}"
     report = estimate_page(title, estimator, detector=name, given=given)
     from_files = estimator.loading_.get("detector") is None
-    print_report(
-        report,
-        args.work_dir,
-        before=result.files,
-        as_json=args.json,
-        verbose=args.verbose,
-        next_step=next_command("new images", after_fit(args, from_files=from_files)),
-    )
+    with alone_in(args.work_dir):
+        # again: another fit may have written its own into this folder since
+        write_fit_outputs(estimator, args.work_dir)
+        print_report(
+            report,
+            args.work_dir,
+            before=result.files,
+            as_json=args.json,
+            verbose=args.verbose,
+            next_step=next_command("new images", after_fit(args, from_files=from_files)),
+        )
     return 0
 
 

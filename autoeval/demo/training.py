@@ -134,9 +134,14 @@ def _join_processes(config: Config) -> None:
 def _build_runner(config: Config, work_dir: Path) -> Runner:
     """Build the runner with box distances in its loss, and laid out for a processor's cache."""
     register()
+    import torch
     from mmengine.runner import Runner
 
+    from autoeval.detectors.building.checkpoints import harmless_types
+
     fill_registries()
+    # mmengine resumes by torch.load, which takes weights alone since torch 2.6
+    torch.serialization.add_safe_globals(harmless_types())
     config.work_dir = str(work_dir)
     config.resume = (work_dir / "last_checkpoint").exists()
     runner = Runner.from_cfg(config)

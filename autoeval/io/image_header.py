@@ -24,6 +24,13 @@ _FOREIGN = {
     b"jP  \r\n\x87\n": "JPEG 2000",
     b"JXL \r\n\x87\n": "JPEG XL",
 }
+# Formats that OpenCV decodes and Pillow does not know: how their content begins, with the size.
+_OF_OPENCV = (
+    re.compile(rb"#\?[^\n]*\n(?:[^\n]*\n)*?\n[-+]Y (?P<height>\d+) [-+]X (?P<width>\d+)\n"),  # .hdr
+    re.compile(rb"P7\n(?:[^\n]*\n)*?WIDTH (?P<width>\d+)\nHEIGHT (?P<height>\d+)\n"),  # .pam
+    re.compile(rb"P[Ff]\n(?P<width>\d+)\s(?P<height>\d+)\n"),  # .pfm
+)
+_HEADER_BYTES = 4096  # of these formats, in which the size stands
 _IN_CAMERA, _TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
 _FORM = "%Y:%m:%d %H:%M:%S"
 
@@ -58,8 +65,23 @@ def read_header(source: PathLike | bytes) -> ImageHeader | None:
             return _header(stream)
     except Image.DecompressionBombError as error:
         raise TooLargeError(str(error)) from error
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError):
+    except UnidentifiedImageError:
+        return _other_header(source)
+    except (OSError, SyntaxError, ValueError):
         return None
+
+
+def _other_header(source: PathLike | bytes) -> ImageHeader | None:
+    """Read the size of a format that Pillow does not know."""
+    if isinstance(source, bytes):
+        start = source[:_HEADER_BYTES]
+    else:
+        with Path(source).open("rb") as stream:
+            start = stream.read(_HEADER_BYTES)
+    for form in _OF_OPENCV:
+        if found := form.match(start):
+            return ImageHeader(int(found["height"]), int(found["width"]), turned=False)
+    return None
 
 
 def image_size(path: PathLike) -> tuple[int, int] | None:

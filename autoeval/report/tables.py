@@ -60,16 +60,21 @@ def to_markdown(table: pd.DataFrame) -> str:
     |:---|---:|
     | x\|y_z | \<i>1 |
     """
-    head = "| " + " | ".join(_escaped(name) for name in table.columns) + " |"
+    head = "| " + " | ".join(escaped_markdown(name) for name in table.columns) + " |"
     rule = "|:---|" + "---:|" * (table.shape[1] - 1)
     rows = (
-        "| " + " | ".join(_escaped(value) for value in row) + " |"
+        "| " + " | ".join(escaped_markdown(value) for value in row) + " |"
         for row in table.itertuples(index=False)
     )
     return "\n".join([head, rule, *rows])
 
 
-def _escaped(value: object) -> str:
+def escaped_markdown(value: object) -> str:
+    r"""Write a value in one line that Markdown and HTML show as it is.
+
+    >>> print(escaped_markdown("a_b *x* <b>"))
+    a_b \*x\* \<b>
+    """
     return MARKUP.sub(r"\\\g<0>", _one_line(str(value)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoeval.comparison.comparison import Comparison
 from autoeval.comparison.gate import Gate
-from autoeval.report.tables import counted, format_cells, to_markdown
+from autoeval.report.tables import counted, escaped_markdown, format_cells, to_markdown
 from autoeval.report.warning_lines import MOST, warning_lines
 from autoeval.results.comparison import Pairwise
 
@@ -13,11 +13,12 @@ def comparison_markdown(result: Comparison, gate: Gate | None = None) -> str:
     """Write the differences with their intervals, and what a release gate says."""
     images = counted(result.n_images, "image")
     labelled = f", {result.n_labelled} of them labelled" if result.n_labelled else ""
-    parts = [f"### {', '.join(result.detectors)}: {result.target} on {images}{labelled}"]
+    names = escaped_markdown(", ".join(result.detectors))
+    parts = [f"### {names}: {result.target} on {images}{labelled}"]
     if gate is not None:
         first, *losses = str(gate).splitlines()
-        parts.append(f"**{first}**")
-        parts.append("```text\n" + "\n".join(line.strip() for line in losses) + "\n```")
+        parts.append(f"**{escaped_markdown(first)}**")
+        parts.append("\n".join(f"- {escaped_markdown(line.strip())}" for line in losses))
     _, differences = Pairwise(result).parts()
     shown = format_cells(differences.for_people, differences.formats)
     caption = (

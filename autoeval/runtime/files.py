@@ -56,6 +56,20 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def alone_in(folder: PathLike) -> Iterator[None]:
+    """Write several files of one result into a folder while other processes that do so wait.
+
+    So that what lies there in the end is of one of them.
+    """
+    from filelock import FileLock
+
+    path = Path(folder) / ".writing.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path):  # the file stays: who waits for it would lock one that is gone
+        yield
+
+
 def write_text(path: PathLike, text: str) -> None:
     """Write ``text`` (UTF-8) to ``path`` atomically, making its folder where needed."""
     with atomic_path(path) as temporary:

@@ -102,12 +102,24 @@ class DamagedRowsError(Exception):
 
 
 def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
-    """Write rows with the name of their job and a digest of their content, atomically."""
-    table = pyarrow.Table.from_pandas(rows, preserve_index=False)
+    """Write rows with the name of their job and a digest of their content, atomically.
+
+    What was written is read back before it replaces what is there.
+    """
+    table = _as_it_comes_back(pyarrow.Table.from_pandas(rows, preserve_index=False))
     seal = json.dumps({"job": job, "digest": rows_digest(table.to_pandas())}).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), SEAL: seal})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(table, temporary)
+        read_row_file(temporary, job)
+
+
+def _as_it_comes_back(table: pyarrow.Table) -> pyarrow.Table:
+    """Give columns the types that Parquet keeps, such as milliseconds for seconds."""
+    buffer = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(table.slice(0, 0), buffer)
+    with pyarrow.parquet.ParquetFile(buffer.getvalue()) as kept:
+        return table.cast(kept.read().schema)
 
 
 def read_row_file(path: Path, job: str) -> pd.DataFrame:

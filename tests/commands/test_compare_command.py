@@ -124,6 +124,14 @@ def test_an_undecided_gate_names_the_command_that_plans_its_labels(world, tmp_pa
     assert load_plan(folder).n == gate["losses"][0]["labels"]
 
 
+def test_names_of_detectors_do_not_become_markup(world, tmp_path):
+    given = words(world, tmp_path)
+    given[1:3] = [f"a *b* <i>={world / 'strong'}", f"c_d_={world / 'weak'}"]
+    assert main([*given, "--max-loss", "50", "--markdown", str(tmp_path / "summary.md")]) == 0
+    heading, gate, *_ = (tmp_path / "summary.md").read_text().split("\n\n")
+    assert heading.startswith("### a \\*b\\* \\<i>, c_d\\_:") and "*b*:" not in gate
+
+
 @pytest.mark.parametrize("points", ["nan", "inf", "-1", "100"])
 def test_a_gate_that_cannot_fail_is_refused_before_anything_is_read(tmp_path, points):
     given = ["compare", str(tmp_path / "none"), str(tmp_path / "neither"), "--predictions", "a"]

@@ -175,3 +175,15 @@ def test_a_name_that_is_no_text_can_be_told(tmp_path):
     with pytest.raises(UnreadableImageError) as caught:
         read_image(path)
     assert str(caught.value).encode().endswith(rb"bad\xff.jpg: the file is empty (0 bytes)")
+
+
+@pytest.mark.parametrize("suffix", [".hdr", ".pfm", ".pam"])
+def test_formats_that_pillow_does_not_know_obey_the_limit(tmp_path, suffix):
+    """Their size is read from the header, as OpenCV would decode it."""
+    pixels = np.random.default_rng(0).random((40, 60, 3)).astype(np.float32)
+    content = cv2.imencode(suffix, np.uint8(255 * pixels) if suffix == ".pam" else pixels)[1]
+    path = tmp_path / f"image{suffix}"
+    path.write_bytes(content.tobytes())
+    assert image_size(path) == (40, 60) == read_image(path).shape[:2]
+    with pytest.raises(UnreadableImageError, match="more than the limit"):
+        read_image(path, max_megapixels=0.001)

@@ -1,11 +1,13 @@
 import csv
 import errno
+import multiprocessing
 import os
+import time
 
 import pandas as pd
 import pytest
 
-from autoeval.runtime.files import atomic_path, write_table, write_text
+from autoeval.runtime.files import alone_in, atomic_path, write_table, write_text
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -76,3 +78,27 @@ def test_a_link_in_the_place_of_the_target_is_replaced_and_not_followed(tmp_path
     (tmp_path / "a.txt").symlink_to(other)
     write_text(tmp_path / "a.txt", "mine")
     assert other.read_text() == "of somebody else" and not (tmp_path / "a.txt").is_symlink()
+
+
+def _write_both(folder, mark):
+    for _ in range(30):
+        with alone_in(folder):
+            write_text(folder / "a.txt", mark)
+            time.sleep(0.001)
+            write_text(folder / "b.txt", mark)
+
+
+def test_files_of_one_result_are_of_one_process(tmp_path):
+    """Two write two files in turn; whenever nobody writes, both are of the same."""
+    context = multiprocessing.get_context("fork")
+    both = [context.Process(target=_write_both, args=(tmp_path, mark)) for mark in "xy"]
+    for process in both:
+        process.start()
+    for _ in range(40):
+        with alone_in(tmp_path):
+            found = {path.read_text() for path in tmp_path.glob("*.txt")}
+        assert len(found) <= 1
+    for process in both:
+        process.join()
+        assert process.exitcode == 0
+    assert {path.name for path in tmp_path.glob("*.txt")} == {"a.txt", "b.txt"}

@@ -217,3 +217,21 @@ def test_rows_are_hashed_as_by_pandas():
     for table in (rows, rows[["a", "n"]], rows[["c", "b"]], rows[:0]):
         expected = pd.util.hash_pandas_object(table, index=False).to_numpy()
         np.testing.assert_array_equal(store._row_hashes(table), expected)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(["NaT", "NaT"], "datetime64[s]"),  # Parquet keeps milliseconds
+        np.array(["2026-03-02T08:00", "NaT"], "datetime64[s]"),
+        np.array(["NaT", "NaT"], "datetime64[us]"),
+        np.array([None, None], object),
+        np.array([1, 2], np.uint8),
+    ],
+    ids=str,
+)
+def test_what_is_sealed_is_what_comes_back(tmp_path, column):
+    """Whatever type a column has in memory, and empty ones too."""
+    path = tmp_path / "job.parquet"
+    write_row_file(path, "job", pd.DataFrame({"a": column, "job": "job"}))
+    assert len(read_row_file(path, "job")) == 2
