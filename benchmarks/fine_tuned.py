@@ -1,12 +1,12 @@
 """Train detectors on single sites, as users train their own, and write what they find elsewhere.
 
-    python -m benchmarks.fine_tuned DATA WEIGHTS OUT [NAME ...]
+    python -m benchmarks.fine_tuned DATA WEIGHTS OUT [NAME ...] [--device cuda]
 
-Each detector of `HOMES` starts from COCO's YOLOX-nano (WEIGHTS) and is trained on 60 % of the
-images of one site, ``DATA/<task>/<site>``, in its labelled categories: about three minutes on one
-core. Then it runs on all sites that hold a category of its own, on the images of `site_images`,
-which none of them was trained on. Writes ``OUT/weights/<site>.pth`` and the boxes as COCO results,
-``OUT/predictions/<site>/<task>/<site>.json``; what is there already is kept.
+Each detector of `HOMES` and `MORE_HOMES` starts from COCO's YOLOX-nano (WEIGHTS) and is trained on
+60 % of the images of one site, ``DATA/<task>/<site>``, in its labelled categories: about three
+minutes on one core. Then it runs on all sites that hold a category of its own, on the images of
+`site_images`, which it was not trained on. Writes ``OUT/weights/<home>.pth`` and the boxes as COCO
+results, ``OUT/predictions/<home>/<task>/<site>.json``; what is there already is kept.
 ``benchmarks/fine_tuned_panel.py`` makes the tables of it.
 """
 
@@ -46,6 +46,24 @@ HOMES = (
     "two/dashcam_india",
     "all/bottle_cup_br",
 )
+"""Sites of the first detectors, whose pairs are compared (`benchmarks/fine_tuned_pairs.py`)."""
+MORE_HOMES = (
+    "vehicle/carla_drive",
+    "vehicle/dawn_fog",
+    "vehicle/drone_madison",
+    "vehicle/highway_id",
+    "vehicle/hituav_low",
+    "vehicle/trafficcam_night",
+    "vehicle/web_catalogue",
+    "person/cafe_overhead",
+    "person/cctv_person_day",
+    "person/danish_site_robot",
+    "person/football_pitch",
+    "person/penn_fudan",
+    "two/bdd_city_people",
+    "two/dawn_sand",
+    "two/hituav_mixed",
+)
 TRAINED_SHARE = 0.6
 LABELLED = "coco_mini"
 MOST_IMAGES = 60  # of a site that nobody was trained on, evenly taken
@@ -67,6 +85,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("weights", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of sites; default: all")
+    parser.add_argument("--device", default="cpu")
     return parser.parse_args()
 
 
@@ -74,10 +93,11 @@ def main() -> None:
     """Train all detectors and run them."""
     args = parse_args()
     torch.set_num_threads(1)
-    for home in HOMES:
-        if not args.names or Path(home).name in args.names:
-            detector = trained(args.data, home, args.weights, args.out / "weights")
-            predict(detector, args.data, args.out / "predictions" / Path(home).name)
+    for home in (*HOMES, *MORE_HOMES):
+        name = Path(home).name
+        if not args.names or name in args.names:
+            detector = trained(args.data, home, args.weights, args.out / "weights", args.device)
+            predict(detector, args.data, home, args.out / "predictions" / name)
 
 
 def sites(data: Path) -> Iterator[tuple[str, LabelSet]]:
@@ -87,13 +107,13 @@ def sites(data: Path) -> Iterator[tuple[str, LabelSet]]:
             yield folder.relative_to(data).as_posix(), read_coco(folder / "annotations.json")
 
 
-def site_images(data: Path, site: str, content: LabelSet) -> list[int]:
-    """Return which images of a site no detector was trained on; of other sites some, evenly."""
+def site_images(data: Path, site: str, content: LabelSet, home: str = "") -> list[int]:
+    """Return which images of a site none of `HOMES` nor `home` learned; of others some, evenly."""
     n = len(content.images)
     if Path(site).name == LABELLED:
         entries = json.loads((data / site / "annotations.json").read_bytes())["images"]
         return np.flatnonzero([entry["coco_split"] == "val" for entry in entries]).tolist()
-    if site in HOMES:
+    if site in (*HOMES, home):
         return sorted(_shuffled(site, n)[round(TRAINED_SHARE * n) :])
     return np.unique(np.linspace(0, n - 1, min(n, MOST_IMAGES)).astype(int)).tolist()
 
@@ -108,16 +128,16 @@ def _shuffled(site: str, n: int) -> list[int]:
     return np.random.default_rng(list(site.encode())).permutation(n).tolist()
 
 
-def trained(data: Path, home: str, weights: Path, folder: Path) -> MMDetector:
+def trained(data: Path, home: str, weights: Path, folder: Path, device: str) -> MMDetector:
     """Train a detector on its home, or load it."""
     content = read_coco(data / home / "annotations.json")
     categories = home_categories(content)
     options = {"model.bbox_head.num_classes": len(categories)}
     config = read_config("yolox_nano", options)
-    model = build_model(config)
+    model = build_model(config).to(device)
     path = folder / f"{Path(home).name}.pth"
     if path.exists():
-        model.load_state_dict(torch.load(path, weights_only=True))
+        model.load_state_dict(torch.load(path, weights_only=True, map_location=device))
     else:
         state = torch.load(weights, weights_only=True)["state_dict"]
         model.load_state_dict(with_categories(state, categories))
@@ -165,6 +185,7 @@ def training_images(
 def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
     """Minimise the model's own loss; its batch norms, folded into the weights, stay as they are."""
     rng = np.random.default_rng(list(home.encode()))
+    device = next(model.parameters()).device
     model.train()
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
@@ -177,7 +198,8 @@ def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
             group["lr"] = RATE * warm * left
         chosen = rng.choice(len(images), BATCH, replace=False)
         inputs, samples = zip(*(augmented(images[k], rng) for k in chosen), strict=True)
-        parts = model.loss(torch.stack(inputs), list(samples))
+        batch = torch.stack(inputs).to(device)
+        parts = model.loss(batch, [sample.to(device) for sample in samples])
         loss = sum(value for value in parts.values())
         optimizer.zero_grad()
         loss.backward()
@@ -219,13 +241,13 @@ def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.T
     return canvas, DetDataSample(metainfo=shape, gt_instances=truth)
 
 
-def predict(detector: MMDetector, data: Path, out: Path) -> None:
+def predict(detector: MMDetector, data: Path, home: str, out: Path) -> None:
     """Run a detector on the sites that hold one of its categories."""
     for site, content in sites(data):
         path = out / f"{site}.json"
         if path.exists() or not set(content.categories) & set(detector.categories):
             continue
-        chosen = site_images(data, site, content)
+        chosen = site_images(data, site, content, home)
         found: list[dict[str, Any]] = []
         with progress_bar(len(chosen), site) as bar:
             for image in (content.images[k] for k in chosen):

@@ -1,12 +1,14 @@
 """Measure detectors that were trained on one site, at other sites.
 
-    python -m benchmarks.fine_tuned_panel table DATA OUT
+    python -m benchmarks.fine_tuned_panel table DATA OUT [--reference PREDICTIONS]
     python -m benchmarks.fine_tuned_panel evaluate [--out FILE]
 
 `table` reads what `benchmarks/fine_tuned.py` wrote into OUT. Each detector is calibrated on the
 images of its home that it was not trained on, as its user would, by the usual calibration of the
 panel without YOLOX; home and the sites of other groups are scored and written into
-``meta_sets/panel/fine_tuned.csv``. `evaluate` fits on each home and estimates the other sites, by
+``meta_sets/panel/fine_tuned.csv``, in place of the rows of the same detectors, with the agreement
+with a reference detector where its boxes are given, laid out as those of `benchmarks/panel.py`, and
+calibrated at home as well. `evaluate` fits on each home and estimates the other sites, by
 priors fitted without YOLOX, without the group of the home, and without a quarter of the groups in
 turn, and prints the errors beside those of the labelled value carried over.
 """
@@ -25,20 +27,21 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, features_at, with_target
+from autoeval.estimation.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior
+from autoeval.model.reference_features import REFERENCE_FEATURES
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
-from benchmarks.fine_tuned import HOMES, home_categories, site_images
+from benchmarks.fine_tuned import HOMES, MORE_HOMES, home_categories, site_images
 from benchmarks.fine_tuned import sites as read_sites
 from benchmarks.operating_point import TABLE as OPERATING_POINTS
 from benchmarks.operating_point import prior_of
@@ -71,6 +74,7 @@ def parse_args() -> argparse.Namespace:
     table = commands.add_parser("table")
     table.add_argument("data", type=Path)
     table.add_argument("boxes", type=Path, metavar="OUT", help="of benchmarks/fine_tuned.py")
+    table.add_argument("--reference", type=Path, help="boxes of a reference detector")
     evaluate = commands.add_parser("evaluate")
     evaluate.add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
@@ -80,9 +84,16 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        homes = [of for of in HOMES if (args.boxes / "predictions" / Path(of).name).exists()]
-        rows = [scored(args.data, args.boxes, home) for home in tqdm(homes, "detectors")]
-        pd.concat(rows).to_csv(TABLE, index=False, float_format="%.5f")
+        homes = [home for home in (*HOMES, *MORE_HOMES) if folder_of(args.boxes, home).exists()]
+        scored_homes = [
+            scored(args.data, args.boxes, home, args.reference)
+            for home in tqdm(homes, "detectors", disable=None)
+        ]
+        table = pd.concat(scored_homes)
+        if TABLE.exists():
+            known = pd.read_csv(TABLE)
+            table = pd.concat([known[~known["detector"].isin(set(table["detector"]))], table])
+        table.to_csv(TABLE, index=False, float_format="%.5f")
         return
     estimates = nested(pd.read_csv(TABLE))
     if args.out:
@@ -91,8 +102,18 @@ def main() -> None:
         print(to_markdown(summary(estimates, by).round(1).reset_index()) + "\n")
 
 
-def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[LabelledSet]:
-    """Read the sites with the boxes of a detector, ``<task>/<site>.json``, in some categories."""
+def folder_of(boxes: Path, home: str) -> Path:
+    """Return where `benchmarks/fine_tuned.py` wrote the boxes of a detector."""
+    return boxes / "predictions" / Path(home).name
+
+
+def read_sets(
+    data: Path, folder: Path, categories: Sequence[str], home: str = ""
+) -> Iterator[LabelledSet]:
+    """Read the sites with the boxes of a detector, ``<task>/<site>.json``, in some categories.
+
+    Images are those of `site_images`, for the detector of a home.
+    """
     for site, content in read_sites(data):
         names = tuple(name for name in content.categories if name in categories)
         file = folder / f"{site}.json"
@@ -103,7 +124,7 @@ def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[L
         numbers = dict(zip(content.numbers, content.categories, strict=True))
         found = Predictions(file).read(content.images, where=str(file), numbers=numbers)
         found, truth = found.as_categories(names, words), Truth.of(content, names)
-        kept = np.array(site_images(data, site, content))
+        kept = np.array(site_images(data, site, content, home))
         found, truth = found.on_images(kept), truth.on_images(kept)
         name = Path(site).name
         try:
@@ -124,11 +145,39 @@ def labelled(home: LabelledSet) -> LabelledSet:
     return replace(home, everywhere=False)
 
 
-def scored(data: Path, boxes: Path, home: str) -> pd.DataFrame:
+def with_reference(
+    sets: dict[str, LabelledSet], others: dict[str, LabelledSet], home: str
+) -> dict[str, LabelledSet]:
+    """Add the boxes of a reference detector, calibrated at home by the usual calibration."""
+    own, prior = [labelled(others[home])], calibration_without_parent()
+    calibration = fit_calibration(own, [np.ones(len(own[0].boxes), bool)], prior)
+    found = dict(sets)
+    for name, of in sets.items():
+        if name in others:
+            boxes = others[name].boxes.clean
+            p = (
+                cross_fitted(own, prior)[0]
+                if name == home
+                else calibration.probabilities(boxes.scores)
+            )
+            found[name] = of.changed(
+                boxes=replace(
+                    of.boxes,
+                    reference=boxes,
+                    reference_calibration=calibration,
+                    reference_probabilities=p[0],
+                )
+            )
+    return found
+
+
+def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.DataFrame:
     """Score a detector's home and the sites of other groups, calibrated at home."""
     known = home_categories(read_coco(data / home / "annotations.json"))
-    folder = boxes / "predictions" / Path(home).name
-    sets = {of.name: of for of in read_sets(data, folder, known)}
+    sets = {of.name: of for of in read_sets(data, folder_of(boxes, home), known, home)}
+    if reference:
+        of_reference = {of.name: of for of in read_sets(data, reference, known, home)}
+        sets = with_reference(sets, of_reference, Path(home).name)
     own = labelled(sets.pop(Path(home).name))
     rows, calibration = calibrated_rows([own], prior=calibration_without_parent())
     others = [of for of in sets.values() if of.group != own.group]
@@ -142,7 +191,7 @@ def scored(data: Path, boxes: Path, home: str) -> pd.DataFrame:
     for target in (name for at in THRESHOLDS for name in points_at(at)):
         table = with_target(table, target)
         columns += [target, features_at(target)[0]]
-    return table[columns]
+    return table.reindex(columns=[*columns, *REFERENCE_FEATURES, REFERENCE_TRUE])
 
 
 @cache

@@ -19,11 +19,13 @@ import pandas as pd
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
-from autoeval.estimation.category_scores import labelled_rows, site_scores
+from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
+from autoeval.estimation.pair_table import COUNTED
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
@@ -133,8 +135,10 @@ def many_categories(
         pairs, calibration = calibrated_rows([coco(data, predictions, half_size, known)])
         estimator = BayesianRegression().fit(pairs)
         found, half, truth = split(data, predictions, half_size, new)
-        scores = site_scores(SiteBoxes(found, half, calibration=calibration))
-        pairs = pd.DataFrame([of.row() for of in scores])
+        boxes = SiteBoxes(found, half, calibration=calibration)
+        presence = boxes.presence()
+        pairs = site_rows(site_scores(boxes, FEATURES, presence), presence)
+        pairs = pairs[pairs[COUNTED]]
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
         precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
         by_name = dict(zip(truth.categories, precision, strict=True))

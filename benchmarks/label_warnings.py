@@ -21,6 +21,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.report.tables import to_markdown
+from autoeval.sites.label_check import of_other_images
 from autoeval.sites.label_warnings import (
     exchanged_words,
     labels_elsewhere,
@@ -30,7 +31,9 @@ from autoeval.sites.label_warnings import (
 from benchmarks.foreign_predictions import TASKS, WORDS, read
 
 Change = Callable[[Truth, np.random.Generator], Truth]
+DRAWN, DRAWS = 20, 3  # labelled images, and times that they are drawn
 WARNINGS = {
+    "other images": of_other_images,
     "boxes without a label": unlabelled_objects,
     "labels elsewhere": labels_elsewhere,
     "shifted labels": shifted_labels,
@@ -42,6 +45,11 @@ def moved(pixels: float) -> Change:
     """Shift all labels to the left."""
     offset = np.array([pixels, 0, pixels, 0])
     return lambda truth, rng: replace(truth, boxes=truth.boxes - offset)
+
+
+def resized(factor: float) -> Change:
+    """Draw the labels on images of another size."""
+    return lambda truth, rng: replace(truth, boxes=truth.boxes * factor)
 
 
 def without(share: float) -> Change:
@@ -69,6 +77,8 @@ def exchanged(share: float) -> Change:
 
 CHANGES: dict[str, Change] = {
     "sound": lambda truth, rng: truth,
+    "on images twice as large": resized(2),
+    "on images half as large": resized(1 / 2),
     "shifted by 4 pixels": moved(4),
     "shifted by 10 pixels": moved(10),
     "a fifth missing": without(1 / 5),
@@ -94,6 +104,29 @@ def sets(data: Path, predictions: Path) -> Iterator[tuple[str, FoundBoxes, Truth
         yield f"{task}/{path.stem}", found, Truth.of(content, categories)
 
 
+def warned_of(found: FoundBoxes, truth: Truth) -> list[str]:
+    """Return the warnings that labels get."""
+    return [name for name, warning in WARNINGS.items() if warning(found, truth)]
+
+
+def refused_of_few(data: Path, predictions: Path) -> pd.DataFrame:
+    """Count the draws of 20 images whose labels are refused as those of other images."""
+    rng = np.random.default_rng(0)
+    changes = [name for name in CHANGES if "images" in name or name == "sound"]
+    refused = dict.fromkeys(changes, 0)
+    n_draws = 0
+    for _, found, truth in sets(data, predictions):
+        for _ in range(DRAWS):
+            n = len(truth.images)
+            drawn = np.sort(rng.choice(n, min(DRAWN, n), replace=False))
+            some, of_some = found.on_images(drawn), truth.on_images(drawn)
+            n_draws += 1
+            for name in changes:
+                refused[name] += bool(of_other_images(some, CHANGES[name](of_some, rng)))
+    row = {"detector": predictions.name, **refused, "draws": n_draws}
+    return pd.DataFrame([row])
+
+
 def table(data: Path, predictions: Path) -> pd.DataFrame:
     """Count the sets with each warning after each change."""
     rng = np.random.default_rng(0)
@@ -104,7 +137,7 @@ def table(data: Path, predictions: Path) -> pd.DataFrame:
                 continue
             counts[name]["sets"] += 1
             changed = change(truth, rng)
-            warned = [what for what, of in WARNINGS.items() if of(found, changed)]
+            warned = warned_of(found, changed)
             for what in [*warned, *(["any"] if warned else [])]:
                 counts[name][what] += 1
     rows = [{"detector": predictions.name, "labels": name, **of} for name, of in counts.items()]
@@ -118,6 +151,7 @@ def main() -> None:
     parser.add_argument("predictions", type=Path, nargs="+")
     args = parser.parse_args()
     print(to_markdown(pd.concat([table(args.data, of) for of in args.predictions])))
+    print(to_markdown(pd.concat([refused_of_few(args.data, of) for of in args.predictions])))
 
 
 if __name__ == "__main__":

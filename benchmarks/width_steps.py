@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
-from autoeval.estimation.category_scores import site_scores
+from autoeval.estimation.category_scores import site_rows, site_scores
 from autoeval.estimation.panel_prior import FULL, calibration_prior, regression_prior
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
@@ -95,7 +95,8 @@ def first(labelled: LabelledSet, order: np.ndarray, n: int) -> LabelledSet:
 def scores_of(site: LabelledSet, calibration: ScoreCalibration) -> pd.DataFrame:
     """Score the categories of a site without its labels."""
     boxes = replace(site.boxes, calibration=calibration)
-    return pd.DataFrame([of.row() for of in site_scores(boxes, named=site.truth.categories)])
+    presence = boxes.presence(site.truth.categories)
+    return site_rows(site_scores(boxes, FEATURES, presence), presence)
 
 
 def half_width(

@@ -55,6 +55,7 @@ def test_the_cost_of_the_network_is_measured(name, options, tmp_path, monkeypatc
         ("calibrated_scores", ["DATA", "yolo26=PREDICTIONS"]),
         ("calibration_labels", ["confidences", "DATA", "yolo26=PREDICTIONS"]),
         ("label_warnings", ["DATA", "PREDICTIONS"]),
+        ("confident_boxes", ["DATA", "PREDICTIONS"]),
     ],
 )
 def test_it_measures_on_real_predictions(name, words, shared, monkeypatch, capsys):

@@ -13,11 +13,8 @@ RESULTS = ROOT / "docs" / "results"
 # Columns of tables, their columns in the files, and what those are multiplied by.
 WIDTHS = {"error": ("error", 100), "half width": ("half_width", 100)}
 COVERED = {**WIDTHS, "coverage %": ("coverage", 100), "constant": ("constant", 100)}
-TOLD = {**COVERED, "by pair": ("by_pair", 100), "pairs": ("pairs", 1)}
 LABELS = {name: (name, 100) for name in ("error", "bias", "coverage")}
 LABELS |= {"half-width": ("half_width", 100), "effective": ("effective", 1), "k": ("k", 1)}
-SKILL = {"n": ("n", 1), "right": ("right", 100), "brier": ("brier", 1), "off": ("calibration", 100)}
-ORDER = {"n": ("n", 1), "predicted": ("predicted", 100), "true": ("true", 100)}
 
 
 def tables_of(page, first):
@@ -47,10 +44,6 @@ def differing(shown, figures, columns):
     ("page", "first", "which", "file", "columns"),
     [
         ("labels", "category", 0, "labels", LABELS),
-        ("places", "question", 0, "places/place_order_skill", SKILL),
-        ("places", "question", 1, "places/place_order", ORDER),
-        ("transfer", "fitted on", 0, "transfer/transfer", TOLD),
-        ("transfer", "groups", 0, "transfer/transfer_sizes", TOLD),
     ],
 )
 def test_the_table_is_that_of_the_file(page, first, which, file, columns):

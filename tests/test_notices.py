@@ -28,6 +28,7 @@ def severities_in_source():
             made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args
             if made and node.func.id == "Notice" and isinstance(node.args[0], ast.Constant):
                 given = [key.value.value for key in node.keywords if key.arg == "severity"]
+                given += [severity.value for severity in node.args[2:]]
                 severities.setdefault(node.args[0].value, set()).update(given or ["warning"])
     return severities
 

@@ -32,6 +32,7 @@ def compare(
     img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
     categories: Categories | None = None,
+    present: Collection[str] = (),
     target: str | None = None,
     level: float = 0.9,
     seed: int = 0,
@@ -60,6 +61,8 @@ def compare(
     words : mapping of str to str, optional
         Category for each word of the labels; by default equal words.
     categories : mapping of str to sequence of str, optional
+        See `AccuracyEstimator.predict`.
+    present : collection of str, optional
         See `AccuracyEstimator.predict`.
     target : str, optional
         See `AccuracyEstimator.for_target`; by default that of the fits.
@@ -117,6 +120,7 @@ def compare(
             labels=labels,
             categories=categories,
             labelled=content if plan is None else None,
+            present=present,
             **(
                 {}
                 if isinstance(detector_boxes, Predictions)

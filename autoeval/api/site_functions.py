@@ -153,7 +153,7 @@ def threshold(
         expected_curve,
         labelled_curve,
     )
-    from autoeval.estimation.threshold_choice import check_wanted, choose_threshold
+    from autoeval.estimation.threshold_choice import check_wanted, choose_from
 
     check_wanted(precision, recall)
     if site.get("score_thr") is not None:
@@ -167,12 +167,18 @@ def threshold(
         assert estimate.site is not None
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
-        curve = expected_curve(fitted, estimate, iou)
         warnings = curve_warnings(fitted, estimate)
-        return choose_threshold(curve, warnings=warnings, **wanted)
+        return choose_from(
+            lambda thresholds: expected_curve(fitted, estimate, iou, thresholds),
+            warnings=warnings,
+            **wanted,
+        )
     estimate = fitted.predict(boxes, score_thr=THRESHOLDS[0], iou=iou, **site)
     plan, content = fitted.plan_labels(estimate, n=1), read_labels(labels, img_dir)
     reading: dict[str, Any] = {"words": words, "planned": False}
-    curve = labelled_curve(plan, content, **reading)
     warnings = warnings_with_labels(plan, content, **reading)
-    return choose_threshold(curve, warnings=warnings, **wanted)
+    return choose_from(
+        lambda thresholds: labelled_curve(plan, content, thresholds=thresholds, **reading),
+        warnings=warnings,
+        **wanted,
+    )

@@ -106,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
             img_dir=args.label_images,
             words=args.words,
             categories=given_words.named_categories(args.category),
+            present=args.present,
             target=args.target and named_target(args.target, args.score_thr, args.iou),
             level=args.level,
             seed=args.seed,

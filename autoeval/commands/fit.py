@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="instead: work dirs of fits of one detector, on any number of labelled sets and tasks",
     )
-    site_options.add_category_option(labels, "every category of the labels")
+    site_options.add_category_option(labels, "every category of the labels", presence=False)
     run_options.add_detector_options(parser)
     run_options.add_reference_options(parser)
     run_options.add_predictions_options(

@@ -80,7 +80,10 @@ def run(args: argparse.Namespace) -> int:
 def _more(estimate: LabelledEstimate) -> int | None:
     """Return how many labels make the first of the half-widths that the headline has, if any do."""
     from autoeval.labels.labelled_estimate import GOALS
+    from autoeval.sites.label_check import contradicted
 
+    if contradicted(estimate.warnings):
+        return None
     n = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
     return n if n > estimate.n_labelled else None
 
@@ -89,6 +92,7 @@ def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | Non
     """Say whether the wanted half-width is reached; return how many labels to go on with if not."""
     from autoeval.labels.sample_size import next_batch
     from autoeval.report.sections import Tables
+    from autoeval.sites.label_check import contradicted
 
     stop = next_batch(
         estimate.recommended,
@@ -97,6 +101,10 @@ def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | Non
         needed=estimate.outlook.needed(wanted),
         level=estimate.level,
     )
+    if contradicted(estimate.warnings):
+        text = f"±{100 * wanted:g} is not reached: the boxes contradict the labels."
+        values = {"until": {"wanted": wanted, "half_width": None, "next_n": None}}
+        return Tables([], words=text, values=values, leading=True), None
     half = f"±{100 * stop.half_width:.1f}"
     n = min(estimate.n_labelled + stop.more, estimate.n_pool)
     next_n = None if stop.reached or n <= estimate.n_labelled else n

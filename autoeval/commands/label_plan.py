@@ -143,6 +143,7 @@ def _plan_difference(
         args.compare_predictions,
         images=args.images_list or args.images if by_files else site_options.named_images(args),
         categories=given_words.named_categories(args.category),
+        present=args.present,
     )
     return plan_difference(
         {"the detector": estimator, args.compare: other},

@@ -29,22 +29,15 @@ def add_sites(parser: argparse.ArgumentParser) -> None:
         reading=InputReading(alone=None),  # folders that name a site, of --predictions
         help="folder with a folder for each site, COCO JSON, pattern or list of paths",
     )
-    sites.add_argument(
-        "--category",
-        action="append",
-        metavar="NAME[=WORD,...]",
-        help="a category that counts where it is found, with the detector's words for it; may be "
-        "given several times (default: those of the estimator's task at every site, or every "
-        "category that is found there)",
-    )
+    site_options.add_category_option(sites)
     sites.add_argument(
         "--site-category",
         action="append",
         nargs=2,
         default=[],
         metavar=("SITE", "NAME[=WORD,...]"),
-        help="a category to expect at one site, found or not, in place of --category; may be given "
-        "several times",
+        help="a category that counts at one site, found or not, in place of --category; may be "
+        "given several times",
     )
     sites.add_argument(
         "--by",

@@ -51,6 +51,7 @@ def watch_images(
         clock=clock,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
+        present=args.present,
         shards=shards,
     )
     for skipped in listed.skipped:
@@ -79,6 +80,7 @@ def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator)
         images_list=args.images_list,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
+        present=args.present,
         time_form=args.time,
     )
 
@@ -137,7 +139,7 @@ def compare_with_other(
         return None
     candidate = load_estimator(args.against)
     categories = given_words.named_categories(args.category)
-    of_sites = SiteCategories((), current.expected_categories_, categories, _of_sites(args))
+    of_sites = SiteCategories((), current.words_, categories, _of_sites(args), args.present)
     lost: tuple[str, ...] = ()
     if args.predictions:
         sites, lost = sites_of_predictions(
@@ -150,6 +152,7 @@ def compare_with_other(
             reference_names=_words_in(args.reference_names),
             categories=categories,
             site_categories=of_sites.of_site,
+            present=args.present,
         )
     else:
         stores = MonitorStore(args.work_dir), MonitorStore(args.work_dir / CANDIDATE)

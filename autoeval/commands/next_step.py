@@ -25,7 +25,7 @@ LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
 INPUTS = ("images", "detector", "predictions", "images_list", "reference", "score_thr")
 SAME_SITE = (
-    *("checkpoint", "device", "category", "site", "group", "target"),
+    *("checkpoint", "device", "category", "present", "site", "group", "target"),
     "cfg_options",
 )
 """Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
@@ -105,6 +105,7 @@ def after_compare(
     path = first / ESTIMATOR.name if first.is_dir() else first
     words = ["--estimator", path, "--compare", second, f"predictions={others}"]
     words += ["--predictions", boxes, "--images-list", args.images, *_option(args, "category")]
+    words += _option(args, "present")
     n = min(n, result.n_images)
     return _command(["autoeval", "label", "plan", *words, "--n", n, "--work-dir", _unused(LABELS)])
 
@@ -153,7 +154,7 @@ def _named(name: str) -> str:
 def _option(args: argparse.Namespace, name: str) -> list[object]:
     """Return an option as it is typed; nothing where it has its default."""
     value, option = getattr(args, name), _named(name)
-    if name == "category":
+    if name in ("category", "present"):
         return [word for each in value or () for word in (option, each)]
     if name == "cfg_options":
         return [option, *value] if value else []

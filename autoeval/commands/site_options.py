@@ -127,16 +127,27 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
 
 def add_category_option(
     group: argparse._ActionsContainer,
-    otherwise: str = "those of the estimator's task, or every category that is detected",
+    otherwise: str = "those of the fit, else all words of the detector",
+    *,
+    presence: bool = True,
 ) -> None:
-    """Declare which categories are to be expected; `otherwise` are those by default."""
+    """Declare the categories, by default `otherwise`, and which of them are said to be there."""
+    found = ". Those that are found count; a single one always does" if presence else ""
     group.add_argument(
         "--category",
         action="append",
         metavar="NAME[=WORD,...]",
-        help="a category to be expected in all images, with the detector's words for it; may be "
-        f"given several times (default: {otherwise})",
+        help="a category with the detector's words for it, which a fit that was told knows; may be "
+        f"given several times (default: {otherwise}){found}",
     )
+    if presence:
+        group.add_argument(
+            "--present",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="a category that is there and counts, found or not; may be given several times",
+        )
 
 
 def add_site_options(group: argparse._ActionsContainer) -> None:
@@ -267,7 +278,8 @@ def predict_site(
     categories = named_categories(getattr(args, "category", None))
     names = ("site", "group", *(("score_thr", "iou") if "score_thr" in args else ()))
     facts = {name: vars(args)[name] for name in names if name in args}
-    options |= facts
+    if getattr(args, "present", None):
+        facts["present"] = args.present
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
@@ -289,6 +301,7 @@ def predict_site(
             categories=categories,
             keep=Keeping(Path(args.work_dir), executor, spec),
             shards=mine,
+            **facts,
             **options,
         )
         return estimate if mine.leads else None

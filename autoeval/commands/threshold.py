@@ -7,7 +7,7 @@ At a new site without labels (--estimator with IMAGES or --predictions), with th
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 
@@ -59,14 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the curve, choose, and print."""
-    from autoeval.estimation.threshold_choice import check_wanted, choose_threshold
+    from autoeval.estimation.threshold_choice import check_wanted, choose_from
 
     check_wanted(args.precision, args.recall)
     curve = _curve(args)
     if curve is None:
         return 0
-    choice = choose_threshold(
-        curve.points,
+    choice = choose_from(
+        curve.at,
+        start=curve.start,
         precision=args.precision,
         recall=args.recall,
         level=curve.level,
@@ -78,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.estimate.about import about, about_section
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
-    shown = ThresholdCurve(curve.points, choice.threshold, choice)
+    shown = ThresholdCurve(choice.curve, choice.threshold, choice)
     given = about(
         args.command_line,
         images=args.images or args.images_list,
@@ -99,10 +101,11 @@ def run(args: argparse.Namespace) -> int:
 class _Curve(NamedTuple):
     """A curve by threshold, and what is said of it."""
 
-    points: pd.DataFrame  # see `autoeval.estimation.operating_curve.expected_curve`
+    at: Callable[[np.ndarray], pd.DataFrame]  # some thresholds; see `expected_curve`
     warnings: Sequence[str]  # of the boxes and labels that it rests on
     level: float  # nominal coverage of its intervals
     warnings_of_fit: Sequence[str] = ()  # those of `warnings` that the fit has printed already
+    start: np.ndarray | None = None  # thresholds that it is evaluated at first
 
 
 def _curve(args: argparse.Namespace) -> _Curve | None:
@@ -110,6 +113,7 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.labelled_files import labels_with_files, read_labels
     from autoeval.estimation.operating_curve import (
+        FINE,
         curve_warnings,
         exact_curve,
         expected_curve,
@@ -127,7 +131,13 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
         warnings = warnings_with_labels(plan, labels, words=args.words)
-        return _Curve(labelled_curve(plan, labels, words=args.words), warnings, plan.level)
+        return _Curve(
+            lambda thresholds: labelled_curve(
+                plan, labels, words=args.words, thresholds=thresholds
+            ),
+            warnings,
+            plan.level,
+        )
     if args.estimator:
         refuse_beside(args, OF_LABELS, "beside --estimator, which needs no labels: leave it out.")
         site_options.refuse_of_other_inputs(args)
@@ -137,9 +147,12 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
             return None
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
-        curve = expected_curve(estimator, estimate, args.iou)
-        warnings_of_fit = estimator.statistics_.warnings
-        return _Curve(curve, curve_warnings(estimator, estimate), estimator.level, warnings_of_fit)
+        return _Curve(
+            lambda thresholds: expected_curve(estimator, estimate, args.iou, thresholds),
+            curve_warnings(estimator, estimate),
+            estimator.level,
+            estimator.statistics_.warnings,
+        )
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(
@@ -153,5 +166,13 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
     )
     named = named_categories(args.category)
     words = None if named is None else words_of(named)
-    labelled = labels_with_files(args.labels, files, img_dir=args.label_images, words=words)
-    return _Curve(exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL)
+    labelled = labels_with_files(
+        args.labels, files, img_dir=args.label_images, words=words, unpredicted=True
+    )
+    warnings = (*labelled.left_out, *labelled.statistics.warnings)
+    return _Curve(
+        lambda thresholds: exact_curve(labelled.rankings, args.iou, thresholds),
+        warnings,
+        LEVEL,
+        start=FINE,
+    )

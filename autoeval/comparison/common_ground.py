@@ -100,7 +100,7 @@ def on_common_ground(
 ) -> tuple[dict[str, Site], list[str]]:
     """Bring sites to the images and the categories that all detectors share; say what was left out.
 
-    Where categories were not named, those that any of the detectors finds are compared, if all of
+    Those that count by any of the detectors, see `autoeval.sites.presence`, are compared, if all of
     them have a word for it: a detector that finds nothing of it is not spared. With `labels` they
     are those that the labels distinguish, see `labelled_categories`; a detector without a word for
     one of them has found none of its objects. The sites returned have the same images in the same
@@ -127,8 +127,12 @@ def on_common_ground(
         labelled = {words[word] for word in used if word in words} if words else set(used)
     names, category_warnings = _common_categories(fits, common_sites, labelled)
     if labels is not None:
-        named = all(site.named for site in sites.values())
-        chosen = labelled_categories(names, labels, pool, words, named=named)
+        vocabulary = None
+        if all(site.named for site in sites.values()):
+            vocabulary = next(iter(sites.values())).boxes.clean.categories
+        elif words:
+            vocabulary = ()
+        chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
     common_sites = {name: on_categories(site, names) for name, site in common_sites.items()}
@@ -137,9 +141,10 @@ def on_common_ground(
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
-    """Name the categories of a site; one that it does not know has no box."""
+    """Let the named categories of a site count, and no others; an unknown one has no box."""
     words = {name: name for name in names}
-    return replace(site, boxes=site.boxes.knowing(names).as_categories(names, words), named=True)
+    boxes = site.boxes.knowing(names).as_categories(names, words)
+    return replace(site, boxes=boxes, named=True, present=tuple(names))
 
 
 def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], list[str]]:
@@ -184,8 +189,7 @@ def _common_categories(
     words_of = {}
     for name, site in sites.items():
         vocabulary = site.boxes.clean.categories
-        categories_here = vocabulary if named else [vocabulary[k] for k in site.boxes.likely]
-        wanted = {**dict.fromkeys(categories_here, name), **wanted}
+        wanted = {**dict.fromkeys(site.presence.counted, name), **wanted}
         words_of[name] = (
             {*vocabulary} if named else {*vocabulary, *fits[name].statistics_.categories}
         )

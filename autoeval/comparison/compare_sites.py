@@ -85,7 +85,7 @@ def compare_sites(
     of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
     for name, site in common.items():
         messages = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
-        if paired is None and not len(site.boxes.likely):
+        if paired is None and not site.presence.likely.any():
             messages = (*messages, nothing_found_text(len(site.boxes), target))
         for warning in messages:
             of_sites.setdefault(warning, []).append(name)

@@ -39,6 +39,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
 from autoeval.notices import prefixed
+from autoeval.sites.label_check import check_labels
 from autoeval.sites.label_warnings import contradicted_by_boxes, labelled_twice
 from autoeval.targets import OperatingPoint
 
@@ -198,7 +199,8 @@ def pair_labels(
     `sites` are of the same images and categories. `words` has the category for each word of the
     labels; by default equal words. A `plan` drew the labelled images, others are left out; without
     one, all that are labelled are taken as a simple random sample. Where every image is labelled, a
-    category without an object has no average precision and is left out. Raises as `match_labels`;
+    category without an object has no average precision and is left out; at a threshold its boxes
+    are false positives. Raises as `match_labels`;
     if no image of the plan is labelled.
     """
     first = next(iter(sites.values()))
@@ -215,10 +217,12 @@ def pair_labels(
     own_blocks = blocks[subset.images]
     sample = LabelledSample(subset.images, len(images), weights, own_blocks)
     truth = subset.truth
-    if sample.complete:
+    if sample.complete and OperatingPoint.of(target) is None:
         truth = _with_objects(truth)
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
-    rankings, accuracies, pooled, warnings = {}, {}, {}, [*subset.warnings]
+    found = [site.boxes.clean.on_images(subset.images) for site in sites.values()]
+    warnings = [*subset.warnings, *check_labels(truth, found)]
+    rankings, accuracies, pooled = {}, {}, {}
     for name, site in sites.items():
         boxes = site.boxes.clean.on_images(subset.images)
         rankings[name] = ranked = rank_categories(boxes, truth)

@@ -184,7 +184,12 @@ class BayesianRegression:
         if SITE not in rows:
             prediction = self._model.predict(new, average=average)
             away = None if GROUP in rows else self.away_prior_
-            return away.predict(prediction, self.home_, self.trained_share_) if away else prediction
+            if away is None:
+                return prediction
+            confidence = self._confidence_above_home(new)
+            if average is not None:
+                confidence = average @ confidence
+            return away.predict(prediction, self.home_, confidence, self.trained_share_)
         # The pair keeps the scores and effects of the labelled one of its site, so that the model
         # predicts the accuracy there; the change by its own scores is then added, see `KnownSite`.
         site = self.known_site(str(rows[SITE].iloc[0]))
@@ -220,6 +225,10 @@ class BayesianRegression:
         """What corrects predictions of a detector that was trained where it is labelled."""
         return (self.away or away_prior(self.target)) if self.trained_share_ else None
 
+    def _confidence_above_home(self, new: Pairs) -> np.ndarray:
+        """Return by how much the first score of new pairs exceeds the mean at home, (N,)."""
+        return np.asarray(new.x[:, 0] - self._pairs.x[self._trained, 0].mean())
+
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
         return KnownSite(name, self.rows_, self._pairs, self.target)
@@ -236,9 +245,19 @@ class BayesianRegression:
 
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
-        drawn = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
+        new = self._new_pairs(rows)
+        drawn = self._model.draw(new, draws=draws, seed=seed)
         away = self.away_prior_
-        return away.draws(drawn, self.home_, self.trained_share_) if away else drawn
+        if away is None:
+            return drawn
+        return away.draws(
+            drawn,
+            self.home_,
+            self._confidence_above_home(new),
+            sites=np.unique(new.place.astype(str), return_inverse=True)[1],
+            seed=seed,
+            share=self.trained_share_,
+        )
 
     @property
     def single(self) -> bool:
@@ -262,12 +281,17 @@ class BayesianRegression:
         ]
 
     def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> PredictionInterval:
-        """Estimate all rows together, which are categories of one new site; see `predict`."""
+        """Estimate all rows together that count, which are categories of one new site.
+
+        The value is the weighted mean of the possible accuracies of the rows, see `predict`; the
+        interval of the mean is moved to it.
+        """
         if nothing_over(rows, self.target).all():
             return without_boxes(self.target)
-        average = category_weights(rows, self.target)[None]
-        widened = self.distribution(rows, average).blurred(unseen * self.accuracy_std_)
-        return predict_intervals(widened, self.level)[0]
+        weights = category_weights(rows, self.target)
+        widened = self.distribution(rows, weights[None]).blurred(unseen * self.accuracy_std_)
+        value = weights @ np.clip(self.distribution(rows).mean, 0, 1)
+        return predict_intervals(widened, self.level, np.array([value]))[0]
 
     @property
     def accuracy_std_(self) -> float:

@@ -108,10 +108,7 @@ def without_each_fold(
     sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
 ) -> tuple[list[np.ndarray], dict[int, ScoreCalibration]]:
     """Return the fold of each image of each set, and the calibration by the others of each fold."""
-    folds = image_folds(
-        [labelled_set.group for labelled_set in sets],
-        [[image.image_id for image in labelled_set.truth.images] for labelled_set in sets],
-    )
+    folds = image_folds(sets)
     prior = prior or calibration_prior()
     calibrations = {
         fold: fit_calibration(sets, [image_fold != fold for image_fold in folds], prior)

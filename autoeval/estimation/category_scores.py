@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,11 @@ from autoeval.estimation.known_site import sampling_stds
 from autoeval.estimation.nothing_found import HIGHEST
 from autoeval.estimation.pair_table import (
     CATEGORY,
+    COUNTED,
     COUNTS,
     EXPECTED_COUNTS,
+    EXPECTED_OBJECTS,
+    LIKELY_BOXES,
     REFERENCE_COUNTS,
     REFERENCE_TRUE,
     TRAINED_HERE,
@@ -41,6 +44,7 @@ from autoeval.model.reference_features import (
     ReferenceFeatures,
 )
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.presence import Presence
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import OperatingPoint
 
@@ -190,25 +194,29 @@ def _reference_features(
 
 
 def site_scores(
-    boxes: SiteBoxes,
-    features: Sequence[str] = FEATURES,
-    *,
-    named: Collection[str] = (),
+    boxes: SiteBoxes, features: Sequence[str], presence: Presence
 ) -> list[CategoryScores]:
-    """Score the categories that are detected, each on the images where it is.
+    """Score the categories that count or are found, each on the images where it is.
 
     At a new site nobody knows which images hold a category, so those that show none of its boxes
     say nothing of it: absence is not taken for blindness.
-
-    named: categories to score in any case, and no others; by default those with a likely box.
     """
-    clean, scores = boxes.clean, []
-    likely = [clean.categories[k] for k in boxes.likely]
-    for k, name in enumerate(clean.categories):
-        if name in (named or likely):
-            images = boxes.images_with(k)
-            scores.append(CategoryScores(boxes, k, images, features))
-    return scores
+    return [
+        CategoryScores(boxes, k, boxes.images_with(k), features)
+        for k in presence.candidates.tolist()
+    ]
+
+
+def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> pd.DataFrame:
+    """Lay out the scores of a site as one row a category, with whether it counts."""
+    at = presence.candidates
+    return pd.DataFrame([category.row() for category in scores]).assign(
+        **{
+            COUNTED: presence.counts[at],
+            LIKELY_BOXES: presence.likely[at],
+            EXPECTED_OBJECTS: presence.expected[at],
+        }
+    )
 
 
 def labelled_rows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,6 +31,9 @@ SMALL, LARGE = 14, 70
 NOT_DEFINED = "not defined, no box is over the threshold"
 WIDEST_TEXT = f"±{100 * WIDEST:.0f} points"
 
+
+PREDICTIVE = "predictive"  # how an interval is formed where there is nothing to be said of it
+MOST_CATEGORIES, LOWEST = 8, 3  # on the terminal: of more, so many of the lowest
 
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
 
@@ -71,14 +75,21 @@ class Estimate:
     sampling_std : float
         Standard deviation over draws of the images with replacement; NaN where it is not known.
     per_category : dict of str to dict
-        ``value``, ``lower`` and ``upper`` of each category of a task that has several, rare ones
-        partly pooled with the others.
+        ``value``, ``lower`` and ``upper`` of each category that counts; of average precision the
+        value of all is their mean. The ends are NaN where the interval is too wide to be given;
+        the value too where it is not defined at a threshold.
+    left_out : dict of str to dict
+        Categories that were found and do not count: ``value``, ``lower``, ``upper``,
+        ``likely_boxes``, ``share_of_objects`` (of the expected objects of all categories, in
+        [0, 1]), ``mean_with_it``; see `autoeval.sites.presence`.
     raw : float
         The value before it was brought into the range of the target; NaN where it is not known.
     beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
     width_warning : str
         That the interval is too wide to act on, or that nothing was found, and what helps.
+    category_effects : dict of str to float
+        What the prior adds for categories that it knows, in [-1, 1].
     undefined : tuple of str
         Targets that have no value here: precision where no box is over the threshold.
     site : Site, optional
@@ -96,9 +107,11 @@ class Estimate:
     warnings: tuple[str, ...] = ()
     sampling_std: float = math.nan
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
+    left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     raw: float = math.nan
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
     width_warning: str = ""
+    category_effects: dict[str, float] = field(default_factory=dict)
     undefined: tuple[str, ...] = ()
     site: Site | None = field(default=None, compare=False)
     method = DEFAULT_METHOD
@@ -108,7 +121,10 @@ class Estimate:
         return "\n".join([*self.headline(), *self.details(), *warnings])
 
     def headline(self) -> list[str]:
-        """Return the lines with the value, its interval, and the other targets."""
+        """Return the lines with the value, its interval, the other targets, and the categories.
+
+        Of more than `MOST_CATEGORIES` the `LOWEST` lowest; see `details`.
+        """
         target = find_target(self.target)
         lower, upper = target.text(self.lower), target.text(self.upper)
         head = f"estimated {target.title}: {self.value_text}"
@@ -116,19 +132,72 @@ class Estimate:
             head = f"{target.title}: {NOT_DEFINED}"
         elif self.value != self.value:
             head = f"no estimate of {target.title}"
-        if self.lower == self.lower:
-            interval = f"{lower} to {upper} ({self.interval_method})"
-        else:
+        basis = "" if self.interval_method == PREDICTIVE else self.interval_method
+        interval = f"{lower} to {upper}{f' ({basis})' * bool(basis)}"
+        if self.lower != self.lower:
             interval = self.interval_method
         return [
-            f"{head}, from {counted(self.n_images, 'image')} (method: {self.method})",
+            f"{head}{self._of_categories()}, from {counted(self.n_images, 'image')}"
+            f"{self._by_method()}",
             f"{self.level:.0%} interval: {interval}",
             *self._beside(),
+            *self._categories_in_short(),
+            *filter(None, [self.left_out_text()]),
         ]
 
     def details(self) -> list[str]:
-        """Return the lines on the parts of the interval and on single categories."""
-        return [*filter(None, [self.sampling_text()]), *self._by_category()]
+        """Return the lines on the parts of the interval, and on categories not in the headline."""
+        more = self._by_category() if len(self.per_category) > MOST_CATEGORIES else ()
+        return [*filter(None, [self.sampling_text()]), *more]
+
+    def left_out_text(self) -> str:
+        """Name the categories that were found and do not count, and how they would."""
+        if not self.left_out:
+            return ""
+        order = sorted(self.left_out, key=lambda name: -self.left_out[name]["share_of_objects"])
+        shown = [f"{name} ({self.why_left_out(name)})" for name in order[:LOWEST]]
+        more = f" and {len(order) - LOWEST} more" if len(order) > LOWEST else ""
+        text = f"left out: {', '.join(shown)}{more}. To count it: --present {shlex.quote(order[0])}"
+        if len(self.per_category) > LOWEST:
+            return text
+        chosen = " ".join(f"--category {shlex.quote(name)}" for name in self.per_category)
+        return f"{text}; only some categories: {chosen}"
+
+    def why_left_out(self, category: str) -> str:
+        """State why a category that was found does not count, and the value with it."""
+        facts = self.left_out[category]
+        boxes = counted(int(facts["likely_boxes"]), "likely box", "likely boxes")
+        with_it = find_target(self.target).text(facts["mean_with_it"])
+        share = f"{100 * facts['share_of_objects']:.1f} % of expected objects"
+        return f"{boxes}, {share}; with it {with_it}"
+
+    def _of_categories(self) -> str:
+        """Say which categories the value is the mean of."""
+        n, n_all = len(self.per_category), len(self.per_category) + len(self.left_out)
+        if not n:
+            return ""
+        if n_all == 1:
+            return f" of {next(iter(self.per_category))}"
+        what = "all boxes of" if OperatingPoint.of(self.target) else "mean of"
+        of_all = f"{n} of {n_all}" if self.left_out else str(n)
+        only = f": {next(iter(self.per_category))}" if n == 1 else ""
+        return f", {what} {of_all} categories{only}"
+
+    def _by_method(self) -> str:
+        """Name the method, where it is not the default."""
+        return ""
+
+    def _categories_in_short(self) -> list[str]:
+        """Return a line for each category, of many for the lowest; nothing for a single one."""
+        if len(self.per_category) == 1 and self.value == self.value:
+            return []  # the headline names it
+        if len(self.per_category) <= MOST_CATEGORIES:
+            return [f"  {line}" for line in self._by_category()]
+        known = [name for name, of in self.per_category.items() if of["value"] == of["value"]]
+        lowest = sorted(known, key=lambda name: self.per_category[name]["value"])[:LOWEST]
+        text = find_target(self.target).text
+        shown = [f"{name} {text(self.per_category[name]['value'])}" for name in lowest]
+        return [f"  the lowest of {len(self.per_category)} categories: {', '.join(shown)}"]
 
     @property
     def value_text(self) -> str:
@@ -167,6 +236,7 @@ class Estimate:
         joined = {name: "; ".join(getattr(self, name)) for name in ("warnings", "undefined")}
         row = self._fields() | joined
         features = row.pop("features")
+        del row["left_out"], row["category_effects"]
         for category, interval in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in interval.items()}
         return pd.DataFrame([row | features])
@@ -191,14 +261,9 @@ class Estimate:
         text = find_target(self.target).text
         for category, interval in self.per_category.items():
             if interval["value"] != interval["value"]:
-                yield (
-                    f"{category}: no estimate, no box is over the threshold or the interval would "
-                    f"be wider than {WIDEST_TEXT}"
-                    if OperatingPoint.of(self.target)
-                    else f"{category}: no estimate, its interval would be wider than {WIDEST_TEXT}"
-                )
+                yield f"{category}: not defined, no box is over the threshold"
                 continue
-            around = "no interval: fewer than three sources hold the category"
+            around = f"no interval: it would be wider than {WIDEST_TEXT}"
             if interval["lower"] == interval["lower"]:
                 around = f"{text(interval['lower'])} to {text(interval['upper'])}"
             yield f"{category}: {text(interval['value'])} ({around})"

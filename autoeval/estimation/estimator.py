@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, overload
 
@@ -16,6 +16,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_file import read_fit, write_fit
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.fitted_pass import FittedPass
+from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.given_boxes import GivenBoxes
 from autoeval.estimation.label_planning import Draw, plan_estimated
 from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
@@ -112,7 +113,7 @@ class AccuracyEstimator:
             What `predict` runs by default.
         **saved
             What the fit knows of the table, saved along: ``context``, ``calibration``,
-            ``reference_calibration``, ``label_assistance``, ``loading``, ``floors``; see
+            ``reference_calibration``, ``label_assistance``, ``loading``, ``floors``, ``sites``; see
             `autoeval.estimation.fit_state.FitState`.
 
         Raises
@@ -205,6 +206,11 @@ class AccuracyEstimator:
         return self.fit_.floors
 
     @property
+    def sites_(self) -> FittedSites:
+        """The labelled sets that it was fitted on, from which fits are joined."""
+        return self.fit_.sites
+
+    @property
     def pass_(self) -> FittedPass:
         """The pass over the images of the fit, which those of a new site get, too."""
         return self.fit_.of_pass
@@ -215,9 +221,9 @@ class AccuracyEstimator:
         return self.pass_.statistics
 
     @property
-    def expected_categories_(self) -> Categories | None:
-        """The categories of the task that it was fitted on, expected in all images, if of one."""
-        return self.pass_.expected_categories
+    def words_(self) -> Categories | None:
+        """The categories that it was fitted on, with the detector's words, where it was told."""
+        return self.pass_.words
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
@@ -255,6 +261,7 @@ class AccuracyEstimator:
         img_dir: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
+        present: Collection[str] = (),
         score_thr: float | None = None,
         iou: float = IOUS[0],
         **running: Any,
@@ -290,9 +297,12 @@ class AccuracyEstimator:
         words : mapping of str to str, optional
             Category of the estimate for each word of the labels; by default equal words.
         categories : mapping of str to sequence of str, optional
-            Categories to expect in all images, each with the detector's words for it, such as
-            ``{"vehicle": ["car", "bus", "truck"]}``. By default those of the task that it was
-            fitted on, else every category that is detected, on the images where it is.
+            Categories that may count, each with the detector's words for it, such as
+            ``{"vehicle": ["car", "bus", "truck"]}``; one that the fit was told the words of needs
+            none. By default those of the fit, else all words of the detector. Those that are found
+            count in the estimate, see `autoeval.sites.presence`; a single one always does.
+        present : collection of str, optional
+            Names of categories that are at the site, and count, found or not.
         score_thr : float, optional
             Estimate precision, recall and F1 of the boxes over this score, too.
         iou : float
@@ -331,6 +341,7 @@ class AccuracyEstimator:
             images=images,
             labels=labels,
             categories=categories,
+            present=present,
             labelled=None if folder else content,  # a plan was drawn without the labels
             **running,
         )
@@ -354,13 +365,14 @@ class AccuracyEstimator:
         labels: GivenLabels | None = None,
         categories: Categories | None = None,
         labelled: LabelSet | None = None,
+        present: Collection[str] = (),
         **running: Any,
     ) -> Site:
         """Read predictions of new images, or run the detector on them.
 
         Parameters
         ----------
-        boxes, images, labels, categories
+        boxes, images, labels, categories, present
             See `predict`.
         labelled : LabelSet, optional
             Labels of some of the images, which tell images with equal boxes apart.
@@ -382,6 +394,7 @@ class AccuracyEstimator:
             labels=labels,
             categories=categories,
             labelled=labelled,
+            present=present,
             **running,
         )
 
@@ -420,7 +433,10 @@ class AccuracyEstimator:
         return self.regression_.predict_left_out()
 
     def save(self, path: PathLike) -> None:
-        """Write the estimator to one Parquet file: its training table and its settings."""
+        """Write the estimator to a Parquet file: its training table and its settings.
+
+        Its labelled sites, which `autoeval.join` needs, lie beside it.
+        """
         write_fit(path, self.fit_)
 
     @classmethod

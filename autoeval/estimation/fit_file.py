@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import read_artefact, write_artefact
+from autoeval.estimation.artefact import artefact_path, read_artefact, write_artefact
 from autoeval.estimation.estimate import DEFAULT_METHOD
 from autoeval.estimation.fit_state import FitState
+from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.score_floors import split_floors, with_floors
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.model.calibration import ScoreCalibration
@@ -15,7 +17,7 @@ from autoeval.runtime.files import PathLike
 
 
 def write_fit(path: PathLike, fit: FitState) -> None:
-    """Write a fit to one Parquet file."""
+    """Write a fit to one Parquet file, and its labelled sites to another beside it."""
     metadata: dict[str, Any] = {
         "estimator": {"target": fit.target, "level": fit.level},
         "context": fit.context,
@@ -31,6 +33,7 @@ def write_fit(path: PathLike, fit: FitState) -> None:
         metadata["floors"] = {
             f"{floor:g}": floor_fit.to_dict() for floor, floor_fit in fit.floors.items()
         }
+    fit.sites.write(Path(path))
     write_artefact(path, with_floors(fit.table, fit.floors), metadata)
 
 
@@ -58,6 +61,7 @@ def read_fit(path: PathLike) -> FitState:
             label_assistance=LabelAssistance.from_dict(labels) if labels else None,
             loading=metadata.get("loading") or {},
             floors=floors,
+            sites=FittedSites.beside(artefact_path(path)),
         )
     except InputError as error:
         raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

@@ -13,6 +13,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fitted_pass import FittedPass
+from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.nothing_found import undefined_at
 from autoeval.estimation.panel_prior import FULL
 from autoeval.estimation.score_floors import FloorFit
@@ -21,8 +22,6 @@ from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
-
-CALIBRATIONS = "calibrations"  # in `context`: of the sites of fits that were joined
 
 
 @dataclass(eq=False)
@@ -37,6 +36,7 @@ class FitState:
     label_assistance: fitted on the same sources.
     loading: how the detector and the reference are loaded.
     floors: the same fit at higher score floors.
+    sites: the labelled sets, from which fits are joined.
     """
 
     table: pd.DataFrame
@@ -48,6 +48,7 @@ class FitState:
     label_assistance: LabelAssistance | None = None
     loading: dict[str, Any] = field(default_factory=dict)
     floors: Mapping[float, FloorFit] = field(default_factory=dict)
+    sites: FittedSites = field(default_factory=FittedSites)
     _regressions: dict[str, BayesianRegression] = field(init=False, default_factory=dict)
     _at_floors: dict[float, Self] = field(init=False, default_factory=dict)
 
@@ -102,8 +103,6 @@ class FitState:
             there = self.floors[floor]
             boxes = {**self.context["boxes"], "floor": floor, "floors": []}
             context = {**self.context, "boxes": boxes}
-            if CALIBRATIONS in context:
-                context[CALIBRATIONS] = there.of_sites
             self._at_floors[floor] = replace(
                 self, table=there.rows, context=context, calibration=there.calibration, floors={}
             )
@@ -163,11 +162,10 @@ class FitState:
         return estimate_site(site, self.regression, others)
 
     def _calibrated(self, site: Site) -> Site:
-        """Give the boxes of a site the calibrations of the fit; a known site has its own."""
-        of_site = self.context.get(CALIBRATIONS, {}).get(site.known)
+        """Give the boxes of a site the calibrations of the fit."""
         boxes = replace(
             site.boxes,
-            calibration=ScoreCalibration.from_dict(of_site) if of_site else self.calibration,
+            calibration=self.calibration,
             reference_calibration=self.reference_calibration,
         )
         widening = self.of_pass.statistics.widening if "boxes" in self.context else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,11 +70,8 @@ class FittedPass:
         return self.statistics.warnings if "boxes" in self.context else ()
 
     @property
-    def expected_categories(self) -> Categories | None:
-        """The categories of the task of all sources, with the detector's words, if they are of one.
-
-        They are expected in all images.
-        """
+    def words(self) -> Categories | None:
+        """The categories that the fit was told the detector's words of; None for its own words."""
         task = self.context.get("task")
         if task is None or (self.table["kind"] == CATEGORY).any():
             return None
@@ -87,6 +84,7 @@ class FittedPass:
         labels: GivenLabels | None,
         categories: Categories | None,
         labelled: LabelSet | None = None,
+        present: Collection[str] = (),
     ) -> Site:
         """Read the predictions of new images, by default those of the plan of the labels.
 
@@ -114,6 +112,7 @@ class FittedPass:
             images=listed_images,
             categories=categories,
             labelled=labelled,
+            present=present,
         )
         self.check_read(site.boxes.passes)
         missing = sorted(self.needs(self.features) - site.boxes.passes)

@@ -13,6 +13,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import (
     GivenLabels,
@@ -165,6 +166,7 @@ def fit_sets(
     sets = (
         [labelled_set.changed(trained_here=True) for labelled_set in sets] if trained_here else sets
     )
+    sites = FittedSites(tuple(sets))
     sets = with_calibrated_reference(sets, calibrate=calibrate)
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     warnings, together = checked_sets(sets, calibrated.check)
@@ -181,6 +183,7 @@ def fit_sets(
         warnings=(*warnings, *together.warnings, *why),
         bins=calibrated.bins,
         floors=floors,
+        sites=sites,
         scored=scored,
         **options,
     )
@@ -228,7 +231,7 @@ def fit_table(
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(rows, **saved)
     regression = estimator.regression_
     pairs, unread = regression.rows_, reference_of_fit(table, regression)
-    results = evaluate_pairs(pairs, target=target, level=level)
+    results = evaluate_pairs(pairs, target=target, level=level, floor=regression.floor)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
     estimator.fit_result_ = FitResult(

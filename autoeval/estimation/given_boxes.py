@@ -112,7 +112,7 @@ class Predictions:
             numbering=self.numbering,
             usual=usual_way(kind, text=self.is_folder),
             undecided=True,
-        )
+        ).spelt_as([*numbers.values(), *(words or ())])
         half, reference = (
             None if path is None else _read_beside(clean, path, self, words, same_tool=same_tool)
             for path, words, same_tool in (
@@ -291,6 +291,7 @@ def _read_beside(
         )
     except NoBoxError:
         return clean.where(np.zeros(len(clean), bool))
+    second_pass = second_pass.spelt_as(clean.categories)
     words = {word: word for word in second_pass.categories if word in clean.categories}
     if not words:
         raise InputError(

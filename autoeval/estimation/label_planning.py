@@ -16,6 +16,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
 from autoeval.estimation.nothing_found import nothing_found_text
+from autoeval.estimation.pair_table import counted_rows
 from autoeval.estimation.site import Site
 from autoeval.io.image_header import read_header
 from autoeval.io.labels.content import LabelledImage
@@ -92,9 +93,9 @@ def plan_site(
             "20 labelled images with 10 boxes of a category, or more."
         )
     n = draw.n
-    boxes, threshold = _boxes_of_pool(site, priors, fit.target), OperatingPoint.of(fit.target)
+    boxes, threshold = _boxes_of_pool(site), OperatingPoint.of(fit.target)
     pool, others = _pool(site, boxes), ProbableLabels.of_reference(boxes)
-    rest = None if site.named or site.nothing_found else _unlikely_boxes(site, pool)
+    rest = None if site.nothing_found else _other_boxes(site, pool)
     if threshold and threshold.measure == "precision" and not draw.everywhere:
         pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
         n = min(n, len(pool))
@@ -153,9 +154,12 @@ def fingerprint_of(site: Site) -> str:
     return f"predictions {digest.hexdigest()[:16]}"
 
 
-def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
-    """Return the boxes of the categories that are not estimated, since none is a likely one."""
-    words = {site.boxes.clean.categories[k] for k in np.unique(site.boxes.clean.label)}
+def _other_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
+    """Return the boxes of the categories that do not count; named ones may have none."""
+    vocabulary = site.boxes.clean.categories
+    words = set(vocabulary)
+    if not site.named:
+        words = {vocabulary[k] for k in np.unique(site.boxes.clean.label)}
     others = sorted(words - set(pool.found.categories))
     if not others:
         return None
@@ -166,13 +170,14 @@ def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
 
 def _pool(site: Site, boxes: SiteBoxes) -> Pool:
     """Describe the boxes of a site."""
-    if site.named and site.evidence:
-        return pool_of_evidence(site.evidence, site.boxes.clean.categories)
+    vocabulary = site.boxes.clean.categories
+    if site.named and site.evidence and boxes.clean.categories == vocabulary:
+        return pool_of_evidence(site.evidence, vocabulary)
     return boxes.as_pool()
 
 
-def _boxes_of_pool(site: Site, priors: Mapping[str, ValueWithError], target: str) -> SiteBoxes:
-    """Return the boxes of a site; where categories are not given, of those that were estimated."""
+def _boxes_of_pool(site: Site) -> SiteBoxes:
+    """Return the boxes of a site in the categories that count; in all where nothing was found."""
     files = {image.image_id: getattr(image, "path", None) for image in site.images}
     images = []
     for image in site.boxes.clean.images:  # whose size is read where it is not known
@@ -181,8 +186,10 @@ def _boxes_of_pool(site: Site, priors: Mapping[str, ValueWithError], target: str
         size = (header.height, header.width) if header else image.size
         images.append(LabelledImage(image.image_id, image.file_name, size))
     boxes = site.boxes.with_images(tuple(images))
-    if site.named or site.nothing_found:  # those that count, or will be labelled
+    if site.nothing_found:  # those that count will be labelled
         return boxes
-    names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
-    names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
+    rows = pd.DataFrame(site.row["rows"])
+    names = [str(name) for name in rows.loc[counted_rows(rows), "category"]]
+    if tuple(names) == boxes.clean.categories:
+        return boxes
     return boxes.as_categories(names, {name: name for name in names})

@@ -24,7 +24,12 @@ from autoeval.labels.plan_file import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels
-from autoeval.sites.label_warnings import exchanged_words, mismatched_words
+from autoeval.sites.label_warnings import (
+    exchanged_words,
+    mismatched_words,
+    never_predicted,
+    unpredicted_categories,
+)
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.reference_statistics import ReferenceStatistics
@@ -74,9 +79,11 @@ def labels_with_files(
     img_dir: PathLike | None = None,
     group: str | None = None,
     words: Mapping[str, str] | None = None,
+    unpredicted: bool = False,
 ) -> LabelledSet:
     """Read one labelled set and its predictions; every category is a source.
 
+    unpredicted: whether categories of which no box is found are kept.
     words: category of each word of the detector that counts; these categories are sources instead,
         on all images. Labels have the same words, or the names of the categories.
     """
@@ -85,7 +92,15 @@ def labels_with_files(
     site = name.removesuffix(".gz").rpartition(".")[0] or name
     if not words:
         same_words = {word: word for word in content.categories}
-        return _with_files(site, content, files, content.categories, same_words, group=group)
+        return _with_files(
+            site,
+            content,
+            files,
+            content.categories,
+            same_words,
+            group=group,
+            unpredicted=unpredicted,
+        )
     categories = tuple(dict.fromkeys(words.values()))
     made = _with_files(
         site,
@@ -191,6 +206,7 @@ def _with_files(
     group: str | None,
     everywhere: bool = False,
     label_words: Mapping[str, str] | None = None,
+    unpredicted: bool = False,
 ) -> LabelledSet:
     numbers = _numbers_of(content)
     boxes = files.read(content.images, where=str(content.path), numbers=numbers)
@@ -210,6 +226,12 @@ def _with_files(
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
         mismatch = mismatched_words(boxes.clean, truth)
+        lost = [] if unpredicted else never_predicted(boxes.clean, truth)
+        known = [name for name in categories if name not in lost]
+        if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
+            categories, truth = known, Truth.of(content, known)
+    else:
+        mismatch = unpredicted_categories(boxes.clean, truth, words)
     of_categories = boxes.as_categories(categories, words)
     made = labelled_set(
         of_categories,

@@ -43,12 +43,13 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
     """Take label-free estimates with their errors out of an `Estimate`.
 
     error: from `error_elsewhere`; for single categories, since those are what was left out.
-    Returned: those with an interval, named as the target, such as ``mAP``, and ``mAP/<category>``.
+    Returned: those with an interval, named as the target, such as ``mAP``, and ``mAP/<category>``,
+        also of categories that were found and do not count.
     """
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
-    several = estimate.per_category
+    several = len(estimate.per_category) > 1
     priors = {estimate.target: with_error(whole, estimate.level, None if several else error)}
-    for name, interval in several.items():
+    for name, interval in (estimate.per_category | estimate.left_out).items():
         priors[f"{estimate.target}/{name}"] = with_error(interval, estimate.level, error)
     return {name: prior for name, prior in priors.items() if prior.known}
 

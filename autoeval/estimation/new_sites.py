@@ -10,8 +10,8 @@ import pandas as pd
 from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
 from autoeval.estimation.known_site import SITE
 from autoeval.estimation.nothing_found import nothing_over, without_boxes
-from autoeval.estimation.pair_table import category_weights
-from autoeval.estimation.regression_estimate import bounds
+from autoeval.estimation.pair_table import category_weights, counted_rows
+from autoeval.estimation.regression_estimate import category_bounds
 from autoeval.labels.value_with_error import quantile
 from autoeval.model import PredictionInterval, predict_intervals
 
@@ -53,8 +53,10 @@ class NewSites:
         for k in range(0, len(self.names), AT_ONCE):
             names = self.names[k : k + AT_ONCE]
             rows = self._of(names)
-            predicted = self.estimator.distribution(rows, self._average(rows))
-            intervals += predict_intervals(predicted.blurred(self._stds(names)), self.level)
+            average = self._average(rows)
+            predicted = self.estimator.distribution(rows, average)
+            values = self._values(rows, average)
+            intervals += predict_intervals(predicted.blurred(self._stds(names)), self.level, values)
         none_over = self.none_over
         return [
             self._known(name)
@@ -66,7 +68,7 @@ class NewSites:
         ]
 
     def predict_categories(self) -> pd.DataFrame:
-        """Return ``site``, ``category``, ``value``, ``lower`` and ``upper`` of each row."""
+        """Return ``site``, ``category``, ``value``, ``lower``, ``upper`` of each that counts."""
         parts = []
         for name in self.names:
             rows = self._of([name])
@@ -74,8 +76,11 @@ class NewSites:
                 rows = rows.assign(**{SITE: self.fitted_sites[name]})
             intervals = self.estimator.predict(rows, unseen=self.unseen.get(name, 0.0))
             parts += [
-                {"site": name, "category": category, **bounds(interval)}
-                for category, interval in zip(rows["category"], intervals, strict=True)
+                {"site": name, "category": category, **category_bounds(interval)}
+                for category, interval, counts in zip(
+                    rows["category"], intervals, counted_rows(rows), strict=True
+                )
+                if counts
             ]
         return pd.DataFrame(parts)
 
@@ -86,7 +91,8 @@ class NewSites:
         """
         rows = self._of(self.names)
         drawn, average = self.estimator.draw(rows, draws=draws, seed=seed), self._average(rows)
-        drawn = drawn if average is None else drawn @ average.T
+        if average is not None:
+            drawn = drawn @ average.T + self._moved(average)
         stds = self._stds(self.names)
         if stds.any():
             drawn = drawn + stds * np.random.default_rng([seed, 1]).normal(size=drawn.shape)
@@ -102,8 +108,29 @@ class NewSites:
     def none_over(self) -> np.ndarray:
         """At which sites no box is over the threshold of the target, (K,), bool."""
         none = pd.Series(nothing_over(self._rows, self.estimator.target))
+        none |= ~counted_rows(self._rows)
         by_site = none.groupby(self._rows["site"].to_numpy(), sort=False).all()
         return by_site.reindex(self.names).to_numpy(bool)
+
+    def _values(self, rows: pd.DataFrame, average: np.ndarray | None) -> np.ndarray:
+        """Return the mean of the possible accuracies of the categories of each site, (K,)."""
+        values = np.clip(self.estimator.distribution(rows).mean, 0, 1)
+        return values if average is None else average @ values
+
+    def _moved(self, average: np.ndarray) -> np.ndarray:
+        """Return how far the mean of possible accuracies lies from the possible mean, (K,)."""
+        moved = []
+        for start in range(0, len(self.names), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            rows, weights = self._of(self.names[part]), average[part]
+            weights = weights[:, self._rows_in(part)]
+            means = self.estimator.distribution(rows).mean
+            moved.append(weights @ np.clip(means, 0, 1) - np.clip(weights @ means, 0, 1))
+        return np.concatenate(moved)
+
+    def _rows_in(self, part: slice) -> np.ndarray:
+        """Return which rows are of some of the sites, (M,) bool."""
+        return self._rows["site"].isin(self.names[part]).to_numpy()
 
     def _known(self, name: str) -> PredictionInterval:
         """Estimate a site of the fit."""

@@ -24,9 +24,12 @@ ENDS = ("value", "lower", "upper")
 
 
 def expected_curve(
-    estimator: AccuracyEstimator, estimate: Estimate, iou: float = IOUS[0]
+    estimator: AccuracyEstimator,
+    estimate: Estimate,
+    iou: float = IOUS[0],
+    thresholds: np.ndarray = THRESHOLDS,
 ) -> pd.DataFrame:
-    """Estimate precision, recall and F1 at a site over all thresholds, without labels.
+    """Estimate precision, recall and F1 at a site over thresholds, without labels.
 
     Returned: a curve: a row a threshold that a box is over, with the columns ``threshold``,
         ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
@@ -52,7 +55,9 @@ def expected_curve(
         return interval.value, interval.lower, interval.upper
 
     points = [
-        point for point in _points(iou) if point.score_thr < best and _is_known(estimator, point)
+        point
+        for point in _points(iou, thresholds)
+        if point.score_thr < best and _is_known(estimator, point)
     ]
     return _table((point, predict(point)) for point in points)
 
@@ -70,6 +75,7 @@ def labelled_curve(
     *,
     words: Mapping[str, str] | None = None,
     planned: bool = True,
+    thresholds: np.ndarray = THRESHOLDS,
 ) -> pd.DataFrame:
     """Estimate the curve of a site from the labels of a plan, by the difference estimator.
 
@@ -80,7 +86,11 @@ def labelled_curve(
             f"This plan is for {plan.target}, which does not depend on all images: plan for recall "
             "or F1 to choose a threshold."
         )
-    points = [point for point in _points(plan.iou) if (plan.found.scores > point.score_thr).any()]
+    points = [
+        point
+        for point in _points(plan.iou, thresholds)
+        if (plan.found.scores > point.score_thr).any()
+    ]
     estimates = estimate_targets(
         plan, labels, [str(point) for point in points], words=words, planned=planned
     )
@@ -93,10 +103,12 @@ def labelled_curve(
     return _table((point, bounds(point)) for point in points)
 
 
-def exact_curve(rankings: Sequence[RankedDetections], iou: float = IOUS[0]) -> pd.DataFrame:
+def exact_curve(
+    rankings: Sequence[RankedDetections], iou: float = IOUS[0], thresholds: np.ndarray = FINE
+) -> pd.DataFrame:
     """Count the curve of a labelled set, all its categories together."""
     rows = []
-    for point in _points(iou, FINE):
+    for point in _points(iou, thresholds):
         counts = [
             image_counts(ranking, point.score_thr, point.level).sum(axis=1) for ranking in rankings
         ]

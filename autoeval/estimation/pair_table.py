@@ -5,7 +5,8 @@ labelled set that hold the category), ``source`` (place), ``group`` (sources of 
 ``category``, ``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of
 the category alone. ``counts``, ``expected_counts`` and ``reference_counts`` hold a `CountCurve`
 each as bytes, from which precision, recall and F1 at any threshold follow. ``trained_here`` is true
-of a place that the detector was trained on other images of; it may be missing.
+of a place that the detector was trained on other images of; it may be missing. Rows of a new site
+have ``counted``, ``likely_boxes`` and ``expected_objects``; see `autoeval.sites.presence`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ COUNTS, EXPECTED_COUNTS, REFERENCE_COUNTS = "counts", "expected_counts", "refere
 # What a score counts as where a category is not found; others as 0.
 NOTHING_FOUND = {"box_size": -1.8}
 
+COUNTED, LIKELY_BOXES, EXPECTED_OBJECTS = "counted", "likely_boxes", "expected_objects"
 TRAINED_HERE = "trained_here"  # column: whether the detector was trained at the place
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
 ONLY = "all"  # category of a table that has no column for it
@@ -128,6 +130,8 @@ def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:
 def category_weights(rows: pd.DataFrame, target: str) -> np.ndarray:
     """Return the weight of each category in the value of all together, (N,), sum 1.
 
+    A category that does not count at the site has none; see `counted_rows`.
+
     Average precision is the mean over categories. At a threshold counts are summed first, so the
     weights are the denominators: boxes for precision, expected objects for recall.
     """
@@ -143,7 +147,16 @@ def category_weights(rows: pd.DataFrame, target: str) -> np.ndarray:
                 for curve in rows[EXPECTED_COUNTS]
             ]
         )
-    return weights / weights.sum() if weights.sum() > 0 else np.full(len(rows), 1 / len(rows))
+    counted = counted_rows(rows)
+    weights = weights * counted
+    return weights / weights.sum() if weights.sum() > 0 else counted / counted.sum()
+
+
+def counted_rows(rows: pd.DataFrame) -> np.ndarray:
+    """Return which categories count in the value of all together, (N,) bool; all by default."""
+    if COUNTED not in rows:
+        return np.ones(len(rows), bool)
+    return rows[COUNTED].astype(np.float64).fillna(1).to_numpy(bool)
 
 
 def measured(rows: pd.DataFrame, name: str) -> np.ndarray:

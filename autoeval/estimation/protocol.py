@@ -15,6 +15,7 @@ from typing_extensions import Self
 
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.panel_prior import FULL
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.notices import Notice
 
@@ -92,12 +93,13 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def evaluate_pairs(
-    table: pd.DataFrame, *, target: str, level: float
+    table: pd.DataFrame, *, target: str, level: float, floor: float = FULL
 ) -> tuple[LeaveOneSourceOut, ...]:
     """Estimate every pair without its group; with few groups, without its group of categories.
 
     table: a pair table. With fewer than three groups its rows are dealt into ten groups in turn:
         the result then holds for other categories of the same sites, not for other sites.
+    floor: score from which on boxes are in the files of the rows, as the fit reads them.
     Returned: of the default method and of the constant (the mean of the others), one row a pair;
         empty for fewer than three pairs.
     """
@@ -108,7 +110,9 @@ def evaluate_pairs(
         groups = rows.assign(group=dealt, kind=CATEGORY)  # the pairs of a source may be divided
     if groups["group"].nunique() < FEWEST_GROUPS:
         return ()
-    held_out = BayesianRegression(target=target, level=level).fit(groups).cross_validated_
+    held_out = (
+        BayesianRegression(target=target, level=level, floor=floor).fit(groups).cross_validated_
+    )
     means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
     shared = held_out[["n_images", "true"]].assign(
         source=_names(held_out),

@@ -11,7 +11,7 @@ takes the one of its file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,14 @@ FLOOR = "floor"  # column of the saved rows
 
 @dataclass(frozen=True, eq=False)
 class FloorFit:
-    """A fit at one floor: its pairs, its calibration, and the calibrations of joined sites."""
+    """A fit at one floor: its pairs and its calibration."""
 
     rows: pd.DataFrame
     calibration: ScoreCalibration
-    of_sites: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values of all but the rows."""
-        return {"calibration": self.calibration.to_dict(), "of_sites": dict(self.of_sites)}
+        return {"calibration": self.calibration.to_dict()}
 
 
 def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[float, FloorFit]:
@@ -117,5 +116,5 @@ def split_floors(
     for name, values in saved.items():
         calibration = ScoreCalibration.from_dict(values["calibration"])
         rows = of_floor(table[FLOOR] == float(name))
-        fits[float(name)] = FloorFit(rows, calibration, values["of_sites"])
+        fits[float(name)] = FloorFit(rows, calibration)
     return of_floor(table[FLOOR].isna()), fits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.category_numbers import numbered_by_fit
 from autoeval.sites.pool import unknown_sizes
+from autoeval.sites.presence import Presence
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor
 
@@ -41,8 +42,10 @@ BLACK_BOX = "black box"
 class Site:
     """What is known of a site before it is estimated.
 
-    boxes: in the categories that are estimated.
-    named: whether these were named; otherwise those that are detected are estimated.
+    boxes: in the categories that may count, by the words that were given or that the fit knows,
+        else in the detector's own words.
+    named: whether categories were given, or are known by the fit.
+    present: categories that are said to be there, found or not.
     left_out: what was left out of boxes and images.
     floor: at which floor the fit is read; 0 for that of its own files. See
         `autoeval.estimation.score_floors`.
@@ -57,6 +60,7 @@ class Site:
 
     boxes: SiteBoxes
     named: bool = False
+    present: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     floor: float = 0.0
@@ -70,10 +74,14 @@ class Site:
     nothing_found: bool = False
     row: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def presence(self) -> Presence:
+        """Which categories count here; the boxes are calibrated."""
+        return self.boxes.presence(self.present)
+
     def scores(self, features: Sequence[str]) -> list[CategoryScores]:
-        """Score every category that is estimated; none where none is named and none is likely."""
-        names = self.boxes.clean.categories if self.named else ()
-        return site_scores(self.boxes, features, named=names)
+        """Score every category that counts or is found; none where none is."""
+        return site_scores(self.boxes, features, self.presence)
 
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""
@@ -87,14 +95,15 @@ def site_of_files(
     images: PathLike | Sequence[LabelledImage] | None = None,
     categories: Categories | None = None,
     labelled: LabelSet | None = None,
+    present: Collection[str] = (),
 ) -> Site:
     """Read the predictions of new images.
 
     images: all images that the detector was run on; see `read_image_list`. By default those that
         the predictions name.
-    categories: expected in all images, each with the detector's words for it. By default every
-        category that is detected, on the images where it is.
+    categories: that may count, each with the detector's words for it; by default all its words.
     labelled: labels of some of the images, which tell images with equal boxes apart.
+    present: those of the categories that count in any case; a single one always does.
     """
     folder: Sequence[ImageFile] = ()
     listed_images: Sequence[LabelledImage] | None
@@ -139,10 +148,14 @@ def site_of_files(
         boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), later))
     if categories:
         warnings += check_words(categories, {*statistics.categories, *clean.categories})
-        boxes = boxes.as_categories(list(categories), words_of(categories))
+        words_of_fit = [word for word in words_of(categories) if word in statistics.categories]
+        boxes = boxes.knowing(words_of_fit).as_categories(list(categories), words_of(categories))
+    elif present:
+        boxes = boxes.knowing([name for name in present if name in statistics.categories])
     return Site(
         boxes,
         named=bool(categories),
+        present=checked_present(present, categories, boxes.clean.categories),
         warnings=tuple(warnings),
         left_out=tuple(left_out),
         images=folder,
@@ -202,6 +215,7 @@ def site_of_images(
     images: Sequence[UnlabelledImage],
     *,
     categories: Categories | None = None,
+    present: Collection[str] = (),
     shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Site:
@@ -228,6 +242,7 @@ def site_of_images(
     return Site(
         SiteBoxes.of_evidence(seen.evidence, tuple(named), blocks_of_read(samples, log.unreadable)),
         named=bool(categories),
+        present=checked_present(present, categories, tuple(named)),
         warnings=(*warnings, *unreadable_warning(lost, len(samples))),
         backbone=observer.detector.backbone,
         evidence=tuple(seen.evidence),
@@ -300,6 +315,44 @@ def words_of(categories: Categories) -> dict[str, str]:
                     f"{name}: a box counts for one."
                 )
     return categories_of
+
+
+def given_categories(given: Categories | None, of_fit: Categories | None) -> Categories | None:
+    """Return the categories that may count at a site, each with the detector's words for it.
+
+    given: for the site; one without other words than its own name has those of the fit.
+    of_fit: that the fit was told the words of, which stand where none are given.
+
+    >>> given_categories({"vehicle": ["vehicle"]}, {"vehicle": ["car", "bus"], "dog": ["dog"]})
+    {'vehicle': ['car', 'bus']}
+    """
+    if not given:
+        return of_fit
+    known = of_fit or {}
+    return {
+        name: known[name] if name in known and list(words or [name]) == [name] else words
+        for name, words in given.items()
+    }
+
+
+def checked_present(
+    present: Collection[str], categories: Categories | None, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the categories that are said to be there; a single one that may count always is.
+
+    names: of the categories of the site. Raises InputError for others.
+    """
+    unknown = [name for name in present if name not in names]
+    if unknown:
+        raise InputError(
+            f"Expected `present` (--present) to name categories of the site but got "
+            f"{listed(unknown)}. There are {listed_near(unknown, sorted(names))}."
+        )
+    return tuple(dict.fromkeys([*present, *(categories or {})] if _single(categories) else present))
+
+
+def _single(categories: Categories | None) -> bool:
+    return categories is not None and len(categories) == 1
 
 
 def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:

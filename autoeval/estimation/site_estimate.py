@@ -11,7 +11,7 @@ import pandas as pd
 
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.category_scores import CategoryScores
+from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.estimation.known_site import GROUP, SITE
@@ -24,7 +24,7 @@ from autoeval.estimation.nothing_found import (
     undefined_at,
     without_boxes,
 )
-from autoeval.estimation.pair_table import category_weights, values_of
+from autoeval.estimation.pair_table import category_weights, counted_rows, values_of
 from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.regression_estimate import UNDEFINED, bounds, estimate_site_rows
 from autoeval.estimation.site import Site
@@ -158,10 +158,11 @@ def estimate_site(
     """
     regressions = (regression, *filter(None, others.values()))
     features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
-    scores = site.scores(list(features))
+    presence = site.presence
+    scores = site_scores(site.boxes, list(features), presence)
     if not any(category.found for category in scores):
         return _nothing_found(site, regression, others)
-    rows = pd.DataFrame([category.row() for category in scores])
+    rows = site_rows(scores, presence)
     if site.known:
         rows = rows.assign(**{SITE: site.known})
     if site.group:
@@ -176,7 +177,7 @@ def estimate_site(
     warnings = (
         *site.warnings,
         *site.left_out,
-        *reference_at_site(rows, regression.features_),
+        *reference_at_site(rows[counted_rows(rows)], regression.features_),
         *unseen_warning(site.unseen),
         *estimate.warnings,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from autoeval.detections import Evidence
@@ -13,7 +13,13 @@ from autoeval.estimation.labelled_files import GivenLabels
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.site import Categories, Site, named_categories, site_of_images
+from autoeval.estimation.site import (
+    Categories,
+    Site,
+    given_categories,
+    named_categories,
+    site_of_images,
+)
 from autoeval.io.find_images import Images, list_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
@@ -29,6 +35,7 @@ def read_site(
     labels: GivenLabels | None,
     categories: Categories | None,
     labelled: LabelSet | None = None,
+    present: Collection[str] = (),
     **running: Any,
 ) -> Site:
     """Read predictions, or run a detector; see `AccuracyEstimator.read_site`.
@@ -36,7 +43,7 @@ def read_site(
     detector: that of the fit, where it is loaded.
     running: of `observe_site`.
     """
-    categories = named_categories(categories) or fitted_pass.expected_categories
+    categories = given_categories(named_categories(categories), fitted_pass.words)
     given = None if boxes is None else given_boxes(boxes)
     if isinstance(given, Predictions):
         if running:
@@ -44,11 +51,11 @@ def read_site(
                 f"{listed(sorted(running))}: for a detector that is run, and predictions are "
                 "read. Leave that out."
             )
-        return fitted_pass.read_predictions(given, images, labels, categories, labelled)
+        return fitted_pass.read_predictions(given, images, labels, categories, labelled, present)
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")
     run = given or Detector(fitted_pass.load_detector(detector))
-    return observe_site(fitted_pass, run, images, categories, **running)
+    return observe_site(fitted_pass, run, images, categories, present=present, **running)
 
 
 def observe_site(
@@ -57,6 +64,7 @@ def observe_site(
     images: Images,
     categories: Categories | None,
     *,
+    present: Collection[str] = (),
     keep: Keeping | None = None,
     shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
@@ -72,6 +80,7 @@ def observe_site(
         keeping(observer, keep or run.keeping(None)),
         pictures,
         categories=categories,
+        present=present,
         shards=shards,
         watch=watch,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.operating_curve import ENDS, FINE
+from autoeval.estimation.operating_curve import ENDS, FINE, THRESHOLDS
 from autoeval.notices import codes_of
 from autoeval.report.warning_lines import warning_lines
 from autoeval.runtime.json_values import plain
@@ -19,6 +19,7 @@ from autoeval.targets import MEASURES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+STEP, MOST_ROUNDS = 0.05, 5  # hundredths within a step of `THRESHOLDS` are evaluated
 AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
 
 
@@ -215,6 +216,43 @@ def choose_threshold(
         level=level,
         warnings=tuple(warnings),
     )
+
+
+def choose_from(
+    curve_at: Callable[[np.ndarray], pd.DataFrame],
+    *,
+    start: np.ndarray | None = None,
+    precision: float | None = None,
+    recall: float | None = None,
+    level: float = 0.9,
+    warnings: Sequence[str] = (),
+) -> ThresholdChoice:
+    """Choose a threshold on a curve that is evaluated at every hundredth around the choice.
+
+    What is said of the threshold, and of those that may be right, is then interpolated nowhere.
+
+    curve_at: the curve at some thresholds, rising, such as `expected_curve`.
+    start: thresholds that are evaluated first; by default the twentieths.
+    Other parameters as in `choose_threshold`.
+    """
+
+    def choose(curve: pd.DataFrame) -> ThresholdChoice:
+        return choose_threshold(
+            curve, precision=precision, recall=recall, level=level, warnings=warnings
+        )
+
+    evaluated = THRESHOLDS if start is None else start
+    curve = curve_at(evaluated)
+    for _ in range(MOST_ROUNDS):  # what is found between thresholds may move the choice
+        choice = choose(curve)
+        ends = np.array([choice.threshold, choice.first, choice.last])
+        near = np.abs(FINE[:, None] - ends[np.isfinite(ends)]).min(axis=1, initial=1) < STEP
+        more = FINE[near & ~np.isclose(FINE[:, None], evaluated, atol=1e-9).any(axis=1)]
+        if not len(more):
+            break
+        evaluated = np.concatenate([evaluated, more])
+        curve = pd.concat([curve, curve_at(more)]).sort_values("threshold", kind="stable")
+    return choose(curve.reset_index(drop=True))
 
 
 def check_wanted(precision: float | None, recall: float | None) -> None:

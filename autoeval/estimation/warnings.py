@@ -22,6 +22,15 @@ VALIDATED_BACKBONES = {
     "black box": "docs/results/predictions.md",
 }
 TOO_WIDE = 0.15
+FEWEST_OF_RANGE = 20
+"""Pairs whose range says something: a new one like n others is outside theirs, by chance alone, in
+2 of n + 1 cases."""
+WORDS = {
+    "expected_ap": "the average precision that the confidences predict",
+    "likely_share": "the share of boxes that are likely to be right",
+    "box_size": "the size of boxes (logarithm)",
+    "reference_ap": "the agreement with the reference detector",
+}
 
 
 def estimate_warnings(
@@ -36,7 +45,7 @@ def estimate_warnings(
 ) -> tuple[str, ...]:
     """List why an estimate may be wrong.
 
-    training_range: smallest and largest value of each feature in training.
+    training_range: smallest and largest value of each feature in training, as far as it is known.
     skipped_share: share of (image, repeat) with no box on at least one side.
 
     >>> known = {"n_images": 60, "skipped_share": 0, "backbone": "ResNet"}
@@ -45,15 +54,15 @@ def estimate_warnings(
     """
     messages = []
     for name, score in features.items():
-        low, high = training_range[name]
+        low, high = training_range.get(name, (-math.inf, math.inf))
         if math.isnan(score):
             messages.append(Notice("score-undefined", f"{name} is undefined on these images"))
         elif not low <= score <= high and low != high:  # one pair, or a constant: there is no range
             messages.append(
                 Notice(
                     "extrapolation",
-                    f"{name} is {score:.3f}, outside the {low:.3f} to {high:.3f} seen in training: "
-                    "the estimate is an extrapolation",
+                    f"{WORDS.get(name, name)} is {score:.3f}, outside the {low:.3f} to {high:.3f} "
+                    "seen in training: the estimate is an extrapolation",
                 )
             )
     if math.isnan(value):

@@ -89,7 +89,7 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     several = len({site.group for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
-    folds = image_folds([site.group for site in sites], [site.pool.image_ids for site in sites])
+    folds = image_folds(sites)
     every = [site.pool.names for site in sites]
     names = tuple(
         name for name in (every or [()])[0] if all(name in features for features in every)
@@ -106,20 +106,25 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     return fitted
 
 
-def image_folds(groups: Sequence[str], image_ids: Sequence[Sequence[str]]) -> list[np.ndarray]:
+def image_folds(sites: Sequence[LabelledSet]) -> list[np.ndarray]:
     """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
 
     Folds are of whole groups; with a single group of the images of each set at random, drawn by
-    the order of their ids, so that the order in which a file lists them changes nothing.
+    the order of their ids. They do not depend on the names or on the order of the sets, which are
+    numbered by their content, nor on the order in which a file lists images.
     """
-    different = sorted(set(groups))
+    first_key: dict[str, str] = {}
+    for site in sites:
+        first_key[site.group] = min(site.content_key, first_key.get(site.group, site.content_key))
+    different = sorted(first_key, key=lambda group: first_key[group])
     if len(different) > 1:
-        numbers = [different.index(group) % FOLDS for group in groups]
-        return [np.full(len(ids), fold) for ids, fold in zip(image_ids, numbers, strict=True)]
+        return [np.full(len(site), different.index(site.group) % FOLDS) for site in sites]
+    keys = sorted(site.content_key for site in sites)
     folds = []
-    for k, ids in enumerate(image_ids):
-        drawn = np.random.default_rng(k).permutation(len(ids)) % FOLDS
-        folds.append(drawn[image_ranks(ids)])
+    for site in sites:
+        rng = np.random.default_rng(keys.index(site.content_key))
+        ids = [image.image_id for image in site.boxes.clean.images]
+        folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(ids)])
     return folds
 
 

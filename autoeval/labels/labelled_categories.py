@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,8 +30,8 @@ Mean and standard deviation of the uniform distribution from 0 to `LIKELY`."""
 class LabelledCategories:
     """Which categories an estimate is about once there are labels; see `labelled_categories`."""
 
-    kept: list[str]  # of those that were found
-    added: list[str]  # labelled ones of which nothing likely was found
+    kept: list[str]  # of those that count without labels
+    added: list[str]  # labelled ones that do not
     warnings: tuple[str, ...]  # that name the categories added and left out
 
 
@@ -41,14 +41,15 @@ def labelled_categories(
     pool: FoundBoxes,
     words: Mapping[str, str] | None = None,
     *,
-    named: bool = False,
+    named: Collection[str] | None = None,
 ) -> LabelledCategories:
     """Choose the categories that the labels distinguish.
 
-    A labelled category counts also where the detector has found nothing of it, or nothing likely:
-    its average precision is then 0 or low, as COCO's evaluation has it. Not so where categories are
-    `named`, or `words` names those that count. A category that was found but is no category of the
-    labels cannot be measured, and is no part of the mean.
+    A labelled category counts also where it does not without labels, since the detector has found
+    little or nothing of it: its average precision is mostly low, as COCO's evaluation has it. Where
+    `words` names those that count, or categories were named, only those of `named` are added. A
+    category that was found but is no category of the labels cannot be measured, and is no part of
+    the mean.
 
     Parameters
     ----------
@@ -60,16 +61,25 @@ def labelled_categories(
         On the images of the pool: labels of other images do not count.
     words : mapping of str to str, optional
         Category of the pool for each word of the labels that counts; by default equal words.
-    named : bool
+    named : collection of str, optional
+        Categories that may be added; by default all words of the labels.
     """
     labelled = categories_with_a_box(labels, pool)
+    if words:
+        labelled = list(dict.fromkeys(words[word] for word in labelled if word in words))
     warnings = []
     lacking: list[str] = []
     if labels.numbers:
         translated = words or {word: word for word in labels.categories}
         vocabulary = {translated.get(word) for word in labels.categories}
         lacking = [name for name in found_categories if name not in vocabulary]
-    added = [] if words or named else [word for word in labelled if word not in found_categories]
+    if words and named is None:
+        named = ()
+    added = [
+        word
+        for word in labelled
+        if word not in found_categories and (named is None or word in named)
+    ]
     if lacking and len(lacking) < len(found_categories):
         warnings.append(
             Notice(
@@ -85,9 +95,9 @@ def labelled_categories(
         warnings.append(
             Notice(
                 "categories-not-detected",
-                "labelled categories of which nothing likely was detected, so that their average "
-                f"precision is 0 or low: {len(added)} ({listed(added, 10)}). If the detector does "
-                "not know them, name those that count with words=WORD=CATEGORY",
+                "labelled categories of which little or nothing was detected, so that their "
+                f"average precision is mostly low: {len(added)} ({listed(added, 10)}). If the "
+                "detector does not know them, name those that count with words=WORD=CATEGORY",
             )
         )
     else:
@@ -114,24 +124,48 @@ def on_labelled_categories(
     See `labelled_categories`; where nothing was found at all, the labelled categories are those
     that count. Returns a plan of the same images, and warnings.
     """
-    chosen = labelled_categories(plan.found.categories, labels, plan.found, words, named=plan.named)
+    others = () if plan.rest is None else plan.rest.categories
+    named = others if plan.named or words else None
+    chosen = labelled_categories(plan.found.categories, labels, plan.found, words, named=named)
     kept = chosen.kept
-    if plan.nothing_found and not plan.named:
+    if plan.nothing_found:
         labelled = categories_with_a_box(labels, plan.found)
         count = {(words or {}).get(word, word) for word in labelled}
         kept = [name for name in kept if name in count] or kept
     return with_categories(plan, kept, chosen.added), chosen.warnings
 
 
+def on_all_categories(
+    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
+) -> tuple[LabelPlan, tuple[str, ...]]:
+    """Let measures at a threshold be about every category that the labels list.
+
+    A box of a category that has no object is a false positive like any other, so that precision is
+    the same number whichever categories were found, or hold an object. Where categories are named,
+    those count. Returns as `on_labelled_categories`.
+    """
+    whole, warnings = on_labelled_categories(plan, labels, words)
+    if plan.rest is None or plan.named or words or not labels.numbers:
+        return whole, warnings
+    names = list(whole.found.categories)
+    others = np.unique(plan.rest.label)
+    more = [plan.rest.categories[k] for k in others.tolist()]
+    more = [name for name in more if name in labels.categories and name not in names]
+    made = with_categories(whole, names, more)
+    # The label-free estimates are of the categories with a likely box, which hold nearly all boxes.
+    return replace(made, priors={**whole.priors, **made.priors}), warnings
+
+
 def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> LabelPlan:
-    """Keep some categories of a plan, and add some of which it has no likely box."""
+    """Keep some categories of a plan, and add some that do not count without labels."""
     if len(kept) == len(plan.found.categories) and not added:
         return plan
     names = (*kept, *added)
     rows = [plan.found.categories.index(name) for name in kept]
     inside = np.isin(plan.found.label, rows)
     boxes = plan.found.as_categories(names, {name: name for name in kept})
-    detected = set(plan.rest.categories if plan.rest is not None else ()).intersection(added)
+    detected = {plan.rest.categories[k] for k in np.unique(plan.rest.label)} if plan.rest else set()
+    detected &= set(added)
     n_added = 0
     if plan.rest is not None and detected:
         unlikely = plan.rest.as_categories(names, {name: name for name in detected})
@@ -145,7 +179,7 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         )
     changes: dict[str, object] = {}
     if plan.probabilities is not None:
-        none = np.zeros(n_added, plan.probabilities.dtype)  # that an unlikely box is right
+        none = np.zeros(n_added, plan.probabilities.dtype)  # that such a box is right
         changes["probabilities"] = np.concatenate([plan.probabilities[inside], none])
     if plan.objects is not None:
         changes["objects"] = plan.objects.of_categories(rows, len(added))
@@ -156,23 +190,26 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         plan,
         found=boxes,
         influence=plan.influence.of_categories(rows, len(added)),
-        priors=_priors(
-            plan, kept, {name: UNLIKELY if name in detected else ZERO for name in added}
-        ),
+        priors=_priors(plan, kept, added, detected),
         **changes,  # type: ignore[arg-type]
     )
 
 
 def _priors(
-    plan: LabelPlan, kept: list[str], added: Mapping[str, ValueWithError]
+    plan: LabelPlan, kept: list[str], names: Sequence[str], detected: Collection[str]
 ) -> dict[str, ValueWithError]:
-    """Return the label-free estimates of the categories, and of their mean.
+    """Return the label-free estimates of the categories kept and added, and of their mean.
 
-    At a threshold the categories are counted together, so there is none of another choice of them.
+    names: of those that are added; `detected` are those that have a box. At a threshold the
+        categories are counted together, so there is none of another choice of them.
     """
     priors: dict[str, ValueWithError] = {}
-    n = len(kept) + len(added)
+    n = len(kept) + len(names)
     for target in LEVELS:
+        added = {
+            name: plan.priors.get(f"{target}/{name}", UNLIKELY if name in detected else ZERO)
+            for name in names
+        }
         each = [plan.label_free(target, name) for name in kept]
         priors |= {
             f"{target}/{name}": estimate

@@ -15,6 +15,7 @@ from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import codes_of
 from autoeval.report.warning_lines import warning_lines
 from autoeval.runtime.json_values import plain
+from autoeval.sites.label_check import contradicted
 from autoeval.targets import OperatingPoint
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ class LabelledEstimate:
         lines += [
             f"{name}: {self._at_threshold(name)}" for name in at_threshold if name != self.target
         ]
+        if contradicted(self.warnings):
+            return [*lines, "no half-width is reached: the boxes contradict the labels"]
         lines += [
             f"{self.more_labels(goal)} more labels for ±{100 * goal:.0f}"
             if self.more_labels(goal)

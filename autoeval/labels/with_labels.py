@@ -14,7 +14,11 @@ from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.estimators import FEWEST_HOLDING, LEVELS, LabelEstimates
 from autoeval.labels.label_sampling import LabelledSubset, match_labels
-from autoeval.labels.labelled_categories import on_labelled_categories, with_categories
+from autoeval.labels.labelled_categories import (
+    on_all_categories,
+    on_labelled_categories,
+    with_categories,
+)
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, WidthForecast, outlook_after
@@ -22,7 +26,7 @@ from autoeval.labels.target_estimates import TargetEstimates, estimate_target
 from autoeval.labels.value_with_error import NOTHING
 from autoeval.notices import Notice, as_notice
 from autoeval.sites.label_warnings import label_warnings
-from autoeval.targets import points_at
+from autoeval.targets import OperatingPoint, points_at
 
 NOTHING_FOUND = "nothing-found"  # code of a plan's warning that only holds without labels
 FIRST, STEPS = 5, 20  # labels, and numbers of labels, of the history
@@ -49,15 +53,23 @@ def estimate_with_labels(
             f"This plan drew the images that {plan.target} depends on, which measure nothing at "
             f"{score_thr:g}: choose a higher threshold, or plan for that one."
         )
-    plan, subset = _labelled_part(plan, labels, words, planned=planned)
+    others = {
+        target: estimates
+        for of_kind in (tuple(LEVELS), points)
+        for target, estimates in estimate_targets(
+            plan,
+            labels,
+            [target for target in of_kind if target != plan.target and plan.measures(target)],
+            words=words,
+            planned=planned,
+        ).items()
+    }
+    plan, subset = _labelled_part(
+        plan, labels, words, planned=planned, at_threshold=at_threshold([plan.target])
+    )
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
     estimates = estimate_target(plan, subset.images, rankings, plan.target)
     whole, categories = estimates.whole, estimates.each
-    others = {
-        target: estimate_target(plan, subset.images, rankings, target).whole
-        for target in (*LEVELS, *points)
-        if target != plan.target and plan.measures(target)
-    }
     k = len(subset.images)
     measured = [name for name, estimates in categories.items() if estimates.measured]
     return LabelledEstimate(
@@ -122,12 +134,24 @@ def estimate_targets(
     words: Mapping[str, str] | None = None,
     planned: bool = True,
 ) -> dict[str, LabelEstimates]:
-    """Estimate several targets of all categories together; see `estimate_with_labels`."""
-    plan, subset = _labelled_part(plan, labels, words, planned=planned)
+    """Estimate several targets of all categories together; see `estimate_with_labels`.
+
+    All are average precisions, or all measures at a threshold.
+    """
+    if not targets:
+        return {}
+    plan, subset = _labelled_part(
+        plan, labels, words, planned=planned, at_threshold=at_threshold(targets)
+    )
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
     return {
         target: estimate_target(plan, subset.images, rankings, target).whole for target in targets
     }
+
+
+def at_threshold(targets: Sequence[str]) -> bool:
+    """Whether targets are measures at a threshold."""
+    return any(OperatingPoint.of(target) for target in targets)
 
 
 def warnings_with_labels(
@@ -153,17 +177,24 @@ def _warnings(
 
 
 def _labelled_part(
-    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None, *, planned: bool
+    plan: LabelPlan,
+    labels: LabelSet,
+    words: Mapping[str, str] | None,
+    *,
+    planned: bool,
+    at_threshold: bool = False,
 ) -> tuple[LabelPlan, LabelledSubset]:
     """Match the labels with the pool, and let the plan be about the categories that they measure.
 
-    Where every image is labelled a category without an object has no average precision.
+    Where every image is labelled a category without an object has no average precision; at a
+    threshold its boxes are false positives.
     """
-    plan, warnings = on_labelled_categories(plan, labels, words)
+    chosen = on_all_categories if at_threshold else on_labelled_categories
+    plan, warnings = chosen(plan, labels, words)
     plan = plan if planned else replace(plan, sizes=None)
     subset = match_labels(labels, plan.found, words)
     subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset, plan.n_pool)
-    if len(subset.images) == plan.n_pool:
+    if len(subset.images) == plan.n_pool and not at_threshold:
         objects = np.bincount(subset.truth.label, minlength=len(plan.found.categories))
         kept = [name for name, n in zip(plan.found.categories, objects, strict=True) if n]
         if len(kept) < len(objects):

@@ -1,11 +1,20 @@
 r"""The accuracy of a detector away from the site that it was trained on.
 
 The confidences that a detector was calibrated with at home are too high elsewhere, the more so the
-better it is at home. With m the mean of what the regression predicts, h the accuracy at home:
+better it is at home. How much, differs from detector to detector and from site to site. With m and
+s the mean and the standard deviation of what the regression predicts, and h the accuracy at home,
+the accuracy at a site is
 
-.. math:: m' = m \exp(-k h), \qquad \mathrm{sd}' = \max(s_0 + s_1 m', \mathrm{sd} \exp(-k h))
+.. math:: N(m, (c s)^2)\ \text{where the site is like home}, \qquad
+          N(m', (s_0 + s_1 m')^2)\ \text{elsewhere, with}\ m' = m \exp(-k z h)
 
-k, the fall, and the standard deviation are fitted on detectors that were each trained on one site
+k, the fall, is a random effect of the detector: 0 for a share of detectors, log-normal for the
+others. z is a log-normal effect of the site, whose median is 1. A site is like home with the
+probability :math:`\sigma(a + b x)`, where x is by how much the confidence of the boxes exceeds that
+at home. The prediction for a detector that nobody has seen is the mixture over all of these: it is
+skewed, and wide where the detector is good at home.
+
+The numbers are fitted by maximum likelihood on detectors that were each trained on one site
 (`benchmarks/fine_tuned_prior.py`).
 """
 
@@ -14,46 +23,133 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, ndtri
 
 from autoeval.model.prediction_interval import Mixture
+
+FALLS, SITES = 8, 3  # quantiles that stand for the log-normal effects
+
+
+def _normal_quantiles(n: int) -> np.ndarray:
+    """Return the medians of n equally probable parts of the standard normal distribution."""
+    return np.asarray(ndtri((np.arange(n) + 0.5) / n))
 
 
 @dataclass(frozen=True)
 class Away:
     """The numbers of the model of this module.
 
-    fall: k. least_std, std_share: s0 and s1.
+    constant: share of the detectors whose accuracy does not fall.
+    fall, fall_log_std: median of k of the others, and the standard deviation of its logarithm.
+    site_log_std: standard deviation of the logarithm of z.
+    alike, alike_slope: a and b. alike_std: c.
+    least_std, std_share: s0 and s1.
     """
 
+    constant: float
     fall: float
+    fall_log_std: float
+    site_log_std: float
+    alike: float
+    alike_slope: float
+    alike_std: float
     least_std: float
     std_share: float
 
-    def predict(self, predicted: Mixture, home: float | np.ndarray, share: float = 1.0) -> Mixture:
+    @property
+    def falls(self) -> tuple[np.ndarray, np.ndarray]:
+        """Possible k of a detector, and their probabilities, (K,) each."""
+        falls = self.fall * np.exp(self.fall_log_std * _normal_quantiles(FALLS))
+        probabilities = np.full(FALLS, (1 - self.constant) / FALLS)
+        return np.append(0.0, falls), np.append(self.constant, probabilities)
+
+    @property
+    def site_effects(self) -> np.ndarray:
+        """Possible z of a site, all of the same probability, (Z,)."""
+        return np.exp(self.site_log_std * _normal_quantiles(SITES))
+
+    def probability_alike(self, confidence: np.ndarray) -> np.ndarray:
+        """Return the probability that sites are like home, (N,).
+
+        confidence (N,): x; where it is not known, NaN, it counts as 0.
+        """
+        return np.asarray(expit(self.alike + self.alike_slope * np.nan_to_num(confidence)))
+
+    def components(
+        self, mean: np.ndarray, std: np.ndarray, home: float | np.ndarray, share: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and standard deviations of N accuracies, (K, 1 + Z, N) each.
+
+        The first of the second axis is at sites like home, the others are for each z. `share` is
+        that of `predict`.
+        """
+        mean = np.maximum(mean, 0)
+        k, z = self.falls[0][:, None, None], self.site_effects[:, None]
+        fallen = mean * np.exp(-k * z * home * share)
+        fallen_std = share * (self.least_std + self.std_share * fallen) + (1 - share) * std
+        shape = (len(k), 1, len(mean))
+        alike_std = (share * self.alike_std + 1 - share) * std
+        means = np.concatenate([np.broadcast_to(mean, shape), fallen], axis=1)
+        stds = np.concatenate([np.broadcast_to(alike_std, shape), fallen_std], axis=1)
+        return means, stds
+
+    def weights(self, confidence: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the `components` of a site, given k, (1 + Z, N)."""
+        alike = self.probability_alike(confidence)
+        return np.stack([alike, *np.broadcast_to((1 - alike) / SITES, (SITES, len(alike)))])
+
+    def predict(
+        self,
+        predicted: Mixture,
+        home: float | np.ndarray,
+        confidence: np.ndarray,
+        share: float = 1.0,
+    ) -> Mixture:
         """Correct a predictive distribution of N accuracies.
 
         home: accuracy at the site of training, in [0, 1]; one, or of each quantity.
+        confidence (N,): x; see the module.
         share: of the labelled pairs behind the prediction that are of such a site. Of the
             correction and the change of width that share is made.
 
+        Examples
+        --------
         >>> one = Mixture(np.ones(1), np.array([[0.4]]), np.array([[0.1]]))
-        >>> away = Away(2.0, 0.02, 0.5).predict(one, home=0.5)
-        >>> away.mean.round(4), away.std.round(4)
-        (array([0.1472]), array([0.0936]))
+        >>> away = Away(0.1, 2.0, 0.5, 0.5, -2.0, 0.0, 1.0, 0.02, 0.5)
+        >>> elsewhere = away.predict(one, home=0.5, confidence=np.zeros(1))
+        >>> elsewhere.mean.round(3), elsewhere.quantile(0.95).round(3)
+        (array([0.202]), array([0.461]))
         """
-        factor = np.exp(-self.fall * home * share)
-        mean = factor * predicted.mean
-        # The errors of detectors away from home are fitted; where those that the model expects at
-        # home, scaled as its mean is, are larger, these count.
-        fitted = self.least_std + self.std_share * np.maximum(mean, 0)
-        std_of_model = predicted.std
-        std = share * np.maximum(fitted, factor * std_of_model) + (1 - share) * std_of_model
-        return Mixture(np.ones(1), mean[None], std[None])
+        means, stds = self.components(predicted.mean, predicted.std, home, share)
+        weights = self.falls[1][:, None, None] * self.weights(confidence)
+        n = means.shape[-1]
+        return Mixture(weights.reshape(-1, n), means.reshape(-1, n), stds.reshape(-1, n))
 
-    def draws(self, draws: np.ndarray, home: float, share: float = 1.0) -> np.ndarray:
-        """Correct joint draws, (D, N), whose dependence stays."""
-        # Moved and scaled column by column: the correlations of sites stay, and with them what is
-        # known of their order.
+    def draws(
+        self,
+        draws: np.ndarray,
+        home: float,
+        confidence: np.ndarray,
+        *,
+        sites: np.ndarray,
+        seed: int,
+        share: float = 1.0,
+    ) -> np.ndarray:
+        """Correct joint draws, (D, N), whose dependence stays.
+
+        The fall is one of each draw, as all N accuracies are of one detector, and the effect of a
+        site is one of all its categories.
+
+        confidence (N,); sites (N,): number of the site of each accuracy, from 0 on.
+        """
+        rng = np.random.default_rng(seed)
         mean, std = draws.mean(axis=0), np.maximum(draws.std(axis=0), 1e-9)
-        away = self.predict(Mixture(np.ones(1), mean[None], std[None]), home, share)
-        return np.asarray(away.mean + (draws - mean) / std * away.std)
+        means, stds = self.components(mean, std, home, share)
+        k = rng.choice(len(means), len(draws), p=self.falls[1])[:, None]
+        uniform = rng.random((len(draws), int(sites.max()) + 1))[:, sites]
+        state = (uniform[..., None] > np.cumsum(self.weights(confidence), axis=0).T).sum(axis=2)
+        state = np.minimum(state, SITES)
+        column = np.arange(draws.shape[1])
+        # Moved and scaled: what draws of sites have in common stays, and with it what is known of
+        # their order.
+        return np.asarray(means[k, state, column] + (draws - mean) / std * stds[k, state, column])

@@ -89,7 +89,6 @@ class MixedModel:
         average (K, M): weights of pairs in each of K averages; by default each pair on its own.
             What the pairs share does not average out.
         """
-        average = np.eye(len(pairs)) if average is None else average
         x, x_seen = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
         seen, new = self._scale(self.pairs_), self._scale(pairs)
         cross = Shared.of(self.pairs_, pairs, (x_seen, x), self._scales(seen, new))
@@ -101,8 +100,13 @@ class MixedModel:
             # conditional mean and covariance (Rasmussen & Williams 2006, equations 2.25 and 2.26)
             spread = self._covariance(among_new, variances) - reach.T @ cho_solve(factor, reach)
             spread += np.diag(new**2 * (variances.pair + pairs.sampling))
-            means.append(average @ (prior + reach.T @ coefficients))
-            squares = ((average @ spread) * average).sum(axis=1)
+            of_pairs = prior + reach.T @ coefficients
+            if average is None:
+                means.append(of_pairs)
+                squares = np.diag(spread)
+            else:
+                means.append(average @ of_pairs)
+                squares = ((average @ spread) * average).sum(axis=1)
             stds.append(np.sqrt(np.maximum(squares, 1e-12)))
         return Mixture(self.weights_, np.array(means), np.array(stds))
 

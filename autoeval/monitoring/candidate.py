@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -90,6 +90,7 @@ def sites_of_predictions(
     reference_names: Mapping[str, str] | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
@@ -113,9 +114,16 @@ def sites_of_predictions(
 
     def read(site: str) -> tuple[Site, Site]:
         images = _images_of(site, images_list)
-        named = (site_categories or {}).get(site, categories)
+        of_site = (site_categories or {}).get(site)
+        named = of_site or categories
+        there = list(of_site or present)
         first, second = (
-            fitted.read_site(_with_reference(fitted, path, site), images=images, categories=named)
+            fitted.read_site(
+                _with_reference(fitted, path, site),
+                images=images,
+                categories=named,
+                present=there,
+            )
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )
         return first, second

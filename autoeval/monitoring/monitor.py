@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,12 @@ from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, g
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.reference_choice import as_fitted
-from autoeval.estimation.site import Categories, any_task, named_categories
+from autoeval.estimation.site import (
+    Categories,
+    any_task,
+    given_categories,
+    named_categories,
+)
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
@@ -73,6 +78,7 @@ def monitor(
     settings: MonitorSettings | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
     time: str = AUTO,
 ) -> Monitored:
     """Estimate many sites window by window, and go on where the last call stopped.
@@ -93,8 +99,10 @@ def monitor(
     settings : MonitorSettings, optional
         Windows, baseline, alarms.
     categories, site_categories : mapping, optional
-        Names, each with the detector's words for it, at all sites and at single ones; by default
-        the categories that are found at each.
+        Names, each with the detector's words for it, that may count at all sites, and that count
+        at single ones; by default those of the fit, else all words of the detector.
+    present : collection of str
+        Categories that count at every site, found or not.
     time : str
         Where the time of an image comes from; see `autoeval.monitoring.times.Clock`.
 
@@ -131,6 +139,7 @@ def monitor(
             images_list=images,
             categories=categories,
             site_categories=of_sites,
+            present=present,
             time_form=time,
         )
     if images is None:
@@ -144,6 +153,7 @@ def monitor(
         clock=Clock(time),
         categories=categories,
         site_categories=of_sites,
+        present=present,
     )
     assert monitored is not None  # of a single process
     return monitored
@@ -159,6 +169,7 @@ def monitor_images(
     clock: Clock,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
     shards: Shards | None = None,
 ) -> Monitored | None:
     """Run a detector on the images that the store lacks, and estimate all sites.
@@ -176,11 +187,11 @@ def monitor_images(
         batch_size=detector.batch_size,
     )
     words = detector.loaded.categories
-    chosen = SiteCategories(
-        words, estimator.expected_categories_, categories, site_categories or {}
-    )
+    chosen = SiteCategories(words, estimator.words_, categories, site_categories or {}, present)
     for given in filter(None, (categories, *chosen.of_site.values())):
-        any_task(given, words)  # refuses words that it does not know
+        any_task(
+            given_categories(given, estimator.words_) or {}, words
+        )  # refuses words that it does not know
     images, vanished = site_images(files, depth=settings.depth)
     work, began = SitePass(observer, clock, load=detector.spec), time.time()
     counts = observe_sites(images, work, store, executor=detector.executor, shards=shards)
@@ -226,6 +237,7 @@ def monitor_predictions(
     images_list: PathLike | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
     time_form: str = AUTO,
 ) -> Monitored:
     """Read the results files that are new or have changed, and estimate all sites.
@@ -268,9 +280,7 @@ def monitor_predictions(
     began = time.time()
     warnings, of_files = read_results(files, reader, store)
     words = store.add_words(estimator.statistics_.categories)
-    chosen = SiteCategories(
-        words, estimator.expected_categories_, categories, site_categories or {}
-    )
+    chosen = SiteCategories(words, estimator.words_, categories, site_categories or {}, present)
     warnings = (*warnings, *chosen.check(words))
     index = store.index()
     return _monitored(store, index, estimator, settings, chosen, warnings, began, of_files)
@@ -469,7 +479,8 @@ def _made_with(
         rows_digest(estimator.table_),
         (settings.score_thr, settings.iou, sorted(settings.known.items())),
         sorted(settings.labelled.items()),
-        (categories.expected, categories.named, sorted(categories.of_site.items())),
+        (categories.of_fit, categories.named, sorted(categories.of_site.items())),
+        sorted(categories.present),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 

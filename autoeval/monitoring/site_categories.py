@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.estimation.site import Categories, Site, check_words, words_of
+from autoeval.estimation.site import (
+    Categories,
+    Site,
+    check_words,
+    checked_present,
+    given_categories,
+    words_of,
+)
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
@@ -20,38 +27,44 @@ from autoeval.sites.site_boxes import SiteBoxes
 class SiteCategories:
     """Which categories are estimated at each site.
 
-    By default those that are found there, as `AccuracyEstimator.predict` has it.
+    Those that are found there count, as `AccuracyEstimator.predict` has it.
 
     Parameters
     ----------
     words : sequence of str
         The detector's, which the labels of records index.
-    expected : mapping of str to sequence of str, optional
-        Categories of the task of the fit, each with the detector's words for it: expected at every
-        site, found or not.
+    of_fit : mapping of str to sequence of str, optional
+        Categories that the fit was told the detector's words of.
     named : mapping of str to sequence of str, optional
-        In their place: other names, and which words count. A category counts at the sites where it
-        is found.
+        In their place: the categories that may count, with the detector's words; one without other
+        words than its own name has those of the fit. A single one always counts.
     of_site : mapping of str to mapping
-        Categories of single sites, expected there, found or not; these go before the others.
+        Categories of single sites, which count there, found or not; these go before the others.
+    present : collection of str
+        Categories that count at every site, found or not.
     """
 
     words: Sequence[str]
-    expected: Categories | None = None
+    of_fit: Categories | None = None
     named: Categories | None = None
     of_site: Mapping[str, Categories] = field(default_factory=dict)
+    present: Collection[str] = ()
 
     def given(self, site: str) -> Categories | None:
         """Return the categories of a site with the detector's words; None for its own words."""
-        return self.of_site.get(site) or self.named or self.expected
+        return given_categories(self.of_site.get(site) or self.named, self.of_fit)
 
     def names(self, site: str) -> tuple[str, ...]:
         """Return the categories that may be estimated at a site."""
         return tuple(self.given(site) or self.words)
 
-    def expects(self, site: str) -> bool:
-        """Whether the categories of a site are estimated there in any case."""
-        return site in self.of_site or (self.named is None and self.expected is not None)
+    def present_at(self, site: str) -> tuple[str, ...]:
+        """Return the categories of a site that count there, found or not."""
+        names = self.names(site)
+        if site in self.of_site:
+            return names
+        known = [name for name in self.present if name in names]
+        return checked_present(known, self.given(site), names)
 
     def site(self, site: str, images: Sequence[CameraImage]) -> Site:
         """Lay out images of a site with the boxes of its categories, as an estimate takes them."""
@@ -70,10 +83,11 @@ class SiteCategories:
         given = self.given(site)
         if given is not None:
             boxes = boxes.as_categories(list(given), words_of(given))
-        return Site(boxes, named=self.expects(site))
+        return Site(boxes, named=given is not None, present=self.present_at(site))
 
     def check(self, known_words: Sequence[str]) -> list[str]:
         """Refuse categories without a known word of the detector; warn of words not known."""
+        checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
         categories = [self.named, *self.of_site.values()]
         return [
             warning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,6 +60,14 @@ class LabelledSet:
         return len(self.boxes)
 
     @cached_property
+    def content_key(self) -> str:
+        """Digest of its boxes and labels, in whatever order and whatever they are called."""
+        digest, boxes = hashlib.sha256(), self.boxes.clean
+        for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.truth.boxes):
+            digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
+        return digest.hexdigest()
+
+    @cached_property
     def pool(self) -> Pool:
         """The boxes as evaluation takes them, with their features."""
         return self.boxes.as_pool() if self.stored_pool is None else self.stored_pool
@@ -88,7 +97,7 @@ class LabelledSet:
     @property
     def enough(self) -> list[bool]:
         """Whether each category has labels enough to be a pair of the regression."""
-        return [self.everywhere or is_labelled_enough(ranking.n_true) for ranking in self.rankings]
+        return [is_labelled_enough(ranking.n_true) for ranking in self.rankings]
 
     @property
     def right_at_half(self) -> np.ndarray:
@@ -193,7 +202,7 @@ def labelled_set(
     )
     if not any(made.enough):
         raise too_few_labels(name)
-    messages = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
+    messages = [*warnings, *label_warnings(boxes.clean, truth, made.rankings, name)]
     made = made.changed(statistics=made.statistics.warning(*prefixed(name, messages)))
     categories = zip(truth.categories, made.rankings, made.enough, strict=True)
     rare = [name for name, ranking, enough in categories if ranking.n_true.any() and not enough]

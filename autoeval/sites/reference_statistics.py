@@ -18,6 +18,7 @@ from autoeval.io.wording import listed
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
 from autoeval.sites.category_numbers import frequencies, kind_of
+from autoeval.sites.confident_boxes import ConfidentBoxes, unlike_fit
 from autoeval.sites.list_starts import (
     ENOUGH_BOXES,
     NEVER,
@@ -44,6 +45,7 @@ class ReferenceStatistics:
     """How a detector's files look.
 
     numbers: the word of each number of a category, where its files or the labels have numbers.
+    confident: how the confident boxes of each labelled set look.
     n_boxes: boxes that the floor is the lowest score of; 0 where it is not known.
     highest: highest score; 0 where it is not known.
     floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
@@ -65,6 +67,7 @@ class ReferenceStatistics:
     n_boxes: int = 0
     frequencies: dict[str, float] = field(default_factory=dict)
     kind: str = ""
+    confident: tuple[ConfidentBoxes, ...] = ()
 
     @classmethod
     def of(cls, boxes: FoundBoxes) -> ReferenceStatistics:
@@ -77,6 +80,7 @@ class ReferenceStatistics:
             boxes.highest,
             unseen_share(boxes),
             n_boxes=len(boxes),
+            confident=(ConfidentBoxes.of(boxes),),
             frequencies=frequencies(boxes),
             kind=kind_of(boxes),
         )
@@ -94,6 +98,7 @@ class ReferenceStatistics:
             "numbers": [[number, word] for number, word in self.numbers.items()],
             "warnings": list(self.warnings),
             "floors": [list(floor_and_share) for floor_and_share in self.floors],
+            "confident": [list(one) for one in self.confident],
             "warning_codes": codes_of(self.warnings),
         }
 
@@ -108,6 +113,7 @@ class ReferenceStatistics:
         if isinstance(numbers, dict):  # of a file that was written before the pairs
             numbers = sorted(numbers.items(), key=_in_counting_order)
         lists["floors"] = tuple((float(a), float(b)) for a, b in lists["floors"])
+        lists["confident"] = tuple(ConfidentBoxes(*one) for one in values.get("confident", ()))
         return cls(**{**values, **lists, "numbers": {str(k): word for k, word in numbers}})
 
     def differences(self, boxes: FoundBoxes) -> tuple[str, ...]:
@@ -202,6 +208,7 @@ class ReferenceStatistics:
                 "high. The interval is wider by what may be missing; check that both were exported "
                 "with one threshold",
             )
+        yield from unlike_fit(self.confident, ConfidentBoxes.of(boxes))
         plain = start == ListStart()
         floor = self.floor if plain else start.floor or boxes.floor
         yield from another_scale(boxes, floor, self.highest)
@@ -248,6 +255,7 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         widening=max(part.widening for part in parts),
         floors=_common_floors([dict(part.floors) for part in parts]),
         n_boxes=sum(part.n_boxes for part in parts),
+        confident=tuple(one for part in parts for one in part.confident),
         frequencies=totals,
         kind=kinds.pop() if len(kinds) == 1 else "",
     )

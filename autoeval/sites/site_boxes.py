@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
-from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
+from autoeval.model.calibration import FOUND, ScoreCalibration
 from autoeval.notices import Notice
 from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
+from autoeval.sites.presence import Presence
 
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "
@@ -143,10 +144,9 @@ class SiteBoxes:
             images = np.append(images, self.reference.image[rows[q[rows] > FOUND]])
         return np.unique(images)
 
-    @property
-    def likely(self) -> np.ndarray:
-        """Categories with a box that is a true positive with a probability over .3, int."""
-        return np.unique(self.clean.label[self.right_at_half > LIKELY])
+    def presence(self, present: Collection[str] = ()) -> Presence:
+        """Return which categories count; `present` are those that are said to be there."""
+        return Presence.of(self.clean.categories, self.clean.label, self.right_at_half, present)
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
         """Keep the images of an index array without repetition, and their boxes."""

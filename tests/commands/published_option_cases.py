@@ -205,7 +205,7 @@ PUBLISHED_CASES = {
         "study": ("study", "correlation --scores scores"),
         "set": (CORRELATION, "--set target=mAP75"),
         "scores": (CORRELATION, "--scores nowhere"),
-        "fits": ("study regressors", "--fits mine nowhere"),
+        "fits": ("study compare --task things.py", "--fits mine nowhere nowhere"),
         "sites": ("study labels", "--sites things.py nowhere"),
         "labels": (f"{LABELS} --set fit_on=new", "--labels val_labels.json"),
         "labels_predictions": (LABELLED, "--labels val_labels.json predictions=others_val.json"),

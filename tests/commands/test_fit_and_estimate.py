@@ -147,10 +147,13 @@ def only_over(least):
         (lambda entry: {**entry, "category_id": entry["category_id"] + 40}, "have no word: 41"),
         (lambda entry: {**entry, "image_id": f"x{entry['image_id']}"}, "are of other images than"),
         # shifted images, although their ids fit
-        (lambda entry: {**entry, "image_id": (entry["image_id"] + 1) % 60}, "of the same images"),
+        (
+            lambda entry: {**entry, "image_id": (entry["image_id"] + 1) % 60},
+            "do not belong together",
+        ),
         (
             lambda entry: {**entry, "category": "thing"},
-            "thing .*same things by other words.*--task",
+            "thing .*same things by other words.*--category vehicle=",
         ),
         (lambda entry: {**entry, "score": 1 - entry["score"]}, "do not predict which of its boxes"),
     ],

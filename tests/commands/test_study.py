@@ -51,7 +51,6 @@ def study(world, name, *options):
         ("thresholds", ["--set", "families=box_share"], "best τ"),
         ("meta-set-size", [*METHODS, "draws=2"], "constant ± draws"),
         ("repeats", METHODS, "constant ± seed"),
-        ("severity", METHODS, "gaussian_noise"),
         ("sample-set-size", [*METHODS, "sizes=2,5", "draws=2"], "constant ± draws"),
         ("test-set-size", [*METHODS, "sizes=2,6", "draws=2"], "constant ± draws"),
         ("box-level", [], "AUROC"),
@@ -79,16 +78,6 @@ def shake_scores(path):
     table.to_parquet(path)
 
 
-def test_the_numbers_of_the_file_are_those_of_the_table(world):
-    assert study(world, "severity", *METHODS) == 0
-    table = pd.read_parquet(world[0] / "scores" / "scores.parquet")
-    own = table[table["kind"] == "seed"].groupby("source")["mAP"].first()
-    by_hand = sum(abs(own[name] - own.drop(name).mean()) for name in own.index) / 4
-    result = pd.read_csv(world[0] / "out" / "severity.csv").set_index(["severity", "method"])
-    assert result.loc[(0, "constant"), "error"] == pytest.approx(by_hand, rel=1e-5)
-    assert result.loc[(0, "constant"), "true"] == pytest.approx(own.mean(), rel=1e-5)
-
-
 def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
     sizes = ["--set", "sizes=2", "draws=1", "methods=constant"]
     assert study(world, "test-set-size", *sizes) == 0
@@ -111,7 +100,6 @@ def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
         ("thresholds", ["--set", "families=bos"], "thresholded scores bos but it has"),
         ("meta-set-size", ["--set", "sizes=9"], "sizes from 1 to 4"),
         ("repeats", ["--set", "methods=astrology"], "astrology"),
-        ("severity", ["--set", "fit_on=nowhere"], "No score table"),
         ("examples", ["--task", "another.py"], "takes one task but got 2"),
         ("box-level", ["--set", "repeats=0"], "1 dropout repeats or more but got 0"),
         ("test-set-size", ["--set", "sizes=7"], "sizes from 1 to 6"),
@@ -136,14 +124,6 @@ def test_an_unknown_study_is_answered_with_those_there_are(capsys):
     assert stopped.value.code == 2
     shown = capsys.readouterr().err
     assert "astrology" in shown and "correlation" in shown and "box-level" in shown
-
-
-def test_a_meta_set_without_corruptions_has_no_severities(world, tmp_path, capsys):
-    table = pd.read_parquet(world[0] / "scores" / "scores.parquet")
-    mild = table.assign(transforms=table["transforms"].map(lambda t: t and "Rotate 5"))
-    mild.to_parquet(tmp_path / "scores.parquet")
-    assert main(["study", "severity", "--scores", str(tmp_path)]) == 2
-    assert "configs/metasets/corruptions.py" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +214,10 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
         (["correlation"], "'correlation' needs --scores"),
         (["box-level", "--task", "t.py"], "'box-level' needs --detector"),
         (["correlation", "--scores", "x", "--set", "draws=2"], "no such setting, only target"),
-        (["transfer", "--scores", "x", "--set", "draws=few"], "--set draws=few: invalid literal"),
+        (
+            ["meta-set-size", "--scores", "x", "--set", "draws=few"],
+            "--set draws=few: invalid literal",
+        ),
         (["correlation", "--scores", "x", "y"], "takes one score table but got 2"),
     ],
 )

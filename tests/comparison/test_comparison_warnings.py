@@ -53,7 +53,7 @@ def warnings_of_both(world, labels, **options):
         (moved_by_a_third, "labelled boxes lie +", ""),
         (of_other_images, "no box overlaps a label", ""),
         (misspelt, "", "labels do not have"),
-        (misspelt, "", "nothing likely was detected"),
+        (misspelt, "", "little or nothing was detected"),
         (labelled_twice, "", "lie on another one of their category"),
     ],
 )

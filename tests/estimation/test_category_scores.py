@@ -148,14 +148,14 @@ def test_a_site_takes_images_where_a_category_is_found_and_categories_that_are_l
     right = USUAL.at_half(found.scores)
     unsure = found.where((found.label != 2) | (right < 0.3))
     boxes = SiteBoxes(unsure, calibration=USUAL)
-    pairs = site_scores(boxes)
+    pairs = site_scores(boxes, FEATURES, boxes.presence())
     assert [pair.category for pair in pairs] == ["car", "bus", "dog", "cow"]
     seen = np.unique(found.image[(found.label == 0) & (right > 0.05)])
     np.testing.assert_array_equal(pairs[0].images, seen)
     assert pairs[0].row()["n_images"] == len(seen)
-    named = site_scores(boxes, named=("cat", "car"))
-    assert [pair.category for pair in named] == ["car", "cat"]
-    assert named[0].row() == pairs[0].row()
+    more = site_scores(boxes, FEATURES, boxes.presence(["cat"]))
+    assert [pair.category for pair in more] == ["car", "bus", "cat", "dog", "cow"]
+    assert more[0].row() == pairs[0].row()
 
 
 BOX = np.array([[0.0, 0, 20, 20]])

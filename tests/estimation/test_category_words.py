@@ -18,8 +18,8 @@ def estimate_of(word):
 def test_synonyms_of_person_have_its_estimate(word):
     estimate, person = estimate_of(word), estimate_of("person")
     assert estimate.value == person.value < estimate_of("crane").value - 0.005
-    assert f"prior effect of the category, in points: {word} -" in str(estimate)
+    assert list(estimate.category_effects) == [word] and estimate.category_effects[word] < 0
 
 
-def test_a_category_that_the_prior_does_not_know_has_no_note():
-    assert estimate_of("crane").interval_method == "predictive"
+def test_a_category_that_the_prior_does_not_know_has_no_effect():
+    assert estimate_of("crane").category_effects == {}

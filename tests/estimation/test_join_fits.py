@@ -1,135 +1,219 @@
-"""What joined fits keep of each."""
+"""Joining fits is fitting their labelled sites together."""
 
-from types import SimpleNamespace
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
 
 import numpy as np
 import pytest
+from label_worlds import make_site
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitted_sites import FittedSites
+from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.joining_fits import join_fits
-from autoeval.estimation.panel_prior import away_prior
-from autoeval.model.calibration import ScoreCalibration
-from autoeval.sites.reference_statistics import ReferenceStatistics
-from tests.estimation.test_bayesian_regression import pair_table
+from autoeval.estimation.site import Site
+from autoeval.notices import Notice
+from autoeval.sites.pool import pool_of_predictions
 
-BOXES = ReferenceStatistics(("car", "van"), floor=0.01, most_boxes=20, highest=0.9)
-CONTEXT = {"detector": {"name": "one"}, "pass": {"stability": 0.5}, "boxes": BOXES.to_dict()}
-
-
-def fit(name, *, assistance=None, boxes=BOXES, calibration=None, **of_pass):
-    table = pair_table().assign(kind="seed", repeat=0)
-    table["n_images"] = table["n_images"] + ord(name)  # a set of its own
-    table["source"], table["group"] = name + table["source"], name + table["group"]
-    described = {**CONTEXT["pass"], **of_pass}
-    context = {**CONTEXT, "pass": described, "boxes": boxes.to_dict(), "task": {"name": name}}
-    return AccuracyEstimator().fit_rows(
-        table, context=context, calibration=calibration, label_assistance=assistance
-    )
+WORDS = ("car", "person")
+DETECTOR = {"detector": {"name": "one"}, "pass": {"stability": 0.5}}
 
 
-def test_settings_and_label_assistance_are_those_of_the_first():
-    assistance = SimpleNamespace(needs=frozenset())
-    joined = join_fits({"a": fit("a", assistance=assistance), "b": fit("b")}, level=0.8)
-    assert joined.label_assistance_ is assistance and joined.level == 0.8
-    assert joined.context_ == CONTEXT  # and no task: the sources are of several
-    assert len(joined.table_) == 48
-    methods = {result.method for result in joined.fit_result_.cross_validation}
-    assert methods == {"bayes", "constant"}
-    other = join_fits({"b": fit("b"), "a": fit("a", assistance=assistance)})
-    assert other.label_assistance_ is None
+@cache
+def site(seed, name=None):
+    return make_site(seed, n_images=30 + seed, categories=WORDS, name=name)
 
 
-def test_reference_statistics_and_warnings_are_those_of_all():
-    odd = ReferenceStatistics(("van", "bus"), floor=0.2, most_boxes=50, highest=0.8)
-    joined = join_fits({"a": fit("a"), "b": fit("b", boxes=odd.warning("odd labels"))})
-    expected = ReferenceStatistics(("car", "van", "bus"), {}, 0.01, 50, 0.9, 0.0, ("odd labels",))
-    assert joined.statistics_ == expected
+@cache
+def fit(*seeds):
+    return fit_sets([site(seed) for seed in seeds], context=DETECTOR)
 
 
-def test_the_calibration_is_the_mean_of_those_that_there_are():
-    one = ScoreCalibration(np.zeros((10, 3)), np.zeros(3))
-    two = ScoreCalibration(np.full((10, 3), 3.0), np.ones(3))
-    fits = {"a": fit("a", calibration=one), "b": fit("b", calibration=two), "c": fit("c")}
-    joined = join_fits(fits).calibration_
-    np.testing.assert_allclose(joined.boxes, np.full((10, 3), 1.5))
-    np.testing.assert_allclose(joined.missed, np.full(3, 0.5))
-    assert join_fits({"a": fit("a"), "b": fit("b")}).calibration_ is None
+def fit_of(labelled, context=DETECTOR, **options):
+    return fit_sets([labelled], context=context, **options)
+
+
+def context(**of_pass):
+    return {**DETECTOR, "pass": {**DETECTOR["pass"], **of_pass}}
+
+
+def numbers_at(fitted, known=""):
+    """Value and ends at a new site or at one of the fit, and of each category."""
+    estimate = fitted.predict_site(Site(site(9).boxes, known=known))
+    each = [list(of.values()) for of in estimate.per_category.values()]
+    assert len(each) == 2
+    return np.array([[estimate.value, estimate.lower, estimate.upper], *each])
+
+
+def test_a_joined_fit_is_the_fit_of_all_sites_in_any_order_and_from_files(tmp_path):
+    whole, parts = fit(0, 1, 2), {name: fit(k) for k, name in enumerate("abc")}
+    for name, part in parts.items():
+        part.save(tmp_path / f"{name}.parquet")
+    read = {name: AccuracyEstimator.load(tmp_path / f"{name}.parquet") for name in "cab"}
+    for joined in (join_fits(parts), join_fits(read), join_fits({"ab": fit(0, 1), "c": fit(2)})):
+        np.testing.assert_allclose(joined.calibration_.boxes, whole.calibration_.boxes, atol=1e-9)
+        assert list(joined.floors_) == list(whole.floors_)
+        for known in ("", "site1"):
+            np.testing.assert_allclose(
+                numbers_at(joined, known), numbers_at(whole, known), atol=1e-9
+            )
+        ours, theirs = (of.label_assistance_.small_sample_bias for of in (joined, whole))
+        assert ours == pytest.approx(theirs, abs=1e-9)
+    unlike = join_fits({"a": fit(0), "b": fit(1)})
+    assert np.abs(numbers_at(unlike) - numbers_at(whole)).max() > 1e-3
+
+
+def test_what_sites_are_called_does_not_matter():
+    named = {name: fit_of(site(k, f"place {9 - k}")) for k, name in enumerate("abc")}
+    np.testing.assert_allclose(numbers_at(join_fits(named)), numbers_at(fit(0, 1, 2)), atol=1e-9)
+
+
+def test_a_joined_fit_can_be_joined_and_saved_again(tmp_path):
+    both = join_fits({"a": fit(0), "b": fit(1)})
+    both.save(tmp_path / "both.parquet")
+    joined = join_fits({"ab": AccuracyEstimator.load(tmp_path / "both.parquet"), "c": fit(2)})
+    np.testing.assert_allclose(numbers_at(joined), numbers_at(fit(0, 1, 2)), atol=1e-9)
+
+
+def with_words(seed, words):
+    task = {"task": {"name": "any", "words": words}}
+    return fit_sets([site(seed)], context={**DETECTOR, **task})
+
+
+def test_words_that_fits_were_told_are_known_to_the_joined_one():
+    car = {"car": ["car", "van"], "person": ["person"]}
+    joined = join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["van"]})})
+    assert joined.words_ == car
+    assert join_fits({"a": with_words(0, car), "b": fit(1)}).words_ is None
+    with pytest.raises(InputError, match="bus for the category car, another fit car, van"):
+        join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["bus"]})})
 
 
 def test_calibrated_fits_and_such_with_the_usual_calibration_do_not_go_together():
-    one = ScoreCalibration(np.zeros((10, 3)), np.zeros(3))
-    usual = ScoreCalibration(np.ones((10, 3)), np.ones(3), usual=True)
-    fits = {"new": fit("a", calibration=one), "old": fit("b", calibration=usual)}
+    usual = [fit_of(site(k), calibrate=False) for k in (1, 2)]
     expected = "of new were calibrated in the fit, those of old were not.*fit old again"
     with pytest.raises(InputError, match=expected):
-        join_fits(fits)
-    assert join_fits({**fits, "new": fit("a", calibration=usual)}).calibration_.usual
+        join_fits({"new": fit(0), "old": usual[0]})
+    assert join_fits(dict(zip("ab", usual, strict=True))).calibration_.usual
+
+
+def with_reference(seed):
+    labelled = site(seed)
+    boxes = replace(labelled.boxes, reference=labelled.boxes.clean)
+    return fit_of(labelled.changed(boxes=boxes), context(reference="large"))
 
 
 def test_a_reference_that_one_was_fitted_without_is_forgotten():
-    taught, plain = fit("a", reference="large"), fit("b")
-    assert "reference" not in join_fits({"a": taught, "b": plain}).context_["pass"]
-    both = join_fits({"a": taught, "c": fit("c", reference="large")})
-    assert both.context_["pass"]["reference"] == "large"
+    first = with_reference(0)
+    assert "reference_ap" in first.table_
+    joined = join_fits({"a": first, "b": fit(1)})
+    assert "reference" not in joined.context_["pass"] and "reference_ap" not in joined.table_
+    both = join_fits({"a": first, "b": with_reference(1)})
+    assert both.context_["pass"]["reference"] == "large" and "reference_ap" in both.table_
 
 
 def test_other_passes_and_methods_are_refused():
     with pytest.raises(InputError, match=r"a and b do not go together.*\n.*seed"):
-        join_fits({"a": fit("a", seed=0), "b": fit("b", seed=7)})
-    plane = fit("c", boxes=ReferenceStatistics(("plane",)))
-    with pytest.raises(InputError, match="c knows plane, the first fit car, van"):
-        join_fits({"a": fit("a"), "c": plane})
-    by_files = fit("c")
-    del by_files.context_["detector"]
+        join_fits({"a": fit_of(site(0), context(seed=0)), "b": fit_of(site(1), context(seed=7))})
+    plane = fit_of(make_site(3, categories=("plane",)))
+    with pytest.raises(InputError, match="c knows plane, the first fit car, person"):
+        join_fits({"a": fit(0), "c": plane})
     with pytest.raises(InputError, match="predictions and fits with a detector are not joined"):
-        join_fits({"a": fit("a"), "c": by_files})
-    with pytest.raises(InputError, match="in more than one of a, b"):
-        join_fits({"a": fit("a"), "b": fit("a")})
+        join_fits({"a": fit(0), "c": fit_of(site(2), {})})
+    with pytest.raises(InputError, match="site0 is in more than one of a, b"):
+        join_fits({"a": fit(0), "b": fit(0, 1)})
 
 
-def test_settings_that_older_fits_kept_and_nothing_reads_do_not_part_fits():
-    older = fit("b", dropout={"rate": 0.15}, stability={"cost": "giou"})
-    assert len(join_fits({"a": fit("a"), "b": older}).table_) == 48
+def test_settings_that_nothing_reads_do_not_part_fits():
+    other = fit_of(site(1), context(dropout={"rate": 0.15}, stability={"cost": "giou"}))
+    assert len(join_fits({"a": fit(0), "b": other}).table_) == 4
 
 
-def test_a_set_by_two_names_is_recognised_by_its_rows():
-    one, same = fit("a"), fit("a")
-    table = same.table_.assign(source=same.table_["source"].str.replace("a", "z", n=1))
-    same.fit_rows(table, context=same.context_)
-    with pytest.raises(InputError, match="48 pairs have equal scores and accuracies"):
-        join_fits({"a": one, "z": same})
+def test_a_set_by_two_names_is_recognised_by_its_boxes():
+    with pytest.raises(InputError, match="set site0, other is in more than one of a, z"):
+        join_fits({"a": fit(0), "z": fit_of(site(0, "other"))})
+
+
+def test_categories_of_one_set_that_were_fitted_apart_are_of_one_site():
+    whole, parts = site(0), {}
+    for name in WORDS:
+        boxes = whole.boxes.as_categories([name], {name: name})
+        k = WORDS.index(name)
+        truth = whole.truth.where(whole.truth.label == k)
+        truth = replace(truth, categories=(name,), label=np.zeros(len(truth), int))
+        parts[name] = fit_of(replace(whole, boxes=boxes, truth=truth))
+    assert join_fits(parts).regression_.sources_ == ["site0"]
 
 
 def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
     """As those of two folders that both hold an annotations.json."""
-    calibration = ScoreCalibration(np.zeros((10, 3)), np.zeros(3))
-    one, other = fit("a", calibration=calibration), fit("b", calibration=calibration)
-    for fitted in (one, other):
-        named = fitted.table_.assign(source="annotations", group="annotations", kind="category")
-        fitted.fit_rows(named.iloc[:2], context=fitted.context_, calibration=calibration)
+    one, other = (fit_of(site(k, "annotations")) for k in (0, 1))
     paths = ("/runs/a/estimator.parquet", "/runs/b/estimator.parquet")
     joined = join_fits(dict(zip(paths, (one, other), strict=True)))
     assert joined.regression_.sources_ == ["a/annotations", "b/annotations"]
     assert joined.regression_.groups_ == ["a/annotations", "b/annotations"]
-    assert set(joined.context_["calibrations"]) == {"a/annotations", "b/annotations"}
     with pytest.raises(InputError, match="in more than one of"):
         join_fits({"a": one, "b": one})
 
 
 def test_each_site_keeps_whether_the_detector_was_trained_there(tmp_path):
-    """The correction is made by the share of the pairs that are of such sites."""
-    at_home, other = fit("a"), fit("b")
-    at_home.fit_rows(at_home.table_.assign(trained_here=True), context=at_home.context_)
-    plain = join_fits({"a": fit("a"), "b": other}).regression_
-    joined = join_fits({"a": at_home, "b": other})
-    joined.save(tmp_path / "joined.parquet")
-    away = away_prior("mAP")
-    for found in (joined, AccuracyEstimator.load(tmp_path / "joined.parquet")):
-        regression = found.regression_
-        rows = other.table_.iloc[:1].assign(expected_ap=0.4)
-        assert (at_home.regression_.trained_share_, regression.trained_share_) == (1.0, 0.5)
-        home = at_home.table_["mAP"].mean()
-        expected = plain.distribution(rows).mean * np.exp(-away.fall * home * 0.5)
-        np.testing.assert_allclose(regression.distribution(rows).mean, expected)
-        np.testing.assert_allclose(regression.uncorrected(rows).mean, plain.distribution(rows).mean)
+    at_home = fit_of(site(0), trained_here=True)
+    join_fits({"a": at_home, "b": fit(1)}).save(tmp_path / "joined.parquet")
+    regression = AccuracyEstimator.load(tmp_path / "joined.parquet").regression_
+    assert (at_home.regression_.trained_share_, regression.trained_share_) == (1.0, 0.5)
+
+
+def test_a_fit_whose_sites_are_not_there_is_refused(tmp_path):
+    fit(0).save(tmp_path / "fit.parquet")
+    (tmp_path / "fit.sites.npz").unlink()
+    alone = AccuracyEstimator.load(tmp_path / "fit.parquet")
+    np.testing.assert_array_equal(numbers_at(alone), numbers_at(fit(0)))  # it estimates as before
+    with pytest.raises(InputError, match="a does not hold its labelled sites"):
+        join_fits({"a": alone, "b": fit(1)})
+    (tmp_path / "fit.sites.npz").write_bytes(b"no archive")
+    with pytest.raises(InputError, match="cannot be read"):
+        join_fits({"a": AccuracyEstimator.load(tmp_path / "fit.parquet"), "b": fit(1)})
+
+
+def test_labelled_sites_are_read_as_they_were_written(tmp_path):
+    labelled = site(0)
+    clean = labelled.boxes.clean
+    taken = datetime(2026, 3, 2, 8, 30)
+    images = (replace(clean.images[0], size=None, taken=taken), *clean.images[1:])
+    boxes = replace(
+        labelled.boxes.with_images(images),
+        half_size=replace(clean.where(clean.scores > 0.5), images=images),
+        blocks=np.arange(len(labelled)) // 2,
+    )
+    note = Notice("copies-left-out", "2 copies", severity="note")
+    labelled = replace(
+        labelled,
+        boxes=boxes,
+        truth=replace(labelled.truth, images=images),
+        stored_pool=pool_of_predictions(boxes.clean, boxes.half_size),
+        pseudo_labels=boxes.half_size,
+        group="cameras",
+        trained_here=True,
+        left_out=(note,),
+    )
+    FittedSites((labelled,)).write(tmp_path / "fit.parquet")
+    (read,) = FittedSites.beside(tmp_path / "fit.parquet").read()
+    for name in ("name", "group", "everywhere", "trained_here", "left_out", "statistics"):
+        assert getattr(read, name) == getattr(labelled, name), name
+    assert read.left_out[0].severity == "note" and read.content_key == labelled.content_key
+    assert read.boxes.clean.images == images and read.truth.images == images
+    pairs = [
+        (read.boxes.clean, boxes.clean),
+        (read.boxes.half_size, boxes.half_size),
+        (read.pseudo_labels, boxes.half_size),
+        (read.stored_pool.found, labelled.stored_pool.found),
+    ]
+    for ours, theirs in pairs:
+        for name in ("image", "label", "boxes", "scores"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+            assert getattr(ours, name).dtype == getattr(theirs, name).dtype
+    np.testing.assert_array_equal(read.stored_pool.features, labelled.stored_pool.features)
+    np.testing.assert_array_equal(read.boxes.blocks, boxes.blocks)
+    np.testing.assert_array_equal(read.truth.crowd, labelled.truth.crowd)

@@ -203,4 +203,5 @@ def test_a_joined_fit_knows_the_sites_of_each(tmp_path):
     ]
     labelled = joined.table_.groupby("source")["mAP"].mean()
     assert labelled["gate1"] < labelled["gate0"] - 0.1
-    assert abs(values[1] - labelled["gate1"]) < 0.05 < values[0] - labelled["gate1"]
+    # by the calibration of both together, not by that of gate1 alone, which gave 4 points
+    assert abs(values[1] - labelled["gate1"]) < 0.06 < values[0] - labelled["gate1"]

@@ -10,7 +10,7 @@ import pytest
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.category_scores import labelled_rows, site_scores
+from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.panel_prior import calibration_prior
@@ -46,8 +46,9 @@ def fitted(table, statistics=None, **options):
 def sampled(regression, boxes, blocks=None):
     """Return the sampling error, and that of estimates from images drawn again."""
     boxes = replace(boxes, calibration=USUAL)
-    scores = site_scores(boxes, named=WORDS)
-    rows = pd.DataFrame([of.row() for of in scores])
+    presence = boxes.presence(WORDS)
+    scores = site_scores(boxes, regression.features_, presence)
+    rows = site_rows(scores, presence)
     ours = site_sampling(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
     again = []
     for times in resampled_counts(N_IMAGES, resamples=200, seed=0, blocks=blocks)[:60]:
@@ -273,11 +274,28 @@ def test_numbers_of_an_earlier_file_are_put_into_counting_order():
 
 def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
     """Labels that no box touches leave nothing that is right with any probability."""
+    found = random_found(0, n=4000)
+    truth = truth_from(found)
+    truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
+    with pytest.raises(InputError, match="s0: Labels and boxes do not belong together"):
+        labelled_set(SiteBoxes(found), truth, name="s0", everywhere=True)
     sets = []
-    for k in range(3):
+    for k in range(3):  # few confident boxes: each set alone is no reason to refuse
         found = random_found(k, n=4000)
-        truth = truth_from(found)
-        truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
+        found = found.where((found.scores <= 0.3) | (np.arange(len(found)) < 9))
         sets.append(labelled_set(SiteBoxes(found), truth, name=f"s{k}", everywhere=True))
     with pytest.raises(InputError, match="Hardly a box of those on s0, s1, s2 is right"):
         fit_sets(sets, context={})
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_category_with_too_few_labels_is_left_out_however_it_was_named(everywhere):
+    """With `--category` and in a task, too: an AP from one labelled box says nothing."""
+    found = random_found(0)
+    truth = truth_from(found)
+    first = np.flatnonzero(truth.label == 0)
+    rare = truth.where(np.setdiff1d(np.arange(len(truth)), first[1:]))
+    made = labelled_set(SiteBoxes(found), rare, name="val", everywhere=everywhere)
+    assert made.enough == [False, *[True] * (len(WORDS) - 1)]
+    assert WORDS[0] not in set(labelled_rows(made, USUAL)["category"])
+    assert any(note.code == "categories-rarely-labelled" for note in made.left_out)

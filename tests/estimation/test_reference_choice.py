@@ -67,6 +67,7 @@ def test_the_option_takes_several_at_once_or_one_by_one(world, tmp_path, capsys,
     given = ["--reference", files[0], "--reference", files[1]] if twice else ["--reference", *files]
     words = ["fit", "--labels", str(world / "weak/val_labels.json"), "--predictions"]
     words += [str(world / "weak/val_predictions.json"), *given, "--work-dir", str(tmp_path)]
+    words.append("--verbose")
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "2 reference detectors the strongest" in printed

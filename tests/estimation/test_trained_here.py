@@ -1,11 +1,15 @@
 """Fits that know that the detector was trained at the labelled site."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.cli import main
+from autoeval.estimation.bayesian_regression import NEW as NEW_SITE
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import TRAINED_HERE
 from autoeval.estimation.panel_prior import away_prior
@@ -13,6 +17,18 @@ from autoeval.model import Away
 from tests.estimation.test_bayesian_regression import pair_table
 
 CODE = "precision-not-corrected"
+# Every detector falls by exp(-2 h) at every site, and no site is like home.
+AWAY = Away(
+    constant=0.0,
+    fall=2.0,
+    fall_log_std=0.0,
+    site_log_std=0.0,
+    alike=-40.0,
+    alike_slope=0.0,
+    alike_std=1.0,
+    least_std=0.02,
+    std_share=0.5,
+)
 NEW = pair_table().iloc[[0, 5]].drop(columns="mAP")
 
 
@@ -57,6 +73,37 @@ def test_there_is_no_correction_of_precision():
     assert away_prior("precision@0.3") is None and away_prior("recall@0.3").fall > 0
 
 
+def test_a_site_with_the_confidence_of_home_is_more_likely_to_be_like_home():
+    """Half of the sites with the confidence of home, and nearly all with more."""
+    table = pair_table().assign(**{TRAINED_HERE: True})
+    away = replace(AWAY, alike=0.0, alike_slope=100.0)
+    fitted = BayesianRegression(away=away).fit(table)
+    home, factor = table["mAP"].mean(), np.exp(-2.0 * table["mAP"].mean())
+    assert fitted.home_ == pytest.approx(home)
+    for above, alike in ((-0.3, 0.0), (0.0, 0.5), (0.3, 1.0)):
+        rows = NEW.assign(expected_ap=table["expected_ap"].mean() + above)
+        mean = np.maximum(fitted.uncorrected(rows).mean, 0)
+        expected = (alike + (1 - alike) * factor) * mean
+        np.testing.assert_allclose(fitted.distribution(rows).mean, expected, atol=1e-9)
+        weights = np.array([[0.5, 0.5]])
+        (of_both,) = fitted.distribution(rows, weights).mean
+        assert of_both == pytest.approx(expected.mean(), abs=1e-9)
+
+
+def test_draws_of_new_sites_fall_together():
+    table = pair_table()
+    plain, told = (
+        BayesianRegression(away=replace(AWAY, fall_log_std=1.0)).fit(of)
+        for of in (table, table.assign(**{TRAINED_HERE: True}))
+    )
+    many = pd.concat([NEW.assign(group=f"{NEW_SITE}{k}", source=f"{NEW_SITE}{k}") for k in (0, 1)])
+    before, drawn = (of.draw(many, draws=4000, seed=0) for of in (plain, told))
+    expected = told.distribution(many).mean
+    np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.01)
+    assert (drawn.mean(axis=0) < before.mean(axis=0)).all()
+    assert np.corrcoef(drawn.T).min() > 0.3  # one detector: its fall is the same everywhere
+
+
 def test_the_fact_is_of_a_labelled_set_and_refused_behind_a_task(files, capsys):
     boxes = str(files[1])
     with pytest.raises(SystemExit):
@@ -65,19 +112,19 @@ def test_the_fact_is_of_a_labelled_set_and_refused_behind_a_task(files, capsys):
 
 
 def test_estimates_of_other_sites_are_corrected_by_the_model_of_detectors_away():
-    table, away = pair_table(), Away(2.0, 0.02, 0.5)
+    table = pair_table()
     usual = BayesianRegression().fit(table).predict(NEW)
-    fitted = BayesianRegression(away=away).fit(table.assign(**{TRAINED_HERE: True}))
+    fitted = BayesianRegression(away=AWAY).fit(table.assign(**{TRAINED_HERE: True}))
     factor = np.exp(-2.0 * table["mAP"].mean())
     for before, after in zip(usual, fitted.predict(NEW), strict=True):
         assert after.value == pytest.approx(factor * before.value, abs=1e-9)
 
 
 def test_a_join_is_corrected_by_the_share_of_the_pairs_that_it_holds_for():
-    table, away = pair_table(), Away(2.0, 0.02, 0.5)
+    table = pair_table()
     half = table.assign(**{TRAINED_HERE: table.index < len(table) // 2})
     home = table["mAP"].iloc[: len(table) // 2].mean()
     usual = BayesianRegression().fit(table).predict(NEW)
-    found = BayesianRegression(away=away).fit(half).predict(NEW)
+    found = BayesianRegression(away=AWAY).fit(half).predict(NEW)
     for before, after in zip(usual, found, strict=True):
         assert after.value == pytest.approx(np.exp(-2.0 * home / 2) * before.value, abs=1e-9)

@@ -49,7 +49,7 @@ def test_a_labelled_category_without_a_box_counts_as_zero(site, assistance):
     assert estimate.value == pytest.approx((car + bus + 0) / 3)
     assert estimate.interval == pytest.approx((estimate.value, estimate.value))
     assert estimate.by_category["van"].combined.estimate.value == 0
-    assert "nothing likely was detected" in " ".join(estimate.warnings)
+    assert "little or nothing was detected" in " ".join(estimate.warnings)
     assert "van" in " ".join(estimate.warnings)
 
 

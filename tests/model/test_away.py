@@ -1,43 +1,111 @@
 """The accuracy of a detector away from the site that it was trained on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import norm
 
-from autoeval.model import Away, Mixture
+from autoeval.model import Away, Mixture, predict_intervals
 
-AWAY = Away(fall=2.0, least_std=0.02, std_share=0.5)
+# A quarter of the detectors does not fall, the others by exp(-2 h); half of the sites are alike.
+AWAY = Away(
+    constant=0.25,
+    fall=2.0,
+    fall_log_std=0.0,
+    site_log_std=0.0,
+    alike=0.0,
+    alike_slope=0.0,
+    alike_std=0.8,
+    least_std=0.02,
+    std_share=0.5,
+)
+USUAL = replace(AWAY, constant=0.1, fall_log_std=0.7, site_log_std=0.5, alike=-1.5)
+UNKNOWN = np.zeros(2)
 
 
 def normal(mean, std):
     return Mixture(np.ones(1), np.array([mean]), np.array([std]))
 
 
-def test_the_mean_falls_with_the_accuracy_at_home():
+def test_it_is_a_mixture_of_sites_like_home_and_of_others():
+    away = AWAY.predict(normal([0.4, 0.2], [0.1, 0.1]), home=0.5, confidence=UNKNOWN)
+    # exp(-2 * .5) = .36788, so that .4 falls to .14715: .5 * .4 + .5 (.25 * .4 + .75 * .14715)
+    np.testing.assert_allclose(away.mean, [0.30518, 0.15259], atol=1e-5)
+    # standard deviations of .4: .8 * .1 like home; .02 + .5 * .4 = .22 and .02 + .5 * .14715
+    of_others = 0.25 * norm.cdf(0.1, 0.4, 0.22) + 0.75 * norm.cdf(0.1, 0.14715, 0.09358)
+    expected = 0.5 * norm.cdf(0.1, 0.4, 0.08) + 0.5 * of_others
+    assert away.cdf(np.full(2, 0.1))[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_better_at_home_the_further_it_falls():
     predicted = normal([0.4, 0.2], [0.1, 0.1])
-    away = AWAY.predict(predicted, home=0.5)
-    # exp(-2 * .5) = .3679; .02 + .5 * .3679 * .4 = .0936, and of .2 the second is .0568
-    np.testing.assert_allclose(away.mean, [0.14715, 0.07358], atol=1e-5)
-    np.testing.assert_allclose(away.std, [0.09358, 0.05679], atol=1e-5)
-    assert (AWAY.predict(predicted, home=0.8).mean < away.mean).all()
+    weak, strong = (USUAL.predict(predicted, home, UNKNOWN).mean for home in (0.2, 0.7))
+    assert (strong < weak).all() and (weak < predicted.mean).all()
+    each = USUAL.predict(predicted, np.array([0.2, 0.7]), UNKNOWN).mean
+    np.testing.assert_allclose(each, [weak[0], strong[1]])
 
 
-def test_it_is_no_surer_than_the_regression():
-    wide = AWAY.predict(normal([0.1], [0.3]), home=0.5)
-    assert wide.std[0] == pytest.approx(0.3 * np.exp(-1))
+def test_confidence_above_that_at_home_makes_a_site_like_home():
+    away = replace(AWAY, constant=0.0, alike=-1.0, alike_slope=5.0)
+    found = away.predict(normal([0.4, 0.4], [0.1, 0.1]), 0.5, np.array([0.3, np.nan])).mean
+    probability = expit([-1.0 + 5 * 0.3, -1.0])  # what is not known counts as that at home
+    np.testing.assert_allclose(found, probability * 0.4 + (1 - probability) * 0.14715, atol=1e-5)
+
+
+def test_both_random_effects_are_integrated():
+    """Against draws of the log-normal effects themselves."""
+    rng = np.random.default_rng(0)
+    n = 200_000
+    k = np.where(rng.random(n) < 0.1, 0, 2 * np.exp(0.7 * rng.standard_normal(n)))
+    fallen = 0.4 * np.exp(-k * np.exp(0.5 * rng.standard_normal(n)) * 0.5)
+    alike = rng.random(n) < expit(-1.5)
+    mean, std = np.where(alike, [[0.4], [0.08]], [fallen, 0.02 + 0.5 * fallen])
+    drawn = mean + std * rng.standard_normal(n)
+    away = USUAL.predict(normal([0.4], [0.1]), 0.5, np.zeros(1))
+    assert away.mean[0] == pytest.approx(drawn.mean(), abs=0.004)
+    assert away.std[0] == pytest.approx(drawn.std(), abs=0.004)
+    for probability in (0.05, 0.5, 0.95):
+        expected = np.quantile(drawn, probability)
+        assert away.quantile(probability)[0] == pytest.approx(expected, abs=0.015)
+
+
+def test_the_interval_reaches_further_up_to_sites_like_home():
+    (found,) = predict_intervals(USUAL.predict(normal([0.4], [0.1]), 0.5, np.zeros(1)))
+    assert found.upper - found.value > 1.3 * (found.value - found.lower)
+    assert found.lower < 0.05 and 0.4 < found.upper < 0.6
 
 
 def test_a_fit_without_such_a_site_is_left_as_it_is():
     one = normal([0.4], [0.1])
-    same = AWAY.predict(one, home=0.5, share=0.0)
+    same = USUAL.predict(one, home=0.5, confidence=np.zeros(1), share=0.0)
     assert (same.mean[0], same.std[0]) == pytest.approx((0.4, 0.1))
-    half = AWAY.predict(one, home=0.5, share=0.5).mean[0]
-    assert half == pytest.approx(0.4 * np.exp(-0.5))
+    half = replace(AWAY, constant=0.0, alike=-40.0)
+    mean = half.predict(one, home=0.5, confidence=np.zeros(1), share=0.5).mean[0]
+    assert mean == pytest.approx(0.4 * np.exp(-0.5))
 
 
-def test_joint_draws_keep_their_order_and_get_the_same_distribution():
-    draws = np.random.default_rng(0).normal([0.4, 0.3], [0.1, 0.05], (4000, 2))
-    corrected = AWAY.draws(draws, home=0.5)
-    expected = AWAY.predict(normal(draws.mean(0), draws.std(0)), home=0.5)
-    np.testing.assert_allclose(corrected.mean(0), expected.mean, atol=1e-9)
-    np.testing.assert_allclose(corrected.std(0), expected.std, atol=1e-9)
-    assert (np.argsort(corrected[:, 0]) == np.argsort(draws[:, 0])).all()
+def test_joint_draws_are_of_one_detector_and_have_the_same_distribution():
+    draws = np.random.default_rng(0).normal([0.4, 0.3], [0.1, 0.05], (20_000, 2))
+    corrected = USUAL.draws(draws, 0.5, UNKNOWN, sites=np.arange(2), seed=1)
+    expected = USUAL.predict(normal(draws.mean(0), draws.std(0)), 0.5, UNKNOWN)
+    np.testing.assert_allclose(corrected.mean(0), expected.mean, atol=0.004)
+    np.testing.assert_allclose(corrected.std(0), expected.std, atol=0.004)
+    again = USUAL.draws(draws, 0.5, UNKNOWN, sites=np.arange(2), seed=1)
+    np.testing.assert_array_equal(corrected, again)
+    # Without errors and without an effect of the site, both sites fall by the same factor.
+    alone = replace(USUAL, site_log_std=0.0, alike=-40.0, least_std=0.0, std_share=0.0)
+    a, b = alone.draws(draws, 0.5, UNKNOWN, sites=np.arange(2), seed=1).T
+    np.testing.assert_allclose(a / draws[:, 0].mean(), b / draws[:, 1].mean())
+    assert len(np.unique(a.round(9))) == 9
+
+
+def test_categories_of_one_site_are_like_home_together():
+    draws = np.zeros((5000, 2)) + 0.4
+    sure = replace(AWAY, constant=0.0, least_std=0.0, std_share=0.0)
+    together, apart = (
+        sure.draws(draws, 0.5, UNKNOWN, sites=np.array(of), seed=0) for of in ([0, 0], [0, 1])
+    )
+    assert (together[:, 0] == together[:, 1]).all()
+    assert (apart[:, 0] == apart[:, 1]).mean() == pytest.approx(0.5, abs=0.03)

@@ -17,6 +17,7 @@ from autoeval.counting.binning.bins import (
     find_bins,
     load_bins,
     paper_bins,
+    poisson_bins,
     published_bins,
     released_bins,
     smoothed_frequencies,
@@ -37,6 +38,7 @@ __all__ = [
     "fit_bins",
     "load_bins",
     "paper_bins",
+    "poisson_bins",
     "published_bins",
     "released_bins",
 ]
@@ -146,6 +148,7 @@ def _released(counts: Any, gamma: float) -> CountBins:
 BINNINGS: dict[str, Callable[[Any, float], CountBins]] = {
     "released": _released,
     "paper": paper_bins,
+    "poisson": poisson_bins,
     "blocks": bayesian_blocks_bins,
 }
 

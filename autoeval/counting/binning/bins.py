@@ -149,6 +149,32 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     return CountBins(tuple(edges), origin)
 
 
+def poisson_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
+    """Bin whole counts (N,) by the Poisson likelihood of equation 15, with gamma in (0, 1).
+
+    The log likelihood of a bin of m values with frequencies x_1..x_m of sum X and mean X / m is
+    X ln(X / m) - X - sum ln x_j!, the factorials that print leaves out restored, and each bin costs
+    -ln(gamma), as in `paper_bins`. With a mean of its own for each value, as the letters of the
+    equation have it, all partitions would be equally likely.
+    """
+    from scipy.special import xlogy
+
+    counts = whole_counts(counts)
+    low, high = int(counts.min()), int(counts.max())
+    _check_range(low, high, gamma, most=MAX_VALUES)
+    values, frequencies = smoothed_frequencies(counts)
+    total = np.append(0, np.cumsum(frequencies))
+
+    def score_last_block(r: int) -> np.ndarray:
+        sums, sizes = total[r] - total[:r], np.arange(r, 0, -1)
+        return xlogy(sums, sums / sizes) + np.log(gamma)  # the other terms are in every partition
+
+    starts = optimal_partition(len(values), score_last_block)
+    edges = _cell_edges(values.astype(np.float64))[starts]
+    origin = {"method": "poisson", "gamma": gamma, "min": low, "max": high, "images": len(counts)}
+    return CountBins(tuple(edges), origin)
+
+
 @lru_cache(maxsize=256)
 def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     """Bin the counts from ``low`` to ``high``, 0 <= low < high, with gamma in (0, 1).

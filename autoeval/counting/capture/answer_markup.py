@@ -29,7 +29,7 @@ _PLACES = (
     r"xmin|ymin"
 )
 _PAIR = r"[(\[]\s*-?\d+(?:\.\d+)?\s*,\s*-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){0,2}\s*[)\]]"
-_CUT, UNFINISHED = "cut off", "unfinished reasoning"
+CUT_OFF, UNFINISHED = "cut off", "unfinished reasoning"
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ def _without_tags(text: str) -> tuple[str, int | None]:
     if corners := re.findall(r"<loc\d+>", text):  # of PaliGemma: four for each box
         text = re.sub(r"<loc\d+>", " ", text)
         add(len(corners) // 4)
+    bare = r"<(bbox|bounding_box|box_2d|location|coordinates?)>[\d\s.,;()\[\]-]+</\1>"
+    text = re.sub(bare, lambda match: add(1), text, flags=_FLAGS)
     text = re.sub(r"<points?\b[^<>]*>(?:[^<>]*</points?>)?", points, text, flags=_FLAGS)
     boxes = r"(?:<\|?ref\|?>.*?<\|?/ref\|?>\s*)?<\|?(box|det|quad)\|?>(.*?)<\|?/\1\|?>"
 
@@ -129,7 +131,7 @@ def _without_json(text: str) -> tuple[str, int | None, str]:
         end = _closing(text, begin)
         if end is None:
             if re.search(rf'["\'](?:{_PLACES})["\']\s*:', text[begin:], _FLAGS):
-                text, fault = text[:begin], _CUT
+                text, fault = text[:begin], CUT_OFF
                 break
             start = begin + 1
             continue
@@ -253,12 +255,9 @@ def _plain(text: str) -> str:
     text = re.sub(r"\\(?:d?frac)\s*\{(\d+)\}\s*\{(\d+)\}", r" \1/\2 ", text)
     text = re.sub(r"\\(?:text|mathrm|mathbf|mathit|textbf|bf|rm)\s*\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\\(?:boxed|fbox)\s*\{([^{}]*)\}", rf"\n{FINAL}\1\n", text)
-    text = re.sub(
-        r"</?(?:answer|final_answer|final|conclusion|count|total|result|number)>",
-        f"\n{FINAL}",
-        text,
-        flags=_FLAGS,
-    )
+    stated = r"(?:answer|final_answer|final|conclusion|count|total|result|number|output|response)"
+    text = re.sub(rf"<{stated}>|\[{stated}\]", f"\n{FINAL}", text, flags=_FLAGS)
+    text = re.sub(rf"</{stated}>|\[/{stated}\]", "\n", text, flags=_FLAGS)
     text = re.sub(r"<\|[^<>|]*\|>|</?[a-z][^<>]*>", " ", text, flags=_FLAGS)
     text = "\n".join(_rows(text.split("\n")))
     text = _without_list_numbers(text)

@@ -40,9 +40,16 @@ _WORDS = (
 _DOZENS = (
     rf"\b(?:(?:a\s+)?(half)(?:\s+a\s+|[\s-]+)dozen\b|(?:(an?|{_BELOW_100}){_JOIN}dozens?|dozen)\b)"
 )
-_ARTICLES = {"a single": 1, "a lone": 1, "a couple of": 2, "a couple": 2, "a pair of": 2}
+_ARTICLES = {
+    "a single": 1,
+    "a lone": 1,
+    "a couple of": 2,
+    "a couple": 2,
+    "a pair of": 2,
+    "a pair": 2,
+}
 _ARTICLE = (
-    r"\b(?:a\s+(?:single|lone)|a\s+couple(?:\s+of)?|a\s+pair\s+of)\b"
+    r"\b(?:a\s+(?:single|lone)|a\s+couple(?:\s+of)?|a\s+pair(?:\s+of)?)\b"
     rf"(?!\s+(?:of\s+)?(?:{_OPEN}|hundred|thousand))"  # "a couple of dozen"
 )
 # "A dog" is one dog where nothing else is said.
@@ -59,7 +66,7 @@ _ONLY_A = (
 )
 # "One" is a pronoun before these and after those.
 _PRONOUN_BEFORE = (
-    r"\b(?:each|every|this|that|which|no|any|another|other|last|next|first|second|the|by|some|"
+    r"\b(?:each|every|this|that|which|no|any|not|even|another|other|last|next|first|second|the|by|some|"
     r"missed|extra|odd|little|red|blue|green|black|white|hidden|wrong|same|more|per)\s+$"
 )
 _PRONOUN_AFTER = (
@@ -95,7 +102,7 @@ _UNIT_WORD = (
     r"areas?\b|halves\b|parts\b|images?\b|pictures?\b|photos?\b|photographs?\b|patterns?\b|"
     r"colou?rs?\b|types?\b|kinds?\b|sorts?\b|shades?\b|sizes?\b|shapes?\b|varieties\b|"
     r"categories\b|possibilities\b|options?\b|reasons?\b|ways?\b|occluders?\b|groups?\b|"
-    r"clusters?\b|sets?\b)"
+    r"clusters?\b|sets?\b|legs\b|wheels\b|eyes\b|petals\b|wings\b|arms\b|ears\b)"
 )
 _MEASURE = (
     r"\b(?:radius|diameter|spac(?:ing|ed)|width|height|side\s+length|distance|angle|resolution|"
@@ -107,14 +114,16 @@ _LABELLED = (
     r"level|section|option|version|panel|frame|attempt|case|part|example)"
 )
 _LABEL = (
-    r"(?!(?:count|total|answer|about|around|are|see|have|only|approximately|of|at)\b)[a-z]+(?<!s)"
+    r"(?!(?:image|figure|picture|photo|question|count|total|answer|about|around|are|see|have|only|"
+    r"approximately|of|at)\b)[a-z]+(?<!s)"
 )
 _HOLDS = r"(?:has|have|had|contains?|containing|holds?|holding|with|of|shows?|consists?\s+of|:)"
 _DIFFERENT = r"(?:(?!(?:both|the|of|in|at|per|and|or|to|with|for|on|all)\b)\w+\s+)?"
 _NUMBERS = (  # that say something else than how many objects there are
     rf"[(\[]\s*-?{N}(?:\s*[,;]\s*-?{N}){{1,3}}\s*[)\]]",  # coordinates
     rf"\b[xy]\s*=\s*{N}",
-    rf"\bconfiden\w+(?:\W+(?:is|level|score|of|about)\b)*\W{{1,6}}{N}(?:\s*/\s*{N})?",
+    rf"(?<!%\s)(?<!percent\s)\bconfiden\w+(?:\W+(?:is|level|score|of|about)\b)*\W{{1,6}}{N}(?:\s*/\s*{N})?",
+    rf"\b(?:rows|columns|lines|steps|layers|images|floors)\s+{N}\s*(?:[-–—,&]|to|and|through)\s*{N}",
     rf"{_LABELLED}\s*#?\s*{N}",
     rf"\b{_LABEL}\s+{N}(?=\s*:\s*(?:about\s+)?{N})",
     rf"(?<!{_CLOSE}\s)\b(?:rows|columns|cols|layers|spacing|size|per\s+row)\s*[:=]\s*{N}",
@@ -137,7 +146,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"(?:^|(?<=[\s:=(]))[-−]{N}",  # below zero
     rf"\b(?:minus|subtract\w*|remov\w+|without|except(?:\s+for)?|but\s+for)\s+(?:the\s+)?{N}",
 )
-_BEFORE_RANGES = 12  # patterns above that must be read before ranges are
+_BEFORE_RANGES = 13  # patterns above that must be read before ranges are
 _BOUND = (
     r"(?:at\s+(?:least|most|minimum)|(?:more|less|fewer|greater|larger|smaller|higher|lower)\s+than|"
     r"(?<!looking\s)over|under|above|below|upwards?\s+of|in\s+excess\s+of|exceed(?:s|ing)?|"
@@ -151,12 +160,12 @@ _RANGES = (  # and bounds, shares, sums that nobody added up: no single number
     rf"{N}(?:\s*[-+×*/]\s*{N})*\s*[=+×]\s*[.…?]*\s*$",  # cut off before the result
     rf"\bbetween\s+{N}\s+and\s+{N}",
     rf"{N}\s*(?:[-–—~]|(?<!\.)\.\.(?!\.))\s*{N}",
-    rf"{N}\s+(?:max|min|maximum|minimum|at\s+most|at\s+least|tops)\b",
-    rf"{N}\s*,?\s*\(?(?:to|or|possibly|maybe|perhaps|or\s+maybe|or\s+perhaps|or\s+even)\s+{N}\)?",
+    rf"{N}\s+(?:\w+\s+)?(?:max|min|maximum|minimum|at\s+most|at\s+least|tops)\b(?!\s+{N})",
+    rf"{N}\s*,?\s*\(?(?:to|or|possibly|maybe|perhaps|or\s+maybe|or\s+perhaps|or\s+even|or\s+possibly)\s+{N}\)?",
     rf"\b{_BOUND}\s+(?:about\s+|around\s+|the\s+)?{N}",
     rf"(?<![=-])(?:[<>]=?|[≤≥⩽⩾])\s*{N}",
     rf"{N}(?:\s*\+|\s+plus\b)(?!\s*(?:or\s+minus|{N}|\w+\s))",
-    rf"{N}\s+(?:or|and)\s+(?:more|above|over|fewer|less|up(?:wards?)?)\b",
+    rf"{N}\s+(?:\w+\s+){{0,2}}?(?:or|and)\s+(?:more|above|over|fewer|less|up(?:wards?)?)\b",
     rf"{N}\s+and\s+an?\s+(?:half|third|quarter)\b",
     rf"(?:{_SHARE}|{N}\s*/\s*{N})\s+(?:of\s+)?(?:(?:the|these|those|all)\s+)*{N}",
     rf"\b(?:twice|double|triple)\s+(?:(?:the|as\s+many\s+as)\s+)?{N}",
@@ -174,6 +183,7 @@ _COUNTED_FROM_ONE = (
     rf"\b(?:number|label|count|mark|index)\w*(?:\s+\w+){{0,3}}?\s+(?:from\s+)?"
     rf"({N})\s*(?:-|–|to|through|until|up\s+to)\s*({N})"
 )
+_OF_ALL = rf"{N}\s+(?:out\s+)?of\s+(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?({N})"
 _GIVE_OR_TAKE = (
     rf"({N})\W{{0,3}}(?:±|\+\s?/?\s?[-−]|plus\s*(?:or|/)\s*minus|give\s+or\s+take)\s*(?:about\s+)?{N}"
     rf"(?:\s*(?:or|to|-)\s*{N})?"
@@ -195,7 +205,7 @@ _NOTHING = (
     rf"(?:{_NOT}|\bunable\b|\bfail(?:s|ed)?\b)(?:\s+(?!but\b|how\b)[\w'’]+){{0,6}}?\s+"
     r"(?:any\s+of\s+(?:the|these|those)\s+|any\b|a\s+single\b|even\s+one\b)"
     rf"(?!\s+(?:{_UNCOUNTED})s?\b)(?:\s+(?P<noun>[a-z][\w'-]*))?",
-    r"\bthere(?:\s+(?:are|is|were)\s+none\b|\s+(?:is|are)\s+nothing\b)",
+    r"\bthere(?:\s+(?:are|is|were)|['’]s)\s+(?:none|nothing)\b",
     r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|this|that))",
     r"(?::|=|\b(?:is|are|was|were|be))\W*(?:none|nil)\b",
     rf"\bthere\s+(?:is|was)(?:n['’]t|\s+not)\s+an?\s+(?!{_ARRANGED}\b|{_UNCOUNTED}\b)(?P<noun>[a-z]+)",
@@ -211,6 +221,11 @@ _NOTHING = (
     r"there)\b(?=\s+in\s+(?:this|the)|\W*$)|in\s+(?:this|the)\s+(?:image|picture|photo))",
     r"\b(?:does|do|did)(?:n['’]t|\s+not)\s+(?:contain|show|include|have|depict|feature|"
     r"display|see|find|spot|observe|detect|notice)\s+(?P<noun>(?!all\b|any\b|enough\b|this\b)[a-z]+s)\b",
+    r"^\W*not\s+an?\s+(?P<noun>[a-z]+)\b",
+    r"\bnot\s+(?:even\s+)?one\b(?!\s+but)|\bnowhere\b",
+    r"\b(?:does|do|did)(?:n['’]t|\s+not)\s+(?:actually\s+)?(?:contain|show|include|have|depict|feature|see|find|"
+    r"spot|observe|detect|notice)\s+(?P<noun>(?!(?:all|any|enough|this|that|it|them|one|everything|clear|well|"
+    r"much|more|the)\b)[a-z]+)(?=\s*[.,;!]|\s+(?:in|on|here|at)\b|\s*$)",
     r"\bwithout\s+any\b|\b(?:devoid|free)\s+of\b",
 )
 
@@ -218,7 +233,8 @@ _NOTHING = (
 _PARTLY = (
     r"(?:visible|hidden|covered|cover(?:s|ing)?|hid(?:e|es|ing)|occlud\w+|obscur\w+|blocked|unseen|"
     r"seen|partial(?:ly)?|partly|remaining|missing|additional|extra|more|further|behind|beneath|"
-    r"underneath|subtotal|left\s+over|of\s+(?:which|them|these|those|the\s+\w+))"
+    r"underneath|subtotal|left\s+over|of\s+(?:(?:which|them|these|those)\b(?!\s+(?:\w+\s+)?"
+    rf"{_OPEN})|the\s+\w+))"
 )
 _ORDER = (
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|top|middle|"
@@ -231,7 +247,7 @@ _LINE = (
 )
 _OF_ROW = (
     rf"(?:\b{_LINE}s?\s*#?\s*(?:{N})|\b{_ORDER}(?:[\s-]+\w+)?\s+{_LINE}s?\b|^\W*{_ORDER}\b[^:]{{0,20}}:"
-    rf"|\b{_LINE}\b[^:]{{0,20}}:|\b{_LABEL}\s+{N}\s*:\s*$)"
+    rf"|(?<!per\s)(?<!each\s)(?<!every\s)\b{_LINE}\b[^:]{{0,20}}:|\b{_LABEL}\s+{N}\s*:\s*$)"
 )
 _SPOT = (
     r"(?:top|middle|bottom|left|right|upper|lower|outer|inner|front|back|centre|center|base|other\s+side|"
@@ -245,10 +261,12 @@ _PLACE = (
 _INTRODUCED = (  # "starting at the top row, there are"
     rf"^\W*(?:\w+\s+){{0,3}}?(?:in|on|at|with|from|for|along)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?"
     rf"(?:{_LINE}|half|part|corner|section|edge)\b[^,;:.]{{0,20}},[^,;:.]*$"
+    rf"|\b(?:at|in|on|for|with|the)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?{_LINE}\b[^,;:.]{{0,20}}\s+and\s+"
+    r"(?:I\s+)?(?:can\s+)?(?:see|count|find)\b[^,;:.]*$"
 )
 _BEFORE = (
     r"\b(?:initial(?:ly)?|original(?:ly)?|previous(?:ly)?|earlier|at\s+first|first\s+(?:I\s+)?(?:got|thought|counted|guess\w*|"
-    r"estimate\w*|said|count)|thought|used\s+to)\b"
+    r"estimate\w*|said|count)|thought|used\s+to|wrong\s+to\s+say|wrongly|mistakenly|incorrectly|miscounted)\b"
 )
 _AT_FIRST = (
     r"(?:\w+\s+){0,2}?(?:(?:the|my)\s+first\s+(?:time|try|pass|count)|at\s+first|initially|"
@@ -315,6 +333,13 @@ def find_mentions(sentence: str) -> list[Mention]:
     for match in re.finditer(rf"{_CHANGED}{N}\s+to\s+({N})", rest, _FLAGS):
         found.append(_mention(marked, match.start(1), match.end(1), number(match[1])))
         rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
+    for match in re.finditer(_OF_ALL, rest, _FLAGS):
+        found.append(
+            Mention(
+                match.start(1), match.end(1), number(match[1]), ALL, _noun(marked[match.end() :])
+            )
+        )
+        rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
     rest = re.sub(_GIVE_OR_TAKE, lambda m: m[1] + " " * (len(m[0]) - len(m[1])), rest, flags=_FLAGS)
     for k, pattern in enumerate((*_NUMBERS[:_BEFORE_RANGES], *_RANGES, *_NUMBERS[_BEFORE_RANGES:])):
         if 0 <= k - _BEFORE_RANGES < len(_RANGES):
@@ -351,7 +376,8 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
         plain = re.sub(rf"{_SPACE}|,", "", plain)
         value = float(plain.replace(".", "") if plain.count(".") > 1 else plain)
         scale = (match["scale"] or "").strip().lower()
-        return put(value * {**_LARGE, "dozen": 12, "k": 1000, "": 1}[scale], match)
+        rest = float((match["rest"] or "0").split()[-1])
+        return put(value * {**_LARGE, "dozen": 12, "k": 1000, "": 1}[scale] + rest, match)
 
     def dozens(match: re.Match[str]) -> str:
         word = (match[2] or "a").lower()
@@ -368,7 +394,7 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
     text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
     numeral = (
         rf"(?P<digits>{_DIGITS})(?:{_ISH})(?:(?P<attached>{_ATTACHED})"
-        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)\b|k\b)?)"
+        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)\b|k\b)?(?P<rest>(?<=hundred)\s+and\s+\d{1,2}\b)?)"
     )
     text = re.sub(numeral, lambda m: " " if m["attached"] else digits(m), text, flags=_FLAGS)
     text = re.sub(_DOZENS, dozens, text, flags=_FLAGS)
@@ -396,6 +422,8 @@ def _article(match: re.Match[str], put: Callable[[float, re.Match[str]], str]) -
 def _is_pronoun(match: re.Match[str]) -> bool:
     before, after = match.string[: match.start()], match.string[match.end() :]
     if re.search(r"\b(?:only|just|exactly|is|are|of|:)\s*$", before, _FLAGS):
+        if re.search(r"\b(?:only|just|exactly)\s*$", before, _FLAGS):
+            return bool(re.match(r"\s+by\s+one\b", after, _FLAGS))
         return bool(re.match(r"\s+(?:by\s+one|of\s+(?:the|them|which|these|those))", after, _FLAGS))
     if re.search(r"\b(?:only|just)\s+the\s*$", before, _FLAGS):
         return False

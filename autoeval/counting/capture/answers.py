@@ -23,7 +23,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from autoeval.counting.capture.answer_markup import UNFINISHED, enumerated, read_markup
+from autoeval.counting.capture.answer_markup import (
+    CUT_OFF,
+    UNFINISHED,
+    enumerated,
+    read_markup,
+)
 from autoeval.counting.capture.answer_numbers import (
     ALL,
     EACH,
@@ -56,14 +61,19 @@ _CORRECTION = (
     r"make\s+that|i\s+apologi[sz]e|my\s+mistake|i\s+made\s+an?\s+(?:mistake|error))\b|"
     r"\blet\s+me\s+(?:re-?count|re-?check|re-?examine|re-?evaluate|reconsider|double[- ]check|"
     r"check|verify|correct|look\s+again|count\s+(?:again|(?:them\s+)?once\s+more))|"
-    r"\b(?:looking|counting|checking)\s+again\b|\bre-?counting\b|\bdouble[- ]checking\b|"
+    r"\b(?:looking|counting|checking)\s+again\b|\bre-?counting\b|\bre-?count\s*:|"
+    r"\bdouble[- ]checking\b|"
     r"\bupon\s+(?:closer|further|re)|\bon\s+closer\b|\b(?:edit|update|revised)\s*:"
 )
 _AT_START = r"^\W*(?:actually|no,\s|hmm|oh,|sorry,)"
-_INNER = r",\s+(?:actually|no|sorry),?\s|(?:—|–|\s-|\.\.\.|…)\s*(?:actually|no|sorry)\b,?\s"
+_INNER = (
+    r",\s+(?:(?:actually|sorry),?\s|no,\s|no\s+(?=\d|wait\b))"
+    r"|(?:—|–|\s-|\.\.\.|…)\s*(?:(?:actually|sorry)\b,?\s|no\b,?\s+(?=\d|wait\b|it\b|there\b))"
+)
 _REFUSAL = (
     r"\b(?:can\s?not|can['’]?t|unable|not\s+able|impossible|not\s+possible|could\s?n['’]?t|could\s+not)\b"
-    r"(?!\s+(?:to\s+)?(?:see|find|spot|detect|identify|locate|observe)\s+(?:any|a\s+single)\s+(?!image|picture|photo))(?!.*\b(?:but|however|though|still|yet)\b)"
+    r"(?!\s+(?:to\s+)?(?:see|find|spot|detect|identify|locate|observe)\s+(?:any|a\s+single)\s+(?!image|picture|photo))"
+    r"(?!\s+(?:be|say)\s+(?:\w+\s+)?(?:certain|sure|for\s+(?:sure|certain)))(?!.*\b(?:but|however|though|still|yet)\b)"
     r"|\bplease\s+(?:provide|upload|share|attach|send)\b|\bnot\s+sure\s+(?:how|what|if|whether)\b"
     r"|\b(?:un|in)determin\w+\b|\btoo\s+many\s+to\s+count\b|\bno\s+(?:image|picture|photo)\b"
     r"|\bdepends\s+on\b|\b(?:unclear|need\s+(?:a\s+clearer|to\s+see))\b"
@@ -71,6 +81,10 @@ _REFUSAL = (
 _OFFER = (
     r"\b(?:let\s+me\s+know|would\s+you\s+like|feel\s+free|for\s+example|if\s+you\s+(?:want|need|wish|like)|"
     r"I\s+(?:can|could)\s+(?:also\s+)?(?:help|count))\b"
+)
+_ABOUT_TO_SAY = (
+    r"\b(?:final|total|overall|answer|count|number)\b[^.!?]{0,60}"
+    r"(?::|=|\b(?:is|are|of|be|equals|comes\s+to))\W*$"
 )
 _RULES = ("final", "total", "conclusion", "last", "part", "refusal")
 _LAST, _REFUSED = 3, 5
@@ -148,6 +162,12 @@ def extract_count(answer: str) -> Extraction:
     if content.fault == UNFINISHED:
         return Extraction(None, content.fault)
     sentences = _sentences(content.text)
+    if (
+        sentences
+        and not sentences[-1].mentions
+        and re.search(_ABOUT_TO_SAY, sentences[-1].text, _FLAGS)
+    ):
+        return Extraction(None, CUT_OFF)
     read = _decide(sentences)
     if read.value is not None or read.rule == "refusal":
         return read
@@ -222,6 +242,8 @@ def _of_parts(sentences: Sequence[_Sentence]) -> Extraction:
     said = [(s.segment, s.cue, m) for s in sentences for m in s.mentions if m.role in (PART, PAST)]
     if not said or any(m.role == ROW for s in sentences for m in s.mentions):
         return Extraction(None, "rows of a list")
+    if any(mention.role == PART for _, _, mention in said):
+        said = [entry for entry in said if entry[2].role == PART]
     latest = max(segment for segment, _, _ in said)
     strongest = min(cue for segment, cue, _ in said if segment == latest)
     mentions = [m for segment, cue, m in said if segment == latest and cue == strongest]

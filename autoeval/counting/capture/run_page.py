@@ -153,7 +153,9 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
 def confusion_chart(table: pd.DataFrame) -> Figure:
     """Draw the heat map of a `confusion` table, shaded by share of the row (Fig. 11)."""
     rows, columns = table.shape
-    figure = Figure(figsize=(1.6 + 0.4 * columns, 1.3 + 0.32 * rows), layout="constrained")
+    # No wider than a page shows without shrinking the numbers below legibility.
+    size = (min(1.6 + 0.4 * columns, 10.5), 1.3 + 0.32 * rows)
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     share = table.to_numpy() / np.maximum(table.to_numpy().sum(1, keepdims=True), 1)
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")

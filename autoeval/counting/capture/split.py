@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from autoeval.counting.capture.render import on_canvas
+from autoeval.counting.predictions import match_ids
 from autoeval.errors import InputError
 from autoeval.io.images import read_image
 from autoeval.io.json_file import read_json
@@ -168,6 +169,28 @@ class CaptureSplit:
 def open_split(folder: PathLike) -> CaptureSplit:
     """Open a folder that `write_synthetic` or `real.build_real` made."""
     return CaptureSplit(Path(folder), tuple(read_items(Path(folder))))
+
+
+def with_found(split: CaptureSplit, path: PathLike) -> CaptureSplit:
+    """Give items the points that another counter found in their occluded images.
+
+    `path` is JSON of points by image, as `autoeval count run` writes it; images are joined by name.
+    """
+    from autoeval.counting.evaluation.localisation import read_point_predictions
+
+    found = read_point_predictions(path)
+    names = match_ids(found, [item.image_file for item in split.items])
+    points = {names[i]: image.points.tolist() for i, image in found.items() if i in names and image}
+    if not points:
+        raise InputError(
+            f"{path} has points of none of the {len(split.items)} images of {split.folder}: count "
+            f"in {split.folder / OCCLUDED}."
+        )
+    items = tuple(
+        replace(item, record={**item.record, "found_points": points.get(item.image_file)})
+        for item in split.items
+    )
+    return replace(split, items=items)
 
 
 def write_metadata(folder: PathLike, records: Iterable[Mapping[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.asking import Extractor, ask_until_read
+from autoeval.counting.asking import CUT_OFF, Extractor, ask_until_read
 from autoeval.counting.capture.answers import (
     Extraction,
     extract_choice,
@@ -25,6 +25,7 @@ from autoeval.counting.capture.render import Inpainter
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, CaptureItem, CaptureSplit
 from autoeval.counting.capture.tasks import (
     CHOICE,
+    FOUND,
     PATTERN_CHOICES,
     CaptureTask,
     PromptBook,
@@ -107,7 +108,9 @@ def run_task(
     queries = list(_queries(split, task, counter, book, options.temperatures))
     if not queries:
         raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
-    done = {row["key"] for row in journal.read().values() if is_done(row)}
+    kept = [row for row in journal.read().values() if is_done(row)]
+    read = [_read_again(row, task, options) for row in kept]
+    done = {row["key"] for row in kept}
     waiting = [query for query in queries if query.key not in done]
     counts, failures = RunCounts(reused=len(queries) - len(waiting)), 0
     ask = partial(_answer, split, task, counter, options, lock_of(counter))
@@ -116,6 +119,7 @@ def run_task(
         announced_bar(len(waiting), title, items="questions", unit="question") as bar,
         journal.writer() as write,
     ):
+        write([new for new, old in zip(read, kept, strict=True) if new is not old])
         for row in as_done(ask, waiting, options.workers):
             write([row])
             bar.update()
@@ -147,6 +151,8 @@ def _queries(
     if not speaks:
         given = list(getattr(counter, "needs", ()))
     for item in task.items(split.items):
+        if task.oracle_fact == FOUND and fact(item, FOUND) is None:
+            continue
         question = task.question(item, book) if speaks else item.object_name
         context: dict[str, Any] = {name: fact(item, name, task.variant) for name in given}
         if not speaks:
@@ -225,6 +231,19 @@ def _spoken(
         "temperature": reading.temperature,
         "question": query.question,
     }
+
+
+def _read_again(row: Row, task: CaptureTask, options: RunOptions) -> Row:
+    """Return the row itself, or as today's rules read its text where that is something else."""
+    text = row.get("text")
+    by_rules = options.extractor is extract_count and task.kind != CHOICE
+    if not by_rules or not isinstance(text, str) or row.get("rule") in (CUT_OFF, "model"):
+        return row
+    read = extract_count(text)
+    if read.value == row.get("value"):
+        return row
+    status = SKIPPED if read.value is None else OK
+    return {**row, "value": read.value, "rule": read.rule, "status": status}
 
 
 def _read_choice(text: str) -> Extraction:

@@ -14,6 +14,7 @@ from autoeval.io.config_file import read_config, shipped_config
 from autoeval.runtime.files import PathLike
 
 COUNT, CHOICE = "count", "choice"
+FOUND = "found_points"  # what another counter found in the occluded image
 PATTERN_CHOICES = ("rectangle", "triangle", "circle")
 SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 SHIPPED = shipped_config("counting", "capture", "prompts.py")
@@ -58,6 +59,8 @@ class CaptureTask:
 
     def question(self, item: CaptureItem, book: PromptBook) -> str:
         """Return the question about an item."""
+        if self.prompt not in book.templates:
+            raise InputError(f"The prompts lack '{self.prompt}', which the task {self.name} needs.")
         template = "{question}" if self.prompt == "total" else book.templates[self.prompt]
         values = {"choices": ", ".join(PATTERN_CHOICES)}
         if "{question}" in template:
@@ -65,7 +68,8 @@ class CaptureTask:
                 item, ORIGINAL if self.variant == INPAINTED else self.variant
             )
         if self.oracle_fact is not None:
-            values["coordinates"] = coordinates(fact(item, self.oracle_fact))
+            given = fact(item, self.oracle_fact)
+            values |= {"coordinates": coordinates(given), "found": str(len(given))}
         return _fill(template, item, **values)
 
     def truth(self, item: CaptureItem) -> int | str | None:
@@ -74,12 +78,16 @@ class CaptureTask:
         return answer if self.kind == COUNT or answer in PATTERN_CHOICES else None
 
     def items(self, items: Iterable[CaptureItem]) -> list[CaptureItem]:
-        """Return the items that have this task."""
+        """Return the items that have this task, whether another counter looked at them or not."""
         return [
             item
             for item in items
             if self.truth(item) is not None
-            and (self.oracle_fact is None or fact(item, self.oracle_fact) is not None)
+            and (
+                self.oracle_fact is None
+                or self.oracle_fact == FOUND
+                or fact(item, self.oracle_fact) is not None
+            )
             and (self.variant != INPAINTED or item.box is not None)
         ]
 
@@ -97,6 +105,7 @@ TASKS = {
         *_both("pattern", prompt="pattern", answer="shape", kind=CHOICE),
         CaptureTask("oracle-all", OCCLUDED, "oracle_all", oracle_fact="all_points"),
         CaptureTask("oracle-visible", OCCLUDED, "oracle_visible", oracle_fact="visible_points"),
+        CaptureTask("hybrid", OCCLUDED, "hybrid", oracle_fact=FOUND),
         CaptureTask("inpainted", INPAINTED),
         *_both("confidence", prompt="confidence", prompted_confidence=True),
         *_both("sampled", samples=SAMPLES),
@@ -106,8 +115,8 @@ TASKS = {
 
 def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
     """Return something privileged about an item, fit for JSON; None where it is not known."""
-    if name == "radius":
-        return item.record.get("radius")
+    if name in ("radius", FOUND):
+        return item.record.get(name)
     original = variant == ORIGINAL
     values = {
         "all_points": item.points,

@@ -19,13 +19,14 @@ from autoeval.counting.commands.common_options import (
     load_counters,
     load_extractor,
 )
+from autoeval.errors import InputError
 
 FAILURE = 1
 OF_QUESTIONS = ("prompts", "prompts_of")
 TASKS = (  # as in `autoeval.counting.capture.tasks`, which takes a second to import
     *("total-original", "total-occluded", "occluded-only", "pattern-original", "pattern-occluded"),
-    *("oracle-all", "oracle-visible", "inpainted", "confidence-original", "confidence-occluded"),
-    *("sampled-original", "sampled-occluded"),
+    *("oracle-all", "oracle-visible", "hybrid", "inpainted", "confidence-original"),
+    *("confidence-occluded", "sampled-original", "sampled-occluded"),
 )
 
 
@@ -45,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading_options(parser)
     add_run_options(parser, "items", batches=False)
     parser.add_argument(
+        "--found",
+        metavar="FILE",
+        help="points.json of a counter that `count run` asked about SPLIT/occluded, for the task "
+        "hybrid",
+    )
+    parser.add_argument(
         "--inpainter",
         metavar="NAME",
         help="telea, navier-stokes or package.module.function, for the task inpainted",
@@ -56,9 +63,9 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.asking import BACKOFF
     from autoeval.counting.capture.render import load_inpainter
     from autoeval.counting.capture.results import note_limit
-    from autoeval.counting.capture.split import INPAINTED, open_split
+    from autoeval.counting.capture.split import INPAINTED, open_split, with_found
     from autoeval.counting.capture.task_run import RunOptions, run_task
-    from autoeval.counting.capture.tasks import get_task, load_prompts
+    from autoeval.counting.capture.tasks import FOUND, get_task, load_prompts
     from autoeval.counting.counters import TEXT
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 
@@ -70,6 +77,16 @@ def run(args: argparse.Namespace) -> int:
         refuse_beside(args, OF_QUESTIONS, reason)
     if not any(task.variant == INPAINTED for task in tasks):
         refuse_beside(args, ["inpainter"], "is for --task inpainted: give that, too.")
+    if args.found:
+        split = with_found(split, args.found)
+    elif any(task.oracle_fact == FOUND for task in tasks):
+        raise InputError(
+            "--task hybrid puts what another counter found into the question: run it with "
+            f"`autoeval count run --images {args.split}/occluded` and give its points.json as "
+            "--found."
+        )
+    if not any(task.oracle_fact == FOUND for task in tasks):
+        refuse_beside(args, ["found"], "is for --task hybrid: give that, too.")
     book = load_prompts(args.prompts, model=args.prompts_of)
     options = RunOptions(
         extractor=load_extractor(args.extractor, book.templates),

@@ -62,12 +62,15 @@ def run(args: argparse.Namespace) -> int:
         table = count_images(prompted, images, args.prompt, journal)
         files = write_counts(folder, table)
         status = table["status"]
-        failed = table.loc[status.str.startswith("failed"), "id"].tolist()
+        failures_here = table[status.str.startswith("failed")]
+        failed = failures_here["id"].tolist()
         print(
             f"{counter.name}: {table['pred'].sum():g} objects in {(status == 'ok').sum()} of "
             f"{len(table)} images, {(status == 'skipped').sum()} skipped, {len(failed)} failed"
             + (f" ({listed(failed)})" if failed else "")
         )
+        for reason, n in failures_here["status"].value_counts().head(3).items():
+            print(f"  {n} {reason}")
         print("\n".join(f"  {path}" for path in files))
         failures += len(failed)
     if failures:

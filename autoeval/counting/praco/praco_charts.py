@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import cv2
 import numpy as np
@@ -16,6 +17,8 @@ from autoeval.counting.prompting import PromptedCounter
 from autoeval.io.images import read_image
 
 MOST_WRITTEN = 14
+# Inches that a page of 1,100 pixels shows without shrinking letters below legibility.
+PAGE_WIDTH = 10.5
 UPPER_COLOR, LOWER_COLOR = (200, 110, 30), (20, 90, 230)  # blue and dark orange, as BGR
 SIDE = 480
 
@@ -23,10 +26,17 @@ SIDE = 480
 def confusion_chart(matrix: pd.DataFrame) -> Figure:
     """Draw a heat map of the `confusion` of classes; the colours end at 1.5."""
     n_rows, n_columns = matrix.shape
-    figure = Figure(figsize=(3.2 + 0.42 * n_columns, 2.2 + 0.34 * n_rows), layout="constrained")
+    size = (min(3.2 + 0.42 * n_columns, PAGE_WIDTH), 2.2 + min(0.34, 9 / n_rows) * n_rows)
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(matrix.to_numpy(), cmap="Blues", vmin=0, vmax=1.5, aspect="auto")
-    axes.set_xticks(range(n_columns), list(matrix.columns), rotation=60, ha="right", fontsize=8)
+    # A name that stands upright needs a line of letters, 0.15 inches, and no more.
+    steep: dict[str, Any] = (
+        {"rotation": 90, "ha": "center"}
+        if n_columns > MOST_WRITTEN
+        else {"rotation": 60, "ha": "right"}
+    )
+    axes.set_xticks(range(n_columns), list(matrix.columns), fontsize=8, **steep)
     axes.set_yticks(range(n_rows), list(matrix.index), fontsize=8)
     axes.set(xlabel="class asked for", ylabel="true class")
     if n_columns <= MOST_WRITTEN:
@@ -34,7 +44,13 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
             if not np.isnan(value):
                 shade, text = "white" if value > 0.8 else "black", f"{value:.2f}"
                 axes.text(column, row, text, ha="center", va="center", fontsize=7, color=shade)
-    figure.colorbar(image, ax=axes, label="predicted / true count", extend="max", shrink=0.9)
+    bar: dict[str, Any] = {
+        "label": "predicted / true count",
+        "extend": "max",
+        "shrink": 0.9,
+        "fraction": 0.05,
+    }
+    figure.colorbar(image, ax=axes, **bar)
     return figure
 
 

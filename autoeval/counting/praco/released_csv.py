@@ -159,7 +159,8 @@ def _read(
     if unknown := [name for name in table.columns if name not in counting_set.classes]:
         raise InputError(
             f"{path} has columns that are no class of {counting_set.name}: {listed(unknown)}. Its "
-            f"classes are {listed(counting_set.classes)}. Is it of another split?"
+            f"classes are {listed(counting_set.classes)}. Is it of another split? Or "
+            "does it lack one of the columns image, class and count?"
         )
     if not table.index.isin(list(counting_set.by_id)).any():
         raise InputError(

@@ -31,29 +31,38 @@ def find_categories(
     """Find the categories of a detector.
 
     Those given come first, then the list in `meta` of the checkpoint, then the one in the
-    ``metainfo`` of the config's test data set, then those of that data set's type (VOC, Cityscapes,
-    ...) and COCO's, where they are as many as the head has classes. A detector that takes words
-    finds what it is given, however many.
+    ``metainfo`` of the config's test data set: the first that is as long as the head has classes,
+    since a checkpoint that another training started from may list its categories. Then those of
+    that data set's type (VOC, Cityscapes, ...) and, where no list is named at all, COCO's, if they
+    are as many. A detector that takes words finds what it is given, however many.
     """
-    categories = tuple(given)
-    if not categories:
-        dataset = {str(key).lower(): value for key, value in meta.get("dataset_meta", {}).items()}
-        categories = _names(dataset.get("classes") or meta.get("CLASSES")) or _from_config(config)
+    dataset_meta = meta.get("dataset_meta") or {}
+    dataset = {str(key).lower(): value for key, value in dataset_meta.items()}
+    named = {
+        "classes=": tuple(given),
+        "the checkpoint's dataset_meta": _names(dataset.get("classes") or meta.get("CLASSES")),
+        "the config's metainfo": _from_config(config),
+    }
+    named = {"classes=": tuple(given)} if given else {k: v for k, v in named.items() if v}
     if takes_words(model):
-        return categories or _of_type(config) or coco_categories()
+        return next(iter(named.values()), None) or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
-    if not categories:
+    if named and n_classes is None:
+        return next(iter(named.values()))
+    usual: tuple[tuple[str, ...], ...] = () if given else (_of_type(config),)
+    if not named:
         proposals = ("object",) if type(model).__name__ == "RPN" else ()
-        usual = (_of_type(config), coco_categories(), proposals)
-        categories = next((names for names in usual if len(names) == n_classes), ())
-    if not categories or (n_classes is not None and len(categories) != n_classes):
-        where = "classes=" if given else "its checkpoint or config"
-        raise InputError(
-            f"The detector's head has {n_classes} classes, but {where} lists {len(categories)} "
-            "categories. Name them in the order of its labels: classes=FILE, one in a line, or "
-            "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
-        )
-    return categories
+        usual = (*usual, coco_categories(), proposals)
+    fitting = [names for names in (*named.values(), *usual) if len(names) == n_classes]
+    if n_classes and fitting:
+        return fitting[0]
+    lists = [f"{where} lists {len(names)} categories" for where, names in named.items()]
+    raise InputError(
+        f"The detector's head has {n_classes} classes, but "
+        f"{' and '.join(lists) or 'its checkpoint and config list none'}. Name them in the order "
+        "of its labels: classes=FILE, one in a line, or "
+        "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
+    )
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,12 @@ from autoeval.errors import InputError
 from autoeval.io.labels.truth import BoxColumns
 from autoeval.io.predictions.category_words import NO_NUMBERS, Numbering
 from autoeval.io.wording import listed, listed_near
+from autoeval.notices import Notice
+
+
+def _form(word: str) -> str:
+    """Return a word without what spellings differ by."""
+    return re.sub(r"[\s_-]+", "", word).casefold()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +82,34 @@ class FoundBoxes(BoxColumns):
         numbering = replace(self.numbering, others={}, numbers={})  # of these words no more
         moved = replace(self, categories=tuple(names), label=labels, numbering=numbering)
         return moved.where(labels >= 0)
+
+    def spelt_as(self, words: Sequence[str]) -> FoundBoxes:
+        """Take words that differ from those that are known only by case or separators for these.
+
+        Such as ``Traffic_Light`` for ``traffic light``; not where boxes have both.
+        """
+        used = {self.categories[k] for k in np.flatnonzero(np.bincount(self.label)).tolist()}
+        of_form: dict[str, list[str]] = {}
+        for word in dict.fromkeys(words):
+            of_form.setdefault(_form(word), []).append(word)
+        known: dict[str, str] = {}
+        for word in used.difference(words):
+            alike = of_form.get(_form(word), [])
+            if len(alike) == 1 and alike[0] not in used and alike[0] not in known.values():
+                known[word] = alike[0]
+        if not known:
+            return self
+        named = [known.get(word, word) for word in self.categories]
+        index = {word: k for k, word in enumerate(dict.fromkeys(named))}
+        pairs = [f"{word} for {known[word]}" for word in self.categories if word in known]
+        text = f"words that are spelt otherwise than known ones count as these: {listed(pairs, 3)}"
+        return replace(
+            self,
+            categories=tuple(index),
+            label=np.array([index[word] for word in named], np.int64)[self.label],
+            numbers={number: known.get(word, word) for number, word in self.numbers.items()},
+            left_out=(*self.left_out, Notice("words-spelt-otherwise", text, "note")),
+        )
 
     def numbered(self, way: str) -> FoundBoxes:
         """Read the numbers of categories in another of the ways of `numbering`, which is decided.

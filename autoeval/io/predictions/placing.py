@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.image_identity import AMBIGUOUS, ImageMatches, Named, match_images
+from autoeval.io.image_identity import AMBIGUOUS, MISSING, ImageMatches, Named, match_images
 from autoeval.io.labels.content import LabelledImage, split_of
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
@@ -35,6 +35,20 @@ class Placement:
     unplaced: tuple[tuple[str, ...], tuple[str, ...]]
     listed_there: np.ndarray | None = None
 
+    def sized(
+        self, images: Sequence[LabelledImage], own: Sequence[LabelledImage]
+    ) -> tuple[LabelledImage, ...]:
+        """Give images of unknown size that of the file's own list, `own`."""
+        sizes = {
+            place: image.size
+            for place, image in zip(self.matches.index.tolist(), own, strict=False)
+            if image.size
+        }
+        return tuple(
+            replace(image, size=sizes[k]) if image.size is None and k in sizes else image
+            for k, image in enumerate(images)
+        )
+
 
 def place_images(
     named: Sequence[Named],
@@ -57,28 +71,31 @@ def place_images(
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json").index
     array([1, 0])
     """
+    names, listed_there = [image.text for image in named], None
     if own is None:
-        matches, index = (found := match_images(named, images)), found.index
-        names, listed_there = [image.text for image in named], None
+        matches = match_images(named, images)
+        index = matches.index
     else:
         # A document without file names has nothing but its ids.
         own_names = [
             Named(None if _has_name(image) else image.image_id, image.file_name) for image in own
         ]
         matches = match_images(own_names, images)
-        number = {image.image_id: k for k, image in enumerate(own)}
-        at = np.array([number.get(str(image.image_id), -1) for image in named], np.int64)
-        index = np.where(at >= 0, matches.index[at], -1) if len(own) else at
-        by_name = [k for k, image in enumerate(named) if image.image_id is None]
-        if by_name:
-            index[by_name] = match_images([named[k] for k in by_name], images).index
+        at = match_images(named, own).index
+        strangers = [name for name, k in zip(names, at.tolist(), strict=True) if k < 0]
+        if len(strangers) > FEWEST_PLACED * len(named):
+            raise InputError(
+                f"{len(strangers)} of {len(named)} images of the predictions are not in their own "
+                f"list of images ({listed(strangers)}): expected boxes with an image_id of that "
+                "list, or a file without one."
+            )
+        index = np.where(at >= 0, matches.index[at], at)
         names = [image.file_name for image in own]
         listed_there = np.zeros(len(images), bool)
         listed_there[matches.index[matches.found]] = True
+        _check_sizes(own, images, matches, where)
     several = tuple(names[k] for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
-    lost = tuple(
-        names[k] for k in np.flatnonzero((matches.index < 0) & (matches.index != AMBIGUOUS))
-    )
+    lost = tuple(names[k] for k in np.flatnonzero(matches.index == MISSING).tolist())
     if len(several) > FEWEST_PLACED * len(names):
         raise InputError(
             f"{len(several)} of {len(names)} images of the predictions could each be several of "
@@ -102,6 +119,25 @@ def place_images(
 
 def _has_name(image: LabelledImage) -> bool:
     return image.file_name != image.image_id
+
+
+def _check_sizes(
+    own: Sequence[LabelledImage],
+    images: Sequence[LabelledImage],
+    matches: ImageMatches,
+    where: str,
+) -> None:
+    """Refuse boxes in pixels of images that are as large as others, by the sizes of both lists."""
+    pairs = [(own[k], images[place]) for k, place in enumerate(matches.index) if place >= 0]
+    sized = [(a.file_name, a.size, b.size) for a, b in pairs if a.size and b.size]
+    other = [(name, a, b) for name, a, b in sized if a != b]
+    if len(other) > FEWEST_PLACED * len(sized):
+        name, (height, width), (other_height, other_width) = other[0]
+        raise InputError(
+            f"The predictions are of images of other sizes than {where}: {len(other)} of "
+            f"{len(sized)} differ, such as {name}, {width} x {height} pixels there and "
+            f"{other_width} x {other_height} here. Expected boxes in pixels of the same images."
+        )
 
 
 def uncovered_images(

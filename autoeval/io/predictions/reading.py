@@ -163,6 +163,7 @@ def read_predictions(
     else:
         placement = place_images(named, images, where, own=by_own_list)
         place = placement.index
+        images = placement.sized(images, by_own_list or ())
     named_words = find_words(
         path,
         entries.categories,

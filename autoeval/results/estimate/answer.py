@@ -21,6 +21,7 @@ TIGHTNESS = (
     "mAP50 least."
 )
 BOUNDS = ("lower", "upper")
+WHY = "not in the mean"  # column: why a category is not
 MANY = 12  # categories from which on their table is folded: a plot shows them
 PAIR, COUNTS = ("category", "source"), ("n_images", "n_boxes")
 ONE_SET = (
@@ -120,6 +121,18 @@ class EstimatesByCategory(Section):
             for name, key in numbers.items()
         }
         table = pd.DataFrame({"category": list(map(str, each)), **columns})
+        why = [
+            "" if value == value else "no box is over the threshold" for value in table["estimate"]
+        ]
+        if self.estimate.left_out:
+            left_out = [
+                {"category": name, **{key: facts[of] for key, of in numbers.items()}}
+                for name, facts in self.estimate.left_out.items()
+            ]
+            table = pd.concat([table, pd.DataFrame(left_out)], ignore_index=True)
+            why += map(self.estimate.why_left_out, self.estimate.left_out)
+        if any(why):
+            table = table.assign(**{WHY: why})
         shown = table.assign(**{name: self._target.scale * table[name] for name in numbers})
         return [Part("categories", table, shown, dict.fromkeys(numbers, self._target.format))]
 

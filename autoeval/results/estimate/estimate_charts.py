@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -224,11 +225,15 @@ class ReliabilityDiagram(Section):
 
 @dataclass(frozen=True)
 class ThresholdCurve(Section):
-    """The curve of a site (see `expected_curve`), the threshold in use marked."""
+    """The curve of a site (see `expected_curve`), the threshold in use marked.
+
+    at: precision and recall there, in [0, 1], by name; by default those of the choice.
+    """
 
     curve: pd.DataFrame
     threshold: float | None = None
     choice: ThresholdChoice | None = None
+    at: Mapping[str, float] = field(default_factory=dict)
 
     def show(self, page: Page) -> None:
         if self.choice is not None:
@@ -259,6 +264,14 @@ class ThresholdCurve(Section):
         formats = {"threshold": "{:.2f}", **dict.fromkeys(COLOURS, "{:.1f}")}
         return [Part("threshold_curve", self.curve, shown, formats)]
 
+    @property
+    def _star(self) -> tuple[float, float]:
+        """Recall and precision at the threshold, in points: those that are printed for it."""
+        at = dict(self.at)
+        if self.choice is not None:
+            at |= {name: reached["value"] for name, reached in self.choice.at.items()}
+        return 100 * at.get("recall", math.nan), 100 * at.get("precision", math.nan)
+
     def figures(self) -> list[tuple[str, Figure]]:
         left, right = (Figure(figsize=(4.6, 3.6), layout="constrained").subplots() for _ in "ab")
         by_name = {
@@ -278,9 +291,8 @@ class ThresholdCurve(Section):
         right.set(xlabel="recall", ylabel="precision", xlim=(0, 100), ylim=(0, 100))
         if self.threshold is not None and len(both):
             left.axvline(self.threshold, color="black", ls=":", lw=1)
-            nearest = both.iloc[abs(both.index.to_numpy() - self.threshold).argmin()]
             label = f"threshold {self.threshold:.2f}"
-            right.plot(nearest["value_r"], nearest["value"], "*", color="black", ms=12, label=label)
+            right.plot(*self._star, "*", color="black", ms=12, label=label)
             right.legend(frameon=False)
         left.legend(frameon=False)
         for ax in (left, right):

@@ -165,7 +165,10 @@ def _curve(estimator: AccuracyEstimator, estimate: Estimate | None) -> Iterator[
     if point is not None and estimate is not None:
         curve = expected_curve(estimator, estimate, point.iou)
         if len(curve):
-            yield ThresholdCurve(curve, point.score_thr)
+            values = {estimate.target: estimate.value}
+            values |= {name: interval["value"] for name, interval in estimate.beside.items()}
+            at = {name.partition("@")[0]: value for name, value in values.items()}
+            yield ThresholdCurve(curve, point.score_thr, at=at)
 
 
 def _known_error(estimator: Fitted) -> str:

@@ -17,6 +17,7 @@ from autoeval.report.sections import Part, Report, Section, Tables
 from autoeval.report.tables import counted
 from autoeval.results.estimate.about import about_section
 from autoeval.results.labels.category_sections import CategoriesInOrder
+from autoeval.sites.label_check import contradicted
 
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 
@@ -38,7 +39,7 @@ class Recommended(Section):
             "the predicted influence of all, and the label-free estimate.",
             on_scale=(100 * value, 100 * lower, 100 * upper),
         )
-        for goal in GOALS:
+        for goal in () if contradicted(estimate.warnings) else GOALS:
             more = estimate.more_labels(goal)
             page.add_headline(
                 f"±{100 * goal:.0f}", counted(more, "more label") if more else "reached", "expected"

@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="use a saved one instead of fitting, with its detector; needs --images alone",
     )
-    site_options.add_category_option(method)
+    site_options.add_category_option(method, presence=False)
     meta_set_options.add_pass_options(parser, light=True)
     execution_options.add_execution_options(parser)
     site_options.add_pseudo_label_options(

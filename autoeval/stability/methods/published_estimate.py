@@ -33,6 +33,13 @@ class PublishedEstimate(Estimate):
         """The value and its standard deviation over the repeats, in the unit of the target."""
         return f"{super().value_text} ± {find_target(self.target).text(self.std)} (repeats)"
 
+    def _of_categories(self) -> str:
+        # each category is estimated alone, and so are all together: the value is no mean
+        return ""
+
+    def _by_method(self) -> str:
+        return f" (method: {self.method})"
+
     def sampling_text(self) -> str:
         """State what the sources and what the number of images add to the interval."""
         sampling = super().sampling_text()

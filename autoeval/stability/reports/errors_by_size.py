@@ -10,7 +10,7 @@ from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part
 from autoeval.stability.reports.score_correlation import HELD_OUT
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.stability.studies.held_out import StudySettings, error_by, held_out_under_corruption
+from autoeval.stability.studies.held_out import StudySettings
 from autoeval.stability.studies.kept_boxes import Observations
 from autoeval.stability.studies.set_sizes import (
     dropout_repeats,
@@ -141,48 +141,6 @@ def _error_report(
     ax.set_ylim(bottom=0)
     parts = [Part(name, result, shown.rename(columns={x: label}))]
     return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts, warnings)
-
-
-def severity_report(
-    scores: pd.DataFrame,
-    *,
-    methods: Sequence[str],
-    target: str = "mAP",
-    fit_on: pd.DataFrame | None = None,
-    seed: int = 0,
-) -> StudyReport:
-    """Estimate corrupted sample sets, severity by severity."""
-    settings, accuracy = StudySettings(tuple(methods), target, seed=seed), find_target(target)
-    held_out = held_out_under_corruption(scores, settings, fitted_on=fit_on)
-    by_severity, by_corruption = (
-        error_by(held_out, column, seed=seed) for column in ("severity", "corruption")
-    )
-    parts = [
-        _part("severity", by_severity, "severity", accuracy),
-        _part("severity_by_corruption", by_corruption, "corruption", accuracy),
-    ]
-    ax = plot_curves(
-        by_severity,
-        x="severity",
-        y="error",
-        group="method",
-        band=("lower", "upper"),
-        scale=accuracy.scale,
-    )
-    ax.set(xlabel="severity (0: own images)", ylabel=f"mean absolute error ({accuracy.unit})")
-    ax.set_ylim(bottom=0)
-    other = "the corrupted sample sets of the other sources"
-    return StudyReport(
-        "severity",
-        "Error by severity of the corruption",
-        f"Each corrupted sample set estimated by a regressor fitted on "
-        f"{other if fit_on is None else 'another meta-set'}, without its "
-        f"source; mean absolute error in {accuracy.unit}, in brackets the 90 % bootstrap interval "
-        "over sources. *No estimate*: share of the sample sets on which nothing was found that the "
-        "method could estimate from; they are not in its error.",
-        figure_of(ax),
-        parts,
-    )
 
 
 def _part(name: str, result: pd.DataFrame, column: str, target: Target) -> Part:

@@ -12,8 +12,7 @@ import pandas as pd
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.score_table import SEED, sources
-from autoeval.stability.metasets.transforms import get_transform
+from autoeval.estimation.score_table import sources
 from autoeval.stability.methods import make_method, readable
 from autoeval.stability.methods.score_rows import Rows, check_score_table
 from autoeval.stability.studies.correlation import RESAMPLES, percentile_interval
@@ -123,84 +122,3 @@ def held_out_errors(
     """Absolute error of each of S sources, mean over its own rows; (S,)."""
     missed = np.abs(estimate_held_out(training, evaluated, method, target) - evaluated[target])
     return mean_by_source(missed, evaluated["source"], names)
-
-
-def held_out_under_corruption(
-    table: pd.DataFrame, settings: StudySettings, *, fitted_on: pd.DataFrame | None = None
-) -> pd.DataFrame:
-    """Estimate every corrupted sample set by a regressor that never saw its source.
-
-    `table` is of a meta-set such as `configs/metasets/corruptions.py`; `fitted_on` that of another
-    of the same sources, by default `table` itself; scores that `table` lacks are not fitted on. A
-    source's own images have corruption `CLEAN` and severity 0.
-    """
-    steps = _corruptions(table)
-    table = table[steps["severity"].notna()]
-    evaluated = settings.rows(table)
-    if fitted_on is None:
-        training = evaluated
-    else:
-        training = settings.rows(fitted_on[fitted_on.columns.intersection(table.columns)])
-    corrupted = steps.loc[table.index].reset_index(drop=True)
-    parts = [
-        corrupted.assign(
-            source=evaluated["source"],
-            sample_set=evaluated["sample_set"],
-            method=method,
-            true=evaluated[settings.target],
-            estimate=estimate_held_out(training, evaluated, method, settings.target),
-        )
-        for method in settings.methods
-    ]
-    return pd.concat(parts, ignore_index=True).astype({"severity": int})
-
-
-def error_by(held_out: pd.DataFrame, column: str = "severity", *, seed: int = 0) -> pd.DataFrame:
-    """Average the errors of `held_out_under_corruption`, sources having equal weight.
-
-    ``bias`` is the mean of estimate less true, ``sources`` those with an estimate, ``no_estimate``
-    the share of sample sets without one for want of a box, which no mean holds.
-    """
-    names = sources(held_out)
-    off = held_out["estimate"] - held_out["true"]
-    records = []
-    for (value, method), rows in held_out.assign(error=off.abs(), bias=off).groupby(
-        [column, "method"], sort=False
-    ):
-        means = {
-            name: mean_by_source(rows[name].to_numpy(), rows["source"].to_numpy(), names)
-            for name in ("true", "estimate", "error", "bias")
-        }
-        lower, upper = mean_interval(means["error"], seed=seed)
-        records.append(
-            {column: value, "method": method, "sample_sets": rows["sample_set"].nunique()}
-            | {name: float(np.nanmean(by_source)) for name, by_source in means.items()}
-            | {"lower": lower, "upper": upper, "sources": int(np.isfinite(means["error"]).sum())}
-            | {"no_estimate": float(rows["estimate"].isna().mean())}
-        )
-    return pd.DataFrame(records).sort_values(column, kind="stable", ignore_index=True)
-
-
-def _corruptions(table: pd.DataFrame) -> pd.DataFrame:
-    """Read ``corruption`` and ``severity`` of each row; NaN where it is something else."""
-    if "transforms" not in table:
-        raise InputError("Expected a score table with a column `transforms`, which is missing.")
-    steps = [
-        (CLEAN, 0) if kind == SEED else _corruption(text)
-        for kind, text in zip(table["kind"], table["transforms"], strict=True)
-    ]
-    columns = pd.DataFrame(steps, columns=["corruption", "severity"], index=table.index)
-    if not (columns["severity"] > 0).any():
-        example = next((t for t in table["transforms"] if t), "none at all")
-        raise InputError(
-            f"Expected sample sets of one corruption, such as 'gaussian_noise 3', but got "
-            f"'{example}': make them with --metaset configs/metasets/corruptions.py."
-        )
-    return columns
-
-
-def _corruption(text: str) -> tuple[str | None, float]:
-    match = _STEP.fullmatch(text)
-    if match is None or get_transform(match["name"]).meaning != "severity":
-        return None, np.nan
-    return match["name"], int(match["severity"])

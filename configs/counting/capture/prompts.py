@@ -96,6 +96,13 @@ oracle_visible = (
     "then count the coordinates, and give the sum of both as your final count."
 )
 
+# Figure 5: a detector's count of what can be seen goes into the question of a language model.
+hybrid = (
+    "{question} A detector of objects finds {found} {objects} outside the black box; their centres "
+    "lie at these pixel coordinates (x, y): {coordinates}. First estimate how many {objects} the "
+    "black box hides, then give the sum of both as your final count."
+)
+
 confidence = (
     "{question} Then state how confident you are that the count is right, from 0 % to 100 %, on a "
     "last line of the form 'Confidence: N %'."

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import multinomial
+from scipy.stats import multinomial, poisson
 
 from autoeval.counting.binning import (
     BINNINGS,
@@ -18,6 +18,7 @@ from autoeval.counting.binning import (
     load_bins,
     multinomial_log_likelihood,
     paper_bins,
+    poisson_bins,
     published_bins,
     released_bins,
 )
@@ -93,6 +94,22 @@ def test_the_best_of_all_partitions_is_found(gamma):
     assert list(paper_bins(counts, gamma).edges) == expected
 
 
+@pytest.mark.parametrize("gamma", [0.02, 0.2, 0.6])
+def test_the_best_of_all_poisson_partitions_is_found(gamma):
+    """Equation 15, with one mean for each bin."""
+    counts = np.array([2, 2, 2, 3, 6, 6, 9, 9, 9, 9])
+    frequencies = np.array([4, 2, 1, 1, 3, 1, 1, 5])  # of 2..9, one more each
+
+    def score(starts):
+        blocks = [frequencies[s:e] for s, e in pairwise(starts)]
+        likelihood = sum(poisson.logpmf(block, block.mean()).sum() for block in blocks)
+        return likelihood + len(blocks) * np.log(gamma)
+
+    best = max(all_partitions(len(frequencies)), key=score)
+    expected = [2.0, *(2 + start - 0.5 for start in best[1:-1]), 9.0]
+    assert list(poisson_bins(counts, gamma).edges) == expected
+
+
 def test_gamma_decides_the_number_of_bins():
     counts = np.array([0, 3, 3, 40])
     assert len(paper_bins(counts, 0.05)) < 10
@@ -111,7 +128,7 @@ def test_gamma_decides_the_number_of_bins():
         ([4, 4], "two different values"),
     ],
 )
-@pytest.mark.parametrize("method", ["released", "paper", "blocks"])
+@pytest.mark.parametrize("method", ["released", "paper", "poisson", "blocks"])
 def test_counts_that_cannot_be_binned(counts, message, method):
     with pytest.raises(InputError, match=message):
         fit_bins(counts, method)

@@ -2,12 +2,14 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from autoeval.counting.asking import BACKOFF
 from autoeval.counting.capture.render import load_inpainter
+from autoeval.counting.capture.split import with_found
 from autoeval.counting.capture.synthetic import SyntheticSpec, write_synthetic
 from autoeval.counting.capture.task_run import MOST_FAILURES, RunOptions, run_task
 from autoeval.counting.capture.tasks import TASKS, PromptBook, coordinates, get_task, load_prompts
@@ -53,6 +55,7 @@ def run(split, name, speaker, journal, book=None, **options):
 def test_every_task_has_a_complete_question(split, tmp_path):
     for task in TASKS.values():
         item = task.items(split.items)[0]
+        item = replace(item, record={**item.record, "found_points": [[1.2, 3.4], [5, 6]]})
         question = task.question(item, load_prompts())
         assert "{" not in question and "circles" in question, task.name
     question = get_task("oracle-visible").question(split.items[0], load_prompts())
@@ -79,6 +82,25 @@ def test_every_task_has_a_complete_question(split, tmp_path):
         get_task("sum")
 
 
+def test_what_a_detector_found_goes_into_the_question_of_a_hybrid(split, journal, tmp_path):
+    first, second, third = (item.image_file for item in split.items[:3])
+    found = {f"occluded/{first}": [[10, 20], [30.4, 40]], second: {"points": []}, third: None}
+    (tmp_path / "points.json").write_text(json.dumps(found))
+    speaker = Speaker(lambda n: "6")
+    counts = run(with_found(split, tmp_path / "points.json"), "hybrid", speaker, journal)
+    assert counts.answered == 2, "of the third and all others nothing is known"
+    questions = [question for _, question, _ in speaker.asked]
+    assert "finds 2 circles" in questions[0] and "(10, 20), (30, 40)" in questions[0]
+    assert "finds 0 squares" in questions[1]
+    row = next(iter(journal.read().values()))
+    assert row["context"] == {"found_points": [[10, 20], [30.4, 40]]}
+    with pytest.raises(InputError, match="No item of"):
+        run(split, "hybrid", speaker, CellJournal(tmp_path / "other.jsonl", ["key"]))
+    (tmp_path / "points.json").write_text('{"x.png": []}')
+    with pytest.raises(InputError, match="points of none of the 10 images"):
+        with_found(split, tmp_path / "points.json")
+
+
 def test_each_variant_is_shown_and_each_answer_read(split, journal):
     speaker = Speaker(lambda n: f"There are {n}.")
     counts = run(split, "total-original", speaker, journal)
@@ -91,6 +113,20 @@ def test_each_variant_is_shown_and_each_answer_read(split, journal):
     occluded = Speaker(lambda n: "5")
     run(split, "total-occluded", occluded, journal)
     assert all((image == 0).all(2).any() for image, _, _ in occluded.asked)
+
+
+def test_better_rules_read_kept_answers_without_asking(split, journal):
+    run(split, "total-occluded", Speaker(lambda n: "There are twenty-one circles."), journal)
+    rows = list(journal.read().values())
+    old = [{**row, "value": 20, "rule": "last"} for row in rows[:2]]  # of an earlier version
+    old.append({**rows[2], "value": None, "rule": "cut off", "status": "skipped"})
+    with journal.writer() as write:
+        write(old)
+    speaker = Speaker(lambda n: "nothing")
+    counts = run(split, "total-occluded", speaker, journal)
+    assert counts.reused == 10 and speaker.asked == []
+    values = [row["value"] for row in journal.read().values()]
+    assert values[:3] == [21, 21, None] and set(values[3:]) == {21}
 
 
 def test_nothing_is_asked_twice_and_failures_again(split, journal):

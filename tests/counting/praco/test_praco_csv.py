@@ -1,10 +1,16 @@
 """The authors' prediction files: written, read back, and every way they can be wrong."""
 
+import json
+import random
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool
+from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, single_class
+from autoeval.counting.praco.mosaic_run import draw_pairs
+from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.praco.released_csv import (
     evaluate_files,
     evaluate_table,
@@ -215,3 +221,47 @@ def test_classes_without_mosaics_and_several_mosaics_for_a_cell(tmp_path):
     assert result.notes == () and len(result.mosaics) == 6
     with pytest.raises(InputError, match="one mosaic for each image and negative class"):
         write_released(tmp_path, "m", COUNTING_SET, COUNTS, pd.concat([MOSAICS, MOSAICS]))
+
+
+def test_the_first_pracos_own_predictions(shared, tmp_path):
+    """TFPOC's counts as the authors keep them, with neither their exclusions nor mosaics."""
+    golden = shared / "golden" / "praco"
+    objects = json.loads((golden / "gt_cnts_FSC147.json").read_text())
+    points = {name: {"points": [[k, 0] for k in range(n)]} for name, n in objects.items()}
+    (tmp_path / "annotation_FSC147_384.json").write_text(json.dumps(points))
+    for name in ("Train_Test_Val_FSC_147.json", "ImageClasses_FSC147.txt"):
+        shutil.copy(golden / name, tmp_path)
+    file = golden / "tfpoc_test_counts.csv"
+    counting_set = single_class(load_fsc147(tmp_path, need_images=False))
+    result = evaluate_table(file, counting_set, mode="released")
+    found = {name: round(value, 3) for name, value in result.measures().items()}
+    assert found == {"NMN": 0.763, "PCCN": 65.378, "MAE": 24.662, "RMSE": 137.368}
+    assert len(result.truth) == 1190
+    assert result.notes == ("tfpoc_test_counts.csv: 58 cells without a count",), "two empty rows"
+
+
+def test_the_whole_list_of_mosaic_pairs(shared, tmp_path):
+    """All draws of the test split, by a transcription of the authors' loops."""
+    golden = shared / "golden" / "praco"
+    for name in ("Train_Test_Val_FSC_147.json", "ImageClasses_FSC147.txt"):
+        shutil.copy(golden / name, tmp_path)
+    file = golden / "tfpoc_test_counts.csv"
+    classes = file.read_text().splitlines()[0].split(",")[1:]
+    (tmp_path / "Split_Classes_FSC147.json").write_text(json.dumps({"test": classes}))
+    objects = json.loads((golden / "gt_cnts_FSC147.json").read_text())
+    points = {name: {"points": [[k, 0] for k in range(n)]} for name, n in objects.items()}
+    (tmp_path / "annotation_FSC147_384.json").write_text(json.dumps(points))
+    recipes = draw_pairs(single_class(load_fsc147(tmp_path, need_images=False)))
+    lines = (golden / "ImageClasses_FSC147.txt").read_text().splitlines()
+    class_of = dict(line.split("\t") for line in lines)
+    images = json.loads((golden / "Train_Test_Val_FSC_147.json").read_text())["test"]
+    of_class = {kind: [name for name, own in class_of.items() if own == kind] for kind in classes}
+    rng = random.Random(123)
+    expected = [
+        (image, kind, rng.choice(of_class[kind]))
+        for image in images
+        for kind in classes
+        if kind != class_of[image]
+    ]
+    assert [(r.positive, r.negative_class, r.negative) for r in recipes] == expected
+    assert len(expected) == 33_320 and expected[2][2] == "2919.jpg"

@@ -35,6 +35,18 @@ def test_in_their_order():
     assert find_categories(detector(2), both, {}) == ("c", "d")
 
 
+def test_the_list_that_fits_the_head_goes_before_one_that_does_not():
+    """Fine-tuned from a checkpoint of COCO, whose names it kept."""
+    meta = {"dataset_meta": {"classes": coco_categories()}}
+    three = config(type="CocoDataset", metainfo={"classes": ("a", "b", "c")})
+    assert find_categories(detector(3), three, meta) == ("a", "b", "c")
+    assert find_categories(detector(20), config(type="VOCDataset"), meta)[0] == "aeroplane"
+    with pytest.raises(InputError, match=r"has 4 classes.*dataset_meta lists 80.*metainfo lists 3"):
+        find_categories(detector(4), three, meta)
+    with pytest.raises(InputError, match=r"classes= lists 2 categories"):
+        find_categories(detector(3), three, meta, ["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("kind", "number", "first"),
     [
@@ -59,7 +71,7 @@ def test_of_the_type_of_the_data(kind, number, first):
 def test_a_type_with_another_number_says_nothing():
     assert (coco_categories()[2], coco_categories()[7]) == ("car", "truck")
     assert find_categories(detector(80), config(type="VOCDataset"), {}) == coco_categories()
-    with pytest.raises(InputError, match=r"2 classes, but its checkpoint or config lists 0"):
+    with pytest.raises(InputError, match=r"2 classes, but its checkpoint and config list none"):
         find_categories(detector(2), config(type="VOCDataset"), {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -219,6 +220,27 @@ def test_an_own_list_of_other_names_is_of_other_images(tmp_path):
         read(tmp_path, document(own, [1, 2]), images)
 
 
+def test_sizes_of_the_own_list(tmp_path):
+    """They are those of the images where nothing else has them, and must not contradict."""
+    images = known(("1", "a.jpg"), ("2", "b.jpg"))
+    own = [
+        {"id": k, "file_name": f"{n}.jpg", "width": 40, "height": 30}
+        for k, n in ((1, "b"), (2, "a"))
+    ]
+    boxes = read(tmp_path, document(own, [1, 2]), images)
+    assert [image.size for image in boxes.images] == [(30, 40)] * 2
+    resized = [replace(image, size=(60, 80)) for image in images]
+    with pytest.raises(InputError, match=r"other sizes than val\.json: 2 of 2 .* 40 x 30 pixels"):
+        read(tmp_path, document(own, [1, 2]), resized)
+
+
+def test_boxes_of_images_that_the_own_list_lacks(tmp_path):
+    images = known(("1", "a.jpg"), ("2", "b.jpg"))
+    own = [{"id": 7, "file_name": "a.jpg"}]
+    with pytest.raises(InputError, match="2 of 3 images of the predictions are not in their own"):
+        read(tmp_path, document(own, [1, 2, 7]), images)
+
+
 def rows_of(names, score=0.4):
     box = {"category_id": 1, "bbox": [1, 1, 5, 5], "score": score}
     return [{"file_name": f"{name}.jpg", **box} for name in names]
@@ -266,3 +288,18 @@ def test_numbers_that_may_count_from_either_are_not_decided():
 def test_a_number_is_one_however_it_is_written(number):
     words = find_words(FILE, [(number, None)], COCO)
     assert words.categories[words.label[0]] == "truck"
+
+
+def test_other_spellings_of_a_known_word_are_that_word(tmp_path):
+    rows = [
+        {"file_name": "a.jpg", "category": word, "bbox": [1, 1, 5, 5], "score": 0.4}
+        for word in ("Traffic_Light", "car", "Car", "cup-holder", "PERSON")
+    ]
+    (tmp_path / "boxes.json").write_text(json.dumps(rows))
+    boxes = read_predictions(tmp_path / "boxes.json").spelt_as(["person", "traffic light", "car"])
+    words = [boxes.categories[k] for k in boxes.label]
+    # "Car" is another category of this detector, which has "car", too
+    assert words == ["traffic light", "car", "Car", "cup-holder", "person"]
+    (note,) = boxes.left_out
+    assert note.code == "words-spelt-otherwise" and "Traffic_Light for traffic light" in note
+    assert boxes.spelt_as(["person", "traffic light", "car"]) is boxes

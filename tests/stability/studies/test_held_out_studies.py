@@ -3,14 +3,11 @@ import pytest
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.stability.methods import Fused
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.studies.held_out import (
     StudySettings,
-    error_by,
     estimate_held_out,
-    held_out_under_corruption,
 )
 from autoeval.stability.studies.set_sizes import dropout_repeats, size_of_meta_set
 
@@ -97,61 +94,3 @@ def test_more_repeats_steady_an_estimate_that_dropout_shakes():
 def test_a_single_repeat_cannot_be_compared():
     with pytest.raises(InputError, match="at least two dropout repeats but got 1"):
         dropout_repeats(score_table(WORLDS, bos=exact), StudySettings(["bos"]))
-
-
-def corrupted(worlds=WORLDS, offset=0.02):
-    """Sample set k has severity k; the score overstates the mAP by `offset` a severity."""
-    table = score_table(worlds, n_sets=5, step=0.03)
-    severity = table["sample_set"].str[-1].astype(int)
-    names = np.where(severity % 2, "fog", "gaussian_noise")
-    steps = np.where(severity > 0, np.char.add(np.char.add(names, " "), severity.astype(str)), "")
-    return table.assign(transforms=steps, bos=table["mAP"] + offset * severity)
-
-
-def test_errors_grow_with_severity_as_planted():
-    clean = score_table(WORLDS, bos=lambda value, *_: value)
-    held_out = held_out_under_corruption(corrupted(), StudySettings(["bos"]), fitted_on=clean)
-    by_severity = error_by(held_out)
-    assert by_severity["severity"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert by_severity["error"].to_numpy() == pytest.approx(0.02 * np.arange(6), abs=1e-12)
-    assert by_severity["bias"].to_numpy() == pytest.approx(0.02 * np.arange(6), abs=1e-12)
-    assert by_severity["true"].to_numpy() == pytest.approx(0.55 - 0.03 * np.arange(6))
-    by_corruption = error_by(held_out, "corruption").set_index("corruption")
-    expected = pytest.approx({"none": 0, "fog": 0.06, "gaussian_noise": 0.06}, abs=1e-12)
-    assert by_corruption["error"].to_dict() == expected
-    assert by_corruption["sample_sets"].to_dict() == {"none": 4, "fog": 12, "gaussian_noise": 8}
-
-
-def test_scores_that_only_the_other_table_has_are_not_fitted_on():
-    """As after runs with and without the pass at half the size."""
-    table = corrupted()
-    table = table.assign(**{name: table["mAP"] for name in Fused.features})
-    bare = table.drop(columns=list(Fused.optional))
-    held_out = held_out_under_corruption(bare, StudySettings(["fused"]), fitted_on=table)
-    assert np.isfinite(held_out["estimate"]).all()
-
-
-def test_without_another_table_the_corruptions_themselves_are_fitted_on():
-    held_out = held_out_under_corruption(corrupted(offset=0), StudySettings(["bos", "constant"]))
-    errors = error_by(held_out).pivot(index="severity", columns="method", values="error")
-    assert errors["bos"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-12)
-    assert errors["constant"][0] == pytest.approx(np.mean([1 / 3, 1 / 15, 1 / 15, 1 / 3]))
-
-
-def test_sample_sets_without_a_box_are_counted_not_averaged():
-    clean = score_table(WORLDS, bos=lambda value, *_: value)
-    table = corrupted()
-    table.loc[table["sample_set"].isin(["a-5", "b-5"]), "bos"] = np.nan
-    held_out = held_out_under_corruption(table, StudySettings(["bos", "constant"]), fitted_on=clean)
-    worst = error_by(held_out).set_index(["severity", "method"]).loc[5]
-    assert worst.loc["bos", "no_estimate"] == 0.5 and worst.loc["bos", "sources"] == 2
-    assert worst.loc["bos", "error"] == pytest.approx(0.1)
-    assert worst.loc["constant", "no_estimate"] == 0 and worst.loc["constant", "sources"] == 4
-
-
-def test_a_mild_meta_set_has_no_severities():
-    with pytest.raises(InputError, match=r"one corruption.*got 'Rotate 1'.*corruptions\.py"):
-        held_out_under_corruption(score_table(WORLDS, bos=exact), StudySettings(["bos"]))
-    bare = score_table(WORLDS).drop(columns="transforms")
-    with pytest.raises(InputError, match="`transforms`"):
-        held_out_under_corruption(bare, StudySettings(["constant"]))

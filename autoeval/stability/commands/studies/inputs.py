@@ -54,26 +54,6 @@ def score_table(args: argparse.Namespace) -> pd.DataFrame:
     return read_scores(paths[0])
 
 
-def pair_tables(args: argparse.Namespace) -> list[pd.DataFrame]:
-    """Read the score tables of ``--scores``, each with the scores of the default method."""
-    return [pair_table(path) for path in needed(args, "scores").scores]
-
-
-def pair_table(path: Path) -> pd.DataFrame:
-    """Read a score table that has the scores of the default method."""
-    from autoeval.model.calibrated_features import FEATURES
-    from autoeval.stability.methods.score_rows import read_scores
-
-    table = read_scores(path)
-    missing = set(FEATURES) - {str(name).partition("/")[0] for name in table}
-    if missing:
-        raise InputError(
-            f"{path} lacks the scores {', '.join(sorted(missing))}, which the default method "
-            "reads: it was made by another version. Fit it again."
-        )
-    return table
-
-
 def one_task(args: argparse.Namespace) -> Task:
     """Load the one task of ``--task``, over which the detector is run."""
     from autoeval.io.tasks.task import load_task

@@ -1,0 +1,107 @@
+"""Precision, recall and F1 at a threshold are one number at every door: of all categories listed.
+
+A box of a category that has no object here is a false positive like any other.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+import autoeval
+from autoeval.cli import main
+from tests.commands.predicted_world import write_world
+
+THRESHOLD = 0.3
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A fit of three categories, and a site that holds two of them and boxes of all."""
+    folder = tmp_path_factory.mktemp("precision")
+    fitted = autoeval.fit(*write_world(folder, "fit", seed=0, n_categories=3, n_images=40))
+    fitted.save(folder / "estimator.parquet")
+    labels, boxes = write_world(folder, "site", seed=1, n_categories=3, n_images=40)
+    content = json.loads(labels.read_text())
+    content["annotations"] = [a for a in content["annotations"] if a["category_id"] != 2]
+    labels.write_text(json.dumps(content))
+    return folder, fitted, labels, boxes
+
+
+def counted(labels, boxes, threshold):
+    """True positives, boxes and objects, box by box: the best free object of IoU .5 or more."""
+    content, rows = json.loads(labels.read_text()), json.loads(boxes.read_text())
+    free = {k: a for k, a in enumerate(content["annotations"])}
+    over = sorted((row for row in rows if row["score"] > threshold), key=lambda row: -row["score"])
+    right = 0
+    for row in over:
+        overlaps = {
+            k: iou(row["bbox"], a["bbox"])
+            for k, a in free.items()
+            if (a["image_id"], a["category_id"]) == (row["image_id"], row["category_id"])
+        }
+        best = max(overlaps, key=overlaps.get, default=None)
+        if best is not None and overlaps[best] >= 0.5:
+            right += 1
+            del free[best]
+    return right, len(over), len(content["annotations"])
+
+
+def iou(a, b):
+    w = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    h = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    inside = max(w, 0) * max(h, 0)
+    return inside / (a[2] * a[3] + b[2] * b[3] - inside)
+
+
+def test_an_estimate_with_all_labels_counts_every_category(files):
+    _, fitted, labels, boxes = files
+    right, n_boxes, n_objects = counted(labels, boxes, THRESHOLD)
+    result = fitted.predict(boxes, images=labels, labels=labels, score_thr=THRESHOLD)
+    values = {name: of.combined.estimate.value for name, of in result.whole.items()}
+    assert values["precision@0.3"] == pytest.approx(right / n_boxes, abs=1e-9)
+    assert values["recall@0.3"] == pytest.approx(right / n_objects, abs=1e-9)
+    assert values["f1@0.3"] == pytest.approx(2 * right / (n_boxes + n_objects), abs=1e-9)
+    # average precision is not defined without an object
+    assert set(result.by_category) == {"thing 0", "thing 2"}
+
+
+def test_a_comparison_counts_every_category(files, tmp_path):
+    _, fitted, labels, boxes = files
+    other = tmp_path / "other.json"
+    rows = json.loads(boxes.read_text())
+    other.write_text(json.dumps([{**row, "score": row["score"] * 0.9} for row in rows]))
+    given = {"a": boxes, "b": other}
+    result = autoeval.compare(
+        dict.fromkeys(given, fitted),
+        [*given.values()],
+        images=labels,
+        labels=labels,
+        target="precision@0.3",
+    )
+    values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
+    for name, file in given.items():
+        right, n_boxes, _ = counted(labels, file, THRESHOLD)
+        assert values[name] == pytest.approx(right / n_boxes, abs=1e-9)
+
+
+@pytest.mark.parametrize("wanted", [{"recall": 0.5}, {"precision": 0.6}, {}])
+def test_a_threshold_reaches_what_it_says(files, wanted):
+    """The values at the threshold are counted there, and the next hundredth does not do."""
+    folder, _, labels, boxes = files
+    words = ["threshold", "--labels", labels, "--predictions", boxes, "--work-dir", folder / "t"]
+    words += [part for name, value in wanted.items() for part in (f"--{name}", value)]
+    assert main([*map(str, words)]) == 0
+    result = json.loads((folder / "t/result.json").read_text())
+    chosen = autoeval.threshold(
+        folder / "estimator.parquet", boxes, images=labels, labels=labels, **wanted
+    )
+    exact = result["threshold"]
+    for threshold, at in ((exact["threshold"], exact["at"]), (chosen.threshold, chosen.at)):
+        right, n_boxes, n_objects = counted(labels, boxes, threshold)
+        assert at["precision"]["value"] == pytest.approx(right / n_boxes, abs=1e-9)
+        assert at["recall"]["value"] == pytest.approx(right / n_objects, abs=1e-9)
+    if "recall" in wanted:
+        right, _, n_objects = counted(labels, boxes, round(chosen.threshold + 0.01, 2))
+        assert chosen.at["recall"]["value"] >= 0.5 > right / n_objects
+    assert np.isclose(exact["threshold"], chosen.threshold, atol=0.011)
