@@ -115,6 +115,7 @@ class Estimate:
     undefined: tuple[str, ...] = ()
     site: Site | None = field(default=None, compare=False)
     method = DEFAULT_METHOD
+    no_interval = f"no interval: it would be wider than {WIDEST_TEXT}"  # of a category
 
     def __str__(self) -> str:
         warnings = warning_lines(self.all_warnings())
@@ -261,9 +262,12 @@ class Estimate:
         text = find_target(self.target).text
         for category, interval in self.per_category.items():
             if interval["value"] != interval["value"]:
-                yield f"{category}: not defined, no box is over the threshold"
+                why = f"no estimate, its interval would be wider than {WIDEST_TEXT}"
+                if OperatingPoint.of(self.target):
+                    why = "not defined, no box is over the threshold"
+                yield f"{category}: {why}"
                 continue
-            around = f"no interval: it would be wider than {WIDEST_TEXT}"
+            around = self.no_interval
             if interval["lower"] == interval["lower"]:
                 around = f"{text(interval['lower'])} to {text(interval['upper'])}"
             yield f"{category}: {text(interval['value'])} ({around})"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
@@ -174,7 +175,7 @@ def fit_sets(
     shares = tuple((floor, share_above(sets, floor)) for floor in floors)
     together = replace(together, floors=shares)
     assistance, why = assistance_of(sets)
-    return fit_table(
+    estimator = fit_table(
         calibrated.rows,
         context={**context, "boxes": together.to_dict()},
         calibration=calibrated.calibration,
@@ -187,6 +188,22 @@ def fit_sets(
         scored=scored,
         **options,
     )
+    assert estimator.fit_result_ is not None
+    described = pd.DataFrame(map(_described, sets))
+    estimator.fit_result_ = replace(estimator.fit_result_, labelled_sets=described)
+    return estimator
+
+
+def _described(labelled: LabelledSet) -> dict[str, Any]:
+    """Return a row of `FitResult.labelled_sets`."""
+    counts = [bool(ranking.n_true.any()) for ranking in labelled.rankings]
+    return {
+        "source": labelled.name,
+        "n_images": len(labelled),
+        "n_categories": sum(counts),
+        "n_fitted": sum(np.logical_and(counts, labelled.enough)),
+        **labelled.coco_accuracy,
+    }
 
 
 def checked_sets(
@@ -232,7 +249,7 @@ def fit_table(
     regression = estimator.regression_
     pairs, unread = regression.rows_, reference_of_fit(table, regression)
     results = evaluate_pairs(pairs, target=target, level=level, floor=regression.floor)
-    useless = worse_than_constant(results)
+    useless = worse_than_constant(results, by_category=not has_groups(pairs))
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
     estimator.fit_result_ = FitResult(
         estimator.table_,

@@ -63,7 +63,10 @@ def plan_estimated(fit: FitState, estimate: Estimate, draw: Draw) -> LabelPlan:
     points = [point for point in map(OperatingPoint.of, targets) if point]
     regressions = fit.at_floor(estimate.site.floor).regressions_of(targets)
     priors = priors_of_targets(estimate, regressions)
-    return plan_site(estimate.site, fit, priors, draw, points[0] if points else None)
+    plan = plan_site(estimate.site, fit, priors, draw, points[0] if points else None)
+    whole = {end: getattr(estimate, end) for end in ("value", "lower", "upper")}
+    each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
+    return replace(plan, printed={fit.target: whole, **estimate.beside, **each})
 
 
 def plan_site(

@@ -136,8 +136,13 @@ def has_groups(table: pd.DataFrame) -> bool:
     return table["group"].nunique() >= FEWEST_GROUPS
 
 
-def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ...]:
-    """Warn of an estimator whose error on left-out pairs is not below that of a constant."""
+def worse_than_constant(
+    results: tuple[LeaveOneSourceOut, ...], *, by_category: bool = False
+) -> tuple[str, ...]:
+    """Warn of an estimator whose error on left-out pairs is not below that of a constant.
+
+    by_category: whether categories of the same sites were left out; see `FitResult`.
+    """
     errors = {result.method: result.summary()["mean_absolute_error"] for result in results}
     used = next(iter(errors), BASELINE)
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
@@ -145,10 +150,11 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
     return (
         Notice(
             "no-better-than-constant",
-            "on sources that were left out of the fit the mean absolute error is "
-            f"{100 * errors[used]:.1f} points; the mean accuracy of the others as the estimate of "
-            f"each gives {100 * errors[BASELINE]:.1f}. Either all sources are about equally "
-            "accurate, or these scores do not predict accuracy here, as where labels are wrong",
+            f"on {'categories' if by_category else 'sources'} that were left out of the fit the "
+            f"mean absolute error is {100 * errors[used]:.1f} points; the mean accuracy of the "
+            f"others as the estimate of each gives {100 * errors[BASELINE]:.1f}. Either all "
+            "are about equally accurate, or these scores do not predict accuracy here, as where "
+            "labels are wrong",
         ),
     )
 
@@ -177,6 +183,9 @@ class FitResult:
         than three groups. That tells nothing of other sites.
     reliability: see `reliability.reliability`; None where nothing was calibrated.
     compared: estimators by other methods that were fitted on the same table, by method.
+    labelled_sets: one row a labelled set: ``source``, ``n_images``, ``n_categories`` with a label,
+        ``n_fitted`` of them with labels enough, and ``mAP``, ``mAP50``, ``mAP75`` as pycocotools
+        prints them; None where the fit is of rows.
     """
 
     table: pd.DataFrame
@@ -184,6 +193,7 @@ class FitResult:
     warnings: tuple[str, ...] = ()
     by_category: bool = False
     reliability: pd.DataFrame | None = None
+    labelled_sets: pd.DataFrame | None = None
     files: tuple[Path, ...] = ()
     seed_sets: tuple[SeedSet, ...] = ()
     compared: Mapping[str, Any] = field(default_factory=dict)

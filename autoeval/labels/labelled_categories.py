@@ -191,6 +191,8 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         found=boxes,
         influence=plan.influence.of_categories(rows, len(added)),
         priors=_priors(plan, kept, added, detected),
+        # what was printed of the mean is of other categories
+        printed={name: of for name, of in plan.printed.items() if "/" in name},
         **changes,  # type: ignore[arg-type]
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 GOALS = (0.05, 0.03)
 BESIDE = 0.3  # rows between the two intervals of a category, in a plot
+ENDS = ("value", "lower", "upper")
 FREE = ("label_free", "label_free_lower", "label_free_upper")
 
 
@@ -47,6 +49,8 @@ class LabelledEstimate:
     history : tuple of (int, LabelEstimates)
         The target with the first labels only, at numbers of labels in a geometric series.
     warnings : tuple of str
+    printed : dict of str to dict
+        Label-free estimates as the estimate without labels printed them; see `LabelPlan`.
     """
 
     target: str
@@ -59,6 +63,29 @@ class LabelledEstimate:
     outlook: WidthForecast
     history: tuple[tuple[int, LabelEstimates], ...]
     warnings: tuple[str, ...]
+    printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def label_free(self, category: str = "", target: str = "") -> dict[str, float]:
+        """Return ``value``, ``lower`` and ``upper`` of the label-free estimate, in [0, 1].
+
+        As the estimate without labels printed it; where it printed none of these categories
+        together, by its error. Of the target and of all categories by default.
+        """
+        target = target or self.target
+        only = len(self.by_category) == 1
+        printed = self.printed.get(f"{target}/{category}" if category else target)
+        if printed is None and (only or not category):
+            printed = self.printed.get(target)
+        if printed is not None:
+            return dict(printed)
+        prior = (self.by_category[category] if category else self.whole[target]).prior
+        ends = np.clip([prior.value, *prior.interval(self.level)], 0, 1).tolist()
+        return dict(zip(ENDS, ends, strict=True))
+
+    def label_free_half_width(self, target: str = "") -> float:
+        """Return the longer arm of the label-free interval of all categories, in [0, 1]."""
+        free = self.label_free(target=target)
+        return max(free["value"] - free["lower"], free["upper"] - free["value"])
 
     @property
     def recommended(self) -> ValueWithError:
@@ -126,23 +153,28 @@ class LabelledEstimate:
     def details(self) -> list[str]:
         """Return a line for each estimate that the recommended one combines."""
         estimates = self.whole[self.target]
+        free = self.label_free()
+        lines = ["label-free: not known"]
+        if free["lower"] == free["lower"]:
+            value, lower, upper = (f"{100 * free[end]:.1f}" for end in ENDS)
+            lines = [f"label-free: {value} ({lower} to {upper})"]
         named = {
-            "label-free": estimates.prior,
             "sample estimate": estimates.sample,
             "difference estimator": estimates.difference,
         }
-        lines = [f"{name}: {self.text(estimate)}" for name, estimate in named.items()]
+        lines += [f"{name}: {self.text(estimate)}" for name, estimate in named.items()]
         return [*lines, *filter(None, [self.about_label_free])]
 
     @property
     def about_label_free(self) -> str:
-        """Say why the label-free estimate has another interval here; empty where it has not."""
+        """Say how the label-free estimate is weighed; empty where that is by its own interval."""
         prior = self.whole[self.target].prior
         if not prior.known or math.isinf(prior.dof):
             return ""
         return (
-            "The label-free estimate is that of `autoeval estimate`, but weighed by the error that "
-            "such estimates turned out to have elsewhere, so that its interval is another one."
+            "The label-free estimate is that of `autoeval estimate`; in the combined one it "
+            f"counts as ± {100 * prior.half_width(self.level):.1f}, by the error that such "
+            "estimates turned out to have elsewhere."
         )
 
     def _at_threshold(self, name: str) -> str:
@@ -172,8 +204,7 @@ class LabelledEstimate:
         """
         rows = []
         for name, estimates in {"": self.whole[self.target], **self.by_category}.items():
-            without = np.clip([estimates.prior.value, *estimates.prior.interval(self.level)], 0, 1)
-            free = dict(zip(FREE, without.tolist(), strict=True))
+            free = dict(zip(FREE, self.label_free(name).values(), strict=True))
             rows.append(
                 {
                     "category": name,

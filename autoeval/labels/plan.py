@@ -51,7 +51,9 @@ class LabelPlan:
     `found` are the boxes of the pool of M images, as evaluation takes them, in K categories. Each
     image was drawn with probability n / M, or in proportion to `sizes`. `mixing` and
     `small_sample_bias` are those of the `LabelAssistance` that predicted. `priors` are label-free
-    estimates by name: that of the target, such as ``mAP``, and ``mAP/<category>``.
+    estimates by name: that of the target, such as ``mAP``, and ``mAP/<category>``, with the errors
+    that such estimates had elsewhere; `printed` are ``value``, ``lower`` and ``upper`` of the same
+    as the estimate without labels printed them.
     """
 
     found: FoundBoxes
@@ -79,6 +81,7 @@ class LabelPlan:
     group: str = ""  # of the fit, that the site belongs to; empty for none
     nothing_found: bool = False  # no category has a likely box: those that count are labelled
     holding: np.ndarray | None = None  # share of images that hold a category, objects there: (2, K)
+    printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sizes: np.ndarray | None = None  # of images, (M,): how often each is drawn, where that differs
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -68,6 +69,7 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
         "mixing": asdict(plan.mixing),
         "points": {name: asdict(mixing) for name, mixing in plan.points.items()},
         "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
+        "printed": {name: _finite(interval) for name, interval in plan.printed.items()},
     }
     return [write_json(folder / PLAN, document, indent=1), folder / ARRAYS]
 
@@ -124,6 +126,10 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         objects=_objects(arrays, len(images)),
         holding=arrays.get("holding"),
         sizes=arrays.get("sizes"),
+        printed={
+            name: {end: math.nan if v is None else v for end, v in interval.items()}
+            for name, interval in document.get("printed", {}).items()
+        },
         rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
         **{name: document[name] for name in LATER if name in document},
         **{name: document[name] for name in PLAIN},

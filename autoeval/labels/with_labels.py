@@ -82,6 +82,7 @@ def estimate_with_labels(
         n_behind=len(measured),
         outlook=_outlook(plan, subset.images, estimates),
         history=_history(plan, subset.images, rankings, whole),
+        printed=plan.printed,
         warnings=(
             *_warnings(plan, subset, rankings),
             *warnings_of_few(categories, k),

@@ -18,6 +18,7 @@ from autoeval.accuracy.coco_matching import (
     rank_categories,
     top_detections,
 )
+from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.errors import InputError
 from autoeval.io.labels.truth import NO_BOXES, Truth
 from autoeval.io.predictions import FoundBoxes
@@ -93,6 +94,16 @@ class LabelledSet:
         """Ranked boxes of the reference detector in each category, with its labels."""
         assert self.boxes.reference is not None
         return rank_categories(self.boxes.reference, self.truth)
+
+    @cached_property
+    def coco_accuracy(self) -> dict[str, float]:
+        """``mAP``, ``mAP50`` and ``mAP75`` as pycocotools prints them: over all images and labels.
+
+        The mean over the categories that have a label; NaN where none has.
+        """
+        labelled = [ranking for ranking in self.rankings if ranking.n_true.any()]
+        precision = np.array([ranking.average_precision() for ranking in labelled])
+        return coco_summary(precision.mean(axis=0) if len(labelled) else np.full(10, np.nan))
 
     @property
     def enough(self) -> list[bool]:

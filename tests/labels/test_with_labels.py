@@ -93,7 +93,7 @@ def test_a_prior_with_another_interval_than_the_label_free_estimate_says_so(assi
     for prior, differs in ((ValueWithError(0.4, 0.1, 6), True), (ValueWithError(0.4, 0.1), False)):
         plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite({"mAP": prior}))
         estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
-        assert ("weighed by the error" in str(estimate)) == differs
+        assert ("in the combined one it counts as" in str(estimate)) == differs
 
 
 def test_few_labels_come_near_the_truth(plan, site, labels):

@@ -84,7 +84,7 @@ def estimate_page(
     content = MethodContent(
         DEFAULT_METHOD,
         plotted_with_panel(estimator, estimate),
-        fit_result=() if estimate else (fit_answer(regression),),
+        fit_result=() if estimate else (fit_answer(regression, estimator.fit_result_),),
         curve=tuple(_curve(estimator, estimate)),
         details=(pairs, missing_scores(regression.features_, from_files)),
     )
@@ -131,8 +131,9 @@ def page_of_method(
     at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
-    glance = AtAGlance(results, "" if estimate else _known_error(estimator))
-    of_estimate = Warnings(estimate, results)
+    unknown = "" if estimate else _known_error(estimator)
+    glance = AtAGlance(results, unknown, by_category=by_category)
+    of_estimate = Warnings(estimate, results, by_category)
     shown = {str(warning) for warning in of_estimate.all_warnings()}
     of_fit = tuple(w for w in (fit.warnings if fit else ()) if str(w) not in shown)
     warnings = [of_estimate, OfFit(of_fit, unreadable)]
@@ -194,6 +195,7 @@ class Warnings(Section):
 
     estimate: Estimate | None
     results: Sequence[LeaveOneSourceOut] = ()
+    by_category: bool = False
 
     def show(self, page: Page) -> None:
         above = self.estimate.width_warning if self.estimate else ""  # on top of the page
@@ -204,7 +206,9 @@ class Warnings(Section):
 
     def all_warnings(self) -> list[str]:
         of_estimate = self.estimate.all_warnings() if self.estimate else []
-        return ordered_warnings([*of_estimate, *worse_than_constant(tuple(self.results))])
+        return ordered_warnings(
+            [*of_estimate, *worse_than_constant(tuple(self.results), by_category=self.by_category)]
+        )
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,18 @@ BY_CATEGORY = (
 class AtAGlance(Section):
     """The error on unseen sources in three figures; the method in use first, the baseline last.
 
-    `why_none` is what the terminal shows where `held_out` is empty.
+    `why_none` is what the terminal shows where `held_out` is empty. With `by_category` categories
+    of the same sites were left out, which says nothing of other sites.
     """
 
     held_out: Sequence[LeaveOneSourceOut]
     why_none: str = ""
+    by_category: bool = False
+
+    @property
+    def _what(self) -> str:
+        """What was left out, in words."""
+        return "categories of the same images" if self.by_category else "sources"
 
     def headline(self) -> str:
         if not self.held_out:
@@ -44,9 +51,8 @@ class AtAGlance(Section):
         used, last = self.held_out[0].summary(), self.held_out[-1].summary()
         target = find_target(self.held_out[0].target)
         head = (
-            f"MAE on {len(self.held_out[0].per_source)} held-out sources: "
-            f"{target.text(used['mean_absolute_error'])} ({target.name}, in {target.unit}; method: "
-            f"{used['method']})"
+            f"MAE on {len(self.held_out[0].per_source)} held-out {self._what}: "
+            f"{target.text(used['mean_absolute_error'])} ({target.name}, in {target.unit})"
         )
         if last["method"] == BASELINE != used["method"]:
             constant = target.text(last["mean_absolute_error"])
@@ -65,12 +71,14 @@ class AtAGlance(Section):
         target = find_target(self.held_out[0].target)
         error, baseline = (target.text(s["mean_absolute_error"]) for s in (used, last))
         by = f"{target.unit}, by ‘{used['method']}’"
-        page.add_headline("MAE on held-out sources", error, by)
+        page.add_headline(f"MAE on held-out {self._what}", error, by)
         if last["method"] == BASELINE != used["method"]:
-            page.add_headline("MAE of the baseline", baseline, "the mean of the training sources")
+            page.add_headline(
+                "MAE of the baseline", baseline, f"the mean of the other {self._what}"
+            )
         if used["coverage"] == used["coverage"]:
             n_sources = len(self.held_out[0].per_source)
-            note = f"of {n_sources} held-out sources; mean width {target.text(used['width'])}"
+            note = f"of {n_sources} held-out {self._what}; mean width {target.text(used['width'])}"
             page.add_headline("True value in the interval", f"{used['coverage']:.0%}", note)
 
 
@@ -87,7 +95,8 @@ class UnseenSources(Section):
     by_category: bool = False
 
     def show(self, page: Page) -> None:
-        page.add_heading("Error on sources that were left out")
+        what = "categories" if self.by_category else "sources"
+        page.add_heading(f"Error on {what} that were left out")
         if not self.held_out:
             page.add_text(self.why_none)
             return

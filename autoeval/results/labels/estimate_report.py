@@ -66,7 +66,9 @@ def by_estimator(estimate: LabelledEstimate) -> Tables:
             "what": name,
             "estimator": estimator,
             "value": estimated.value,
-            "half_width": estimated.half_width(estimate.level),
+            "half_width": estimate.label_free_half_width(name)
+            if estimated is measure.prior
+            else estimated.half_width(estimate.level),
         }
         for name, measure in sorted(estimate.whole.items())
         for estimator, estimated in zip(
@@ -88,7 +90,7 @@ def by_category(estimate: LabelledEstimate) -> Tables:
             "value": category.combined.estimate.value,
             "half_width": category.combined.estimate.half_width(estimate.level),
             "sample_estimate": category.sample.value,
-            "label_free": category.prior.value,
+            "label_free": estimate.label_free(name)["value"],
             "images_that_hold_it": category.n_holding,
             "objects": category.n_true,
             "from": "labels"
@@ -115,14 +117,14 @@ class Shrinking(Section):
 
     def table(self) -> pd.DataFrame:
         """Return the combined estimate after the first labels, in the order of the draw."""
-        free = self.estimate.whole[self.estimate.target].prior
-        steps = [(0, free)] if free.known else []
-        steps += [(k, labelled.combined.estimate) for k, labelled in self.estimate.history]
-        level = self.estimate.level
-        return pd.DataFrame(
-            [{"labels": k, "value": m.value, "half_width": m.half_width(level)} for k, m in steps],
-            columns=["labels", "value", "half_width"],
-        )
+        free, level = self.estimate.label_free(), self.estimate.level
+        steps = []
+        if free["lower"] == free["lower"]:
+            steps.append((0, free["value"], self.estimate.label_free_half_width()))
+        for k, labelled in self.estimate.history:
+            combined = labelled.combined.estimate
+            steps.append((k, combined.value, combined.half_width(level)))
+        return pd.DataFrame(steps, columns=["labels", "value", "half_width"])
 
     def show(self, page: Page) -> None:
         if len(self.estimate.history):

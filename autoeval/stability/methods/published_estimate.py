@@ -27,6 +27,7 @@ class PublishedEstimate(Estimate):
     std: float = math.nan
     source_lower: float = math.nan
     source_upper: float = math.nan
+    no_interval = "no interval: fewer than three sources hold the category"
 
     @property
     def value_text(self) -> str:

@@ -87,7 +87,9 @@ def test_a_page_begins_with_its_number_and_ends_with_what_it_is_about(fitted, es
     of_fit = estimate_page("t", fitted, given=given).page().blocks
     assert of_estimate[0].kind == "interval"
     assert of_fit[0].kind == "headlines"
-    labelled, half, *_ = of_fit[0].content
+    coco, labelled, half, *_ = of_fit[0].content
+    (printed,) = fitted.fit_result_.labelled_sets["mAP"]  # by pycocotools: test_coco_accuracy
+    assert coco[1] == f"{100 * printed:.1f}"
     assert labelled[1] == f"{100 * fitted.regression_.rows_['mAP'].mean():.1f}"
     assert half[1].startswith("±")
     for page in (of_estimate, of_fit):

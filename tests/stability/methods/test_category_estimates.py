@@ -154,7 +154,7 @@ def test_a_category_without_an_estimate_or_an_interval_says_why():
     each = {name: dict(value=v, lower=low, upper=high) for name, v, low, high in bounds}
     estimate = Estimate(0.45, 0.2, 0.7, 0.9, "predictive", "mAP", 9, per_category=each)
     lines = str(estimate).splitlines()
-    assert "estimated mAP: 45.0, from 9 images (method: bayes)" in lines
-    assert "car: 50.0 (30.0 to 70.0)" in lines
-    assert "bus: no estimate, its interval would be wider than ±42 points" in lines
-    assert "cat: 40.0 (no interval: fewer than three sources hold the category)" in lines
+    assert "estimated mAP: 45.0, mean of 3 categories, from 9 images" in lines
+    assert "  car: 50.0 (30.0 to 70.0)" in lines
+    assert "  bus: no estimate, its interval would be wider than ±42 points" in lines
+    assert "  cat: 40.0 (no interval: it would be wider than ±42 points)" in lines
