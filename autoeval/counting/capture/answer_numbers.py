@@ -199,16 +199,17 @@ _UNCOUNTED = (  # what is not there need not be what is counted
 )
 _NOT = r"(?:\b(?:not|cannot|never|hardly)\b|n['’]t\b)"
 _NOTHING = (
+    rf"\bnone\s+of\s+(?:the|these|those)\s+{N}\s+\w+|\bof\s+(?:the|these|those)\s+{N}\s+\w+,?\s+none\b",
     rf"\b(?:no|zero)\s+(?!{_UNCOUNTED}s?\b)(?!one\b|{N}|,)(?P<noun>[a-z][\w'-]*(?:\s+[a-z][\w'-]*){{0,2}}?)"
     r"(?=\s+(?:in|on|at|are|is|were|was|can|could|here|there|visible|present|shown|to|behind|"
-    r"found|detected|of\s+this|that|which|within|and|or|match\w*|fit|meet|appear|exist|remain|seem|do|whatsoever)\b|\s*[.,;:!)]|\s*$)",
+    r"found|detected|of\s+this|that|which|within|and|or|match\w*|fit|meet|appear|exist|remain|seem|do|whatsoever|among\w*|anywhere)\b|\s*[.,;:!)]|\s*$)",
     rf"(?:{_NOT}|\bunable\b|\bfail(?:s|ed)?\b)(?:\s+(?!but\b|how\b)[\w'’]+){{0,6}}?\s+"
     r"(?:any\s+of\s+(?:the|these|those)\s+|any\b|a\s+single\b|even\s+one\b)"
     rf"(?!\s+(?:{_UNCOUNTED})s?\b)(?:\s+(?P<noun>[a-z][\w'-]*))?",
-    r"\bthere(?:\s+(?:are|is|were)|['’]s)\s+(?:none|nothing)\b",
+    r"\bthere(?:\s+(?:are|is|were)|['’]s)\s+(?:none|nothing)\b(?!\s+(?:else|unusual))",
     r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|this|that))",
     r"(?::|=|\b(?:is|are|was|were|be))\W*(?:none|nil)\b",
-    rf"\bthere\s+(?:is|was)(?:n['’]t|\s+not)\s+an?\s+(?!{_ARRANGED}\b|{_UNCOUNTED}\b)(?P<noun>[a-z]+)",
+    rf"\bthere(?:\s+(?:is|was)(?:n['’]t|\s+not)|['’]s\s+not)\s+an?\s+(?!{_ARRANGED}\b|{_UNCOUNTED}\b)(?P<noun>[a-z]+)",
     r"\b(?:there\s+(?:are|were)(?:n['’]t|\s+not)|(?:can\s?not|(?:ca|could)n['’]t|could\s+not|unable\s+to|"
     r"not\s+able\s+to)\s+(?:see|find|spot|detect))\s+"
     r"(?P<noun>(?!all\b|any\b|enough\b|this\b|details\b|images\b|pictures\b|photos\b)[a-z]+(?<!s)s)\b"
@@ -223,6 +224,8 @@ _NOTHING = (
     r"display|see|find|spot|observe|detect|notice)\s+(?P<noun>(?!all\b|any\b|enough\b|this\b)[a-z]+s)\b",
     r"^\W*not\s+an?\s+(?P<noun>[a-z]+)\b",
     r"\bnot\s+(?:even\s+)?one\b(?!\s+but)|\bnowhere\b",
+    r"\b(?:do|does|did)(?:n['’]t|\s+not)\s+(?:see|find|spot|detect|notice|contain|show|include|depict)\s+an?\s+"
+    rf"(?!{_ARRANGED}\b|{_UNCOUNTED}\b)(?P<noun>[a-z]+)\b",
     r"\b(?:does|do|did)(?:n['’]t|\s+not)\s+(?:actually\s+)?(?:contain|show|include|have|depict|feature|see|find|"
     r"spot|observe|detect|notice)\s+(?P<noun>(?!(?:all|any|enough|this|that|it|them|one|everything|clear|well|"
     r"much|more|the)\b)[a-z]+)(?=\s*[.,;!]|\s+(?:in|on|here|at)\b|\s*$)",
@@ -352,10 +355,14 @@ def find_mentions(sentence: str) -> list[Mention]:
             nouns[match.start()] = (match.groupdict().get("noun") or "").split()
             words = nouns[match.start()]
             noun = _stem(words[-1]) if words else ""
-            role = _role(marked, match.start(), match.end())
+            role = _role(_unseen(marked), match.start(), match.end())
             if noun and re.fullmatch(rf"{_UNCOUNTED}s?", noun, _FLAGS):
                 continue
-            if re.search(r"\b(?:hid(?:e|es)|covers?|behind)\b", match[0], _FLAGS):
+            if re.match(
+                r"\s+(?:was|were|is|are)\s+(?:specified|given|mentioned)", rest[match.end() :]
+            ):
+                continue
+            if re.search(r"\b(?:hid(?:e|es)|covers?|behind|without)\b", match[0], _FLAGS):
                 role = PART
             found.append(Mention(match.start(), match.end(), 0.0, role, noun))
         rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
@@ -449,7 +456,13 @@ def words_to_number(text: str) -> int:
 
 
 def _mention(marked: str, start: int, end: int, value: float | None) -> Mention:
-    return Mention(start, end, value, _role(marked, start, end), _noun(marked[end:]))
+    role = _role(_unseen(marked) if value == 0 else marked, start, end)
+    return Mention(start, end, value, role, _noun(marked[end:]))
+
+
+def _unseen(marked: str) -> str:
+    """Strike what would make a part of "no elephants are visible", which speaks of them all."""
+    return re.sub(r"\b(?:visible|seen)\b", lambda word: "-" * len(word[0]), marked, flags=_FLAGS)
 
 
 def _role(marked: str, start: int, end: int) -> str:
@@ -461,7 +474,9 @@ def _role(marked: str, start: int, end: int) -> str:
     near_before = " ".join(before.split()[-5:])
     near_after = " ".join(after.split()[:6])
     if re.search(_OF_ROW, before, _FLAGS) or re.search(
-        rf"\b(?:in|on)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?{_LINE}\b", near_after, _FLAGS
+        rf"\b(?:in|on)\s+(?:the\s+)?(?:{_ORDER}\s+(?:\w+\s+)?{_LINE}\b|{_LINE}\s*#?\s*{N})",
+        near_after,
+        _FLAGS,
     ):
         return ROW
     if re.search(_BEFORE, before, _FLAGS) or re.match(_AT_FIRST, near_after, _FLAGS):
