@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 from tqdm import tqdm
 
 from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
@@ -24,11 +25,14 @@ from autoeval.comparison.pair_model import (
     PairPrior,
     away_from_home,
     one_at_home,
+    pair_prior,
     seen_of,
 )
-from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.pair_table import CATEGORY, CONFIDENCE
+from autoeval.estimation.panel_prior import away_prior
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
+from autoeval.model import Away
 from benchmarks.panel import FOLDER, GROUPS, kin, read_panel
 
 PAIRS, TUNED_PAIRS = FOLDER / "pairs.csv", FOLDER / "fine_tuned_pairs.csv"
@@ -52,14 +56,15 @@ ALIKE = ((0.2, 0.2, 0.45, 1.0, -2.2, 0.59, -0.7), (0.2, 0.2, 0.2, 0.5, 9.0, 0.3,
 UNLIKE = ((0.0, 0.8, 0.1, 0.0, -1.4, 0.26, -0.7), (0.2, 0.3, 0.2, 1e-9, 9.0, 0.3, 0.7))
 GATE = ((-1.0, 2.0, 1.5), (2.0, 1.0, 1.0))
 COMMON = ((-5.8, 2.7), (0.5, 1.0))
-HOME = ((0.0, 0.9, 0.15, 0.5, -1.6, 0.26, -1.2, 0.9), (1e-9, 0.3, 0.3, 0.5, 9.0, 0.3, 0.5, 0.7))
+HOME = ((0.0, 0.9, 0.15, 0.5, -1.6, 0.26, -1.2), (1e-9, 0.3, 0.3, 0.5, 9.0, 0.3, 0.5))
 
 
 def read_rows() -> pd.DataFrame:
     """Read both tables, with what a user would know and how the rows are left out.
 
     ``labelled`` is the labelled set; ``home_a`` and ``home_b`` are the accuracy of a detector that
-    was trained there; ``tuned`` counts the detectors that were trained on one site; ``fold``.
+    was trained there, ``confidence_a`` and ``confidence_b`` by how much the expected average
+    precision exceeds that there; ``tuned`` counts those trained on one site; ``fold``.
     """
     tuned = pd.read_csv(TUNED_PAIRS).dropna(subset=["estimate_a", "estimate_b"])
     rows = pd.concat([pd.read_csv(PAIRS).assign(labelled=OF_PANEL), tuned], ignore_index=True)
@@ -68,6 +73,7 @@ def read_rows() -> pd.DataFrame:
     rows["tuned"] = sum(rows[of].str.startswith(TUNED).astype(int) for of in "ab")
     for of in "ab":
         rows[f"home_{of}"] = [home(*pair) for pair in zip(rows[of], rows["labelled"], strict=True)]
+        rows[f"confidence_{of}"] = confidences(rows[of], rows)
     run = rows[["home_a", "home_b"]].notna().all(axis=1)  # checkpoints of one run, undeclared
     rows.loc[run, ["home_a", "home_b"]] = np.nan
     rows["objects"] = rows["n_true"] * rows["n_pool"]
@@ -82,10 +88,26 @@ def home(detector: str, labelled: str) -> float:
     return float("nan")
 
 
+def confidences(detectors: pd.Series, rows: pd.DataFrame) -> np.ndarray:
+    """Return by how much the confidence of detectors at sites exceeds that at home, (N,)."""
+    known = single_rows()
+    at_home = known[known["kind"] == CATEGORY].groupby("detector")[CONFIDENCE].mean()
+    key = ["detector", "source", "category"]
+    of_sites = known[known["kind"] != CATEGORY].drop_duplicates(key).set_index(key)[CONFIDENCE]
+    asked = pd.MultiIndex.from_arrays([detectors, rows["source"], rows["category"]])
+    return of_sites.reindex(asked).to_numpy() - at_home.reindex(detectors).to_numpy()
+
+
+@cache
+def single_rows() -> pd.DataFrame:
+    """Return the rows of single detectors: of the panel, and of those trained on one site."""
+    return pd.concat([read_panel()[0], pd.read_csv(TUNED_TABLE)], ignore_index=True)
+
+
 @cache
 def accuracies_at_home() -> pd.Series:
     """Return the mean average precision of each detector on the labelled set of the panel."""
-    known = pd.concat([read_panel()[0], pd.read_csv(TUNED_TABLE)], ignore_index=True)
+    known = single_rows()
     return known[known["kind"] == CATEGORY].groupby("detector")["mAP"].mean()
 
 
@@ -143,6 +165,25 @@ def left_out(
     return [values[k] for k in range(len(rows))], [priors[k] for k in range(len(rows))]
 
 
+def at_home_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
+    """Predict pairs of which one is at home by priors without both, as `left_out` does.
+
+    Only what is particular to such pairs is fitted; all else is the shipped prior.
+    """
+    known, shipped = rows[in_fit(rows)], pair_prior()
+    found: dict[int, ValueWithError] = {}
+    names = [frozenset({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    cells = pd.Series([f"{sorted(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)])
+    for _, own in cells.groupby(cells):
+        at = own.index.to_numpy()
+        without = {*names[at[0]], PARENT}
+        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
+        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
+        prior = replace(shipped, home=fit_home(others, shipped.common))
+        found |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
+    return [found[k] for k in range(len(rows))]
+
+
 def fit(
     rows: pd.DataFrame, *, start: PairPrior | None = None, common_only: bool = False
 ) -> PairPrior:
@@ -166,7 +207,7 @@ def fit(
     influence = fit_influence(used, seen.level * (1 - seen.level) * seen.disagreement)
     if start is not None:
         prior = replace(start, common=common, shared=shared, **influence)
-        return prior if common_only else replace(prior, **fit_home(rows, common))
+        return prior if common_only else replace(prior, home=fit_home(rows, common))
     unknown = Seen(
         np.stack([np.full(len(y), np.nan), *seen.terms[1:]]),
         seen.level,
@@ -180,22 +221,37 @@ def fit(
     alone = two_kinds(
         likeliest(lambda x: two_kinds(x).predict(unknown), y, weights, first, fixed, first)
     )
-    home = fit_home(rows, common)
-    return PairPrior(common=common, alone=alone, shared=shared, dof=DOF, **home, **influence)
+    return PairPrior(
+        common=common,
+        alone=alone,
+        home=fit_home(rows, common),
+        away=shipped_away(),
+        shared=shared,
+        dof=DOF,
+        **influence,
+    )
 
 
-def fit_home(rows: pd.DataFrame, common: TwoKinds) -> dict[str, Any]:
+@cache
+def shipped_away() -> Away:
+    """Return how far detectors at home fall, which `benchmarks/fine_tuned_prior.py` fits."""
+    away = away_prior("mAP")
+    assert away is not None
+    return away
+
+
+def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
     """Fit the differences of a detector at home and another one."""
     used = rows[in_fit(rows) & one_at_home(rows)]
     y = (used["true_a"] - used["true_b"]).to_numpy()
+    seen, shares = away_from_home(used, shipped_away())
 
     def predict(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        seen = seen_of(away_from_home(used, x[7]))
-        value, variance = one_kind(x[:7]).predict(seen, common.few, common.floor)
-        return value, np.sqrt(variance)
+        value, variance = one_kind(x).predict(seen, common.few, common.floor)
+        return value.reshape(shares.shape), np.sqrt(variance).reshape(shares.shape)
 
-    found = likeliest(predict, y, pair_weights(used), np.array(HOME[0]), np.array(HOME[1]))
-    return {"home": one_kind(found[:7]), "fall": float(found[7])}
+    first, pulls = map(np.array, HOME)
+    return one_kind(likeliest(predict, y, pair_weights(used), first, pulls, shares=shares))
 
 
 def likeliest(
@@ -205,8 +261,12 @@ def likeliest(
     first: np.ndarray,
     pulls: np.ndarray,
     begin: np.ndarray | None = None,
+    shares: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the numbers of the highest penalised likelihood; those pulled hard stay."""
+    """Return the numbers of the highest penalised likelihood; those pulled hard stay.
+
+    shares (G, N): where `predict` returns G possibilities of each row, their probabilities.
+    """
     free = pulls > 1e-6
 
     def all_of(x: np.ndarray) -> np.ndarray:
@@ -219,6 +279,8 @@ def likeliest(
         # Student's distribution of variance errors^2, but for a constant
         squares = ((y - value) / errors) ** 2 / (DOF - 2)
         of_errors = -(DOF + 1) / 2 * np.log1p(squares) - np.log(errors)
+        if shares is not None:
+            of_errors = logsumexp(of_errors, axis=0, b=shares)
         pull = np.sum(((x - first[free]) / pulls[free]) ** 2)
         return float(0.5 * pull - weights @ of_errors)
 

@@ -21,9 +21,11 @@ category, by `autoeval.comparison.difference_model`:
 Without a common labelled set :math:`d_0` is not known, and coefficients of their own hold.
 
 Of a detector that was trained at the labelled site the difference there says nothing, and its
-estimates elsewhere are too high. Where one of the two is known to be such a detector,
-:math:`d_0` is left out and its estimate multiplied by :math:`\exp(-k h)`, with h its accuracy at
-home; coefficients and errors are again others. Two detectors that were both trained there are
+estimates elsewhere are usually too high. Where one of the two is known to be such a detector,
+:math:`d_0` is left out and its estimate multiplied by :math:`\exp(-k z h)`, with h its accuracy at
+home: k is a random effect of the detector, z one of the site, and some sites are like home
+(`autoeval.model.Away`). The prediction has the mean and the variance of the mixture over these;
+coefficients and errors are again others. Two detectors that were both trained there are
 compared as any two: their difference there is one of detectors at home.
 
 Coefficients and errors are fitted on a panel of detectors by `benchmarks/compare.py` and shipped.
@@ -42,9 +44,11 @@ import numpy as np
 import pandas as pd
 
 from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
+from autoeval.estimation.panel_prior import away_prior
 from autoeval.io.config_file import shipped_config
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.model import Away
 
 FILE = "compare_prior.json"
 LOWEST, HIGHEST = 0.02, 0.95  # levels
@@ -62,7 +66,7 @@ class PairPrior:
     common: TwoKinds  # of detectors with a common labelled set
     alone: TwoKinds  # without one
     home: OneKind  # one of the two was trained at the labelled site
-    fall: float = 1.0  # k, of its estimates
+    away: Away  # how far its estimates fall
     shared: float = 0.5  # share of the error's variance that the categories of a site share
     dof: float = 8.0  # of the error, as Student's distribution
     influence: float = 0.2  # slope of the true influence of an image on the predicted one
@@ -78,16 +82,24 @@ class PairPrior:
         Columns are ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B
         on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement``,
         ``objects`` (n), ``usual`` (whether the category is one of `USUAL`), ``home_a`` and
-        ``home_b`` (accuracy at the labelled site of a detector that was trained there, else NaN).
+        ``home_b`` (accuracy at the labelled site of a detector that was trained there, else NaN),
+        ``confidence_a`` and ``confidence_b`` (x of `Away`, of such a detector).
         The result is inside what is possible: a difference is at most twice the level, nor twice
         what the level leaves to 1.
         """
         seen = seen_of(pairs)
         on_common_labels = np.isfinite(seen.terms[0])
         at_home = one_at_home(pairs)
-        away = seen_of(away_from_home(pairs, self.fall))
-        level = np.where(at_home, away.level, seen.level)
-        of_home, variance = self.home.predict(away, self.common.few, self.common.floor)
+        fallen, weights = away_from_home(pairs, self.away)
+        values, variances = (
+            moment.reshape(weights.shape)
+            for moment in self.home.predict(fallen, self.common.few, self.common.floor)
+        )
+        # Law of total variance, as of `TwoKinds`.
+        of_home = (weights * values).sum(axis=0)
+        variance = (weights * (variances + (values - of_home) ** 2)).sum(axis=0)
+        of_levels = (weights * fallen.level.reshape(weights.shape)).sum(axis=0)
+        level = np.where(at_home, of_levels, seen.level)
         # Each of the three models predicts all rows; of each row that of its case counts.
         by_labels = np.where(on_common_labels, self.common.predict(seen), self.alone.predict(seen))
         value, errors = np.where(at_home, (of_home, np.sqrt(variance)), by_labels)
@@ -117,7 +129,9 @@ class PairPrior:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with four digits after the point."""
-        return rounded(asdict(self))
+        values = asdict(self)
+        del values["away"]  # in a file of its own
+        return rounded(values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PairPrior:
@@ -125,7 +139,9 @@ class PairPrior:
         fields: dict[str, Any] = dict(values)
         kinds = {name: two_kinds(fields[name]) for name in ("common", "alone")}
         pairs = {name: tuple(fields[name]) for name in ("per_image", "per_image_dof")}
-        return cls(**fields | kinds | pairs | {"home": one_kind(fields["home"])})
+        away = away_prior("mAP")
+        assert away is not None
+        return cls(**fields | kinds | pairs | {"home": one_kind(fields["home"]), "away": away})
 
 
 def rounded(values: Any) -> Any:
@@ -173,14 +189,28 @@ def one_at_home(pairs: pd.DataFrame) -> np.ndarray:
     return np.asarray(at_home[:, 0] != at_home[:, 1])
 
 
-def away_from_home(pairs: pd.DataFrame, fall: float) -> pd.DataFrame:
-    """Lower the estimates of a detector that was trained at home, and leave out d0 there."""
-    homes = pairs[["home_a", "home_b"]].to_numpy(float)
-    lowered = np.exp(-fall * np.nan_to_num(homes))
-    a, b = (pairs[f"estimate_{detector}"].to_numpy(float) for detector in "ab")
-    return pairs.assign(
-        estimate_a=a * lowered[:, 0], estimate_b=b * lowered[:, 1], log_odds=math.nan
+def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[Seen, np.ndarray]:
+    """Lower the estimates of a detector that was trained at home, and leave out d0 there.
+
+    Returned: what is seen of N pairs with each of G factors, G N in all, pairs after pairs; and the
+    probabilities of the factors, (G, N).
+    """
+    homes, confidences = (
+        pairs[[f"{name}_a", f"{name}_b"]].to_numpy(float) for name in ("home", "confidence")
     )
+    of_a = np.isfinite(homes[:, 0])
+    home, confidence = (np.where(of_a, *of.T) for of in (homes, confidences))
+    factors, weights = away.factors(np.nan_to_num(home), confidence)
+    lowered = [np.where(of_a == first, factors, 1.0).ravel() for first in (True, False)]
+    copies = pd.concat([pairs] * len(factors), ignore_index=True)
+    seen = seen_of(
+        copies.assign(
+            estimate_a=copies["estimate_a"] * lowered[0],
+            estimate_b=copies["estimate_b"] * lowered[1],
+            log_odds=math.nan,
+        )
+    )
+    return seen, weights
 
 
 def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ class Side:
     each: list[ValueWithError]  # label-free accuracy in each category
     whole: ValueWithError  # in all categories together
     home: float  # accuracy at the labelled site if it was trained there, else NaN
+    confidence: np.ndarray  # of its boxes, less that at the labelled site, (K,)
     uncorrected: np.ndarray  # `values` as if that were not known, (K,)
 
     @property
@@ -65,14 +66,16 @@ class Side:
         *each, whole = (
             ValueWithError(interval.raw, interval.reach / unit) for interval in intervals
         )
-        plain, home = [accuracy.value for accuracy in each], math.nan
+        plain, home = np.array([accuracy.value for accuracy in each]), math.nan
         if trained_here:
             home = float(regression.rows_[fitted.target].mean())
         if regression.trained_share_:
             home = regression.home_ * regression.trained_share_
             # The prior of pairs was fitted on estimates that are not corrected.
-            plain = regression.uncorrected(rows).mean.tolist()
-        return cls(name, site, regression.rows_, each, whole, home, np.clip(plain, 0, 1))
+            plain = regression.uncorrected(rows).mean
+        confidence = regression.confidence_above_home(rows)
+        plain = np.clip(plain, 0, 1)
+        return cls(name, site, regression.rows_, each, whole, home, confidence, plain)
 
     @property
     def trained_here(self) -> bool:
@@ -129,6 +132,8 @@ def compare_label_free(
             "usual": [bool(USUAL.intersection(called)) for called in words],
             "home_a": a.home,
             "home_b": b.home,
+            "confidence_a": a.confidence,
+            "confidence_b": b.confidence,
         }
     )
     levels, each = differences(table)[1], prior.predict(table)

@@ -186,7 +186,7 @@ class BayesianRegression:
             away = None if GROUP in rows else self.away_prior_
             if away is None:
                 return prediction
-            confidence = self._confidence_above_home(new)
+            confidence = self._above_home(new)
             if average is not None:
                 confidence = average @ confidence
             return away.predict(prediction, self.home_, confidence, self.trained_share_)
@@ -225,9 +225,16 @@ class BayesianRegression:
         """What corrects predictions of a detector that was trained where it is labelled."""
         return (self.away or away_prior(self.target)) if self.trained_share_ else None
 
-    def _confidence_above_home(self, new: Pairs) -> np.ndarray:
-        """Return by how much the first score of new pairs exceeds the mean at home, (N,)."""
-        return np.asarray(new.x[:, 0] - self._pairs.x[self._trained, 0].mean())
+    def confidence_above_home(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return by how much the first score of rows of new sites exceeds the mean at home, (N,).
+
+        Home is where the detector was trained, or every labelled site if that is not known.
+        """
+        return self._above_home(self._new_pairs(rows))
+
+    def _above_home(self, new: Pairs) -> np.ndarray:
+        at_home = self._trained | ~self._trained.any()
+        return np.asarray(new.x[:, 0] - self._pairs.x[at_home, 0].mean())
 
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
@@ -253,7 +260,7 @@ class BayesianRegression:
         return away.draws(
             drawn,
             self.home_,
-            self._confidence_above_home(new),
+            self._above_home(new),
             sites=np.unique(new.place.astype(str), return_inverse=True)[1],
             seed=seed,
             share=self.trained_share_,

@@ -75,6 +75,20 @@ class Away:
         """
         return np.asarray(expit(self.alike + self.alike_slope * np.nan_to_num(confidence)))
 
+    def factors(self, home: np.ndarray, confidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return by what N accuracies may be multiplied, and the probabilities, (1 + K Z, N) each.
+
+        The first factor is that of sites like home, 1. home, confidence (N,): h and x.
+        """
+        k, z = self.falls[0][:, None, None], self.site_effects[:, None]
+        of_sites = self.weights(confidence)
+        elsewhere = self.falls[1][:, None, None] * of_sites[1:]
+        fallen = np.exp(-k * z * home).reshape(-1, len(home))
+        return (
+            np.concatenate([np.ones((1, len(home))), fallen]),
+            np.concatenate([of_sites[:1], elsewhere.reshape(fallen.shape)]),
+        )
+
     def components(
         self, mean: np.ndarray, std: np.ndarray, home: float | np.ndarray, share: float = 1.0
     ) -> tuple[np.ndarray, np.ndarray]:

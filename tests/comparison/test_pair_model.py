@@ -1,6 +1,7 @@
 """The label-free model of differences against laws and values worked out by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,27 @@ from autoeval.comparison.pair_model import (
     scaled_difference,
     seen_of,
 )
+from autoeval.model import Away
+
+# Every detector falls by exp(-1.5 h) at every site, and no site is like home.
+AWAY = Away(
+    constant=0.0,
+    fall=1.5,
+    fall_log_std=0.0,
+    site_log_std=0.0,
+    alike=-40.0,
+    alike_slope=0.0,
+    alike_std=1.0,
+    least_std=0.02,
+    std_share=0.5,
+)
 
 
 def pairs(**columns):
     rows = {"estimate_a": 0.5, "estimate_b": 0.4, "log_odds": 0.4, "expected": 0.08}
     rows |= {"disagreement": 0.5, "objects": np.inf, "usual": True}
-    rows |= {"home_a": np.nan, "home_b": np.nan, **columns}
+    rows |= {"home_a": np.nan, "home_b": np.nan}
+    rows |= {"confidence_a": np.nan, "confidence_b": np.nan, **columns}
     return pd.DataFrame([rows])
 
 
@@ -34,7 +50,7 @@ def prior(alike=None, unlike=None, *, gate=(-50.0, 0.0, 0.0), few=0.0, floor=0.0
     """By default all detectors are alike."""
     alike = alike or kind()
     both = TwoKinds(alike, unlike or alike, gate, few, floor)
-    return PairPrior(**{"common": both, "alone": both, "home": alike} | others)
+    return PairPrior(**{"common": both, "alone": both, "home": alike, "away": AWAY} | others)
 
 
 @pytest.mark.parametrize("level", [0.02, 0.3, 0.5, 0.9])
@@ -122,7 +138,7 @@ def scaled(difference, level=0.45):
 
 
 def test_of_one_detector_at_home_the_difference_there_is_not_used_and_its_estimate_falls():
-    of = prior(home=kind((9.0, 0.5, 0.1)), fall=1.5)
+    of = prior(home=kind((9.0, 0.5, 0.1)))
     (found,) = of.predict(pairs(home_a=0.4, log_odds=3.0))
     a = 0.5 * np.exp(-1.5 * 0.4)
     assert found.value == pytest.approx(0.5 * (a - 0.4) + 0.1 * 0.08)
@@ -130,6 +146,17 @@ def test_of_one_detector_at_home_the_difference_there_is_not_used_and_its_estima
     assert found.error == pytest.approx(0.2 * np.sqrt(level * (1 - level) * 0.5))
     (turned,) = of.predict(pairs(estimate_a=0.4, estimate_b=0.5, home_b=0.4, expected=-0.08))
     assert turned.value == pytest.approx(-found.value)
+
+
+def test_how_far_a_detector_falls_is_a_random_effect_in_the_difference():
+    """Half of the sites are like home: by hand, the mean and the variance of both cases."""
+    of = prior(home=kind((0.0, 1.0, 0.0)), away=replace(AWAY, alike=-1.0, alike_slope=5.0))
+    (found,) = of.predict(pairs(home_b=0.4, confidence_b=0.2))  # -1 + 5 * .2 = 0
+    values = np.array([0.5 - 0.4, 0.5 - 0.4 * np.exp(-1.5 * 0.4)])
+    assert found.value == pytest.approx(values.mean())
+    levels = np.array([0.45, (0.5 + 0.4 * np.exp(-0.6)) / 2])
+    variances = 0.2**2 * levels * (1 - levels) * 0.5
+    assert found.error == pytest.approx(np.sqrt(variances.mean() + values.var()))
 
 
 def test_two_detectors_at_home_are_compared_as_any_two():
