@@ -137,7 +137,7 @@ def add_category_option(
         "--category",
         action="append",
         metavar="NAME[=WORD,...]",
-        help="a category with the detector's words for it, which a fit that was told knows; may be "
+        help="a category with the detector's words for it, which a fit that got them keeps; may be "
         f"given several times (default: {otherwise}){found}",
     )
     if presence:

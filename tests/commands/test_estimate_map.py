@@ -79,7 +79,7 @@ def test_other_methods_stand_beside_box_stability(again, tmp_path, capsys):
     errors = {row["method"]: row["mean_absolute_error"] for row in result["held_out"]}
     assert list(errors) == ["bos", "bayes", "fused", "constant"]
     best = min(errors, key=errors.get)
-    assert f"'{best}'" in result["advice"] or best == "constant"
+    assert f"'{best}'" in result["recommendation"] or best == "constant"
     alone = ["estimate-map", "--detector", "rectangles", "--work-dir", str(tmp_path / "again")]
     for name, estimate in result["by_method"].items():
         saved = ["--estimator", str(tmp_path / "work" / f"estimator_{name}.parquet")]

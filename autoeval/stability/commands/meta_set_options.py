@@ -94,7 +94,7 @@ def add_preset_option(
 ) -> None:
     """Declare how boxes are perturbed and compared; `about` is the help.
 
-    `default` is None where facts that are given without a name must be told from it.
+    `default` is None where facts that are given without a name must be recognised by it.
     """
     add_input(
         group,

@@ -126,10 +126,10 @@ def _without(task: Task, names: Sequence[str]) -> Task:
     unknown = [name for name in names if name not in known]
     left = tuple(files for files in task.seed_sets if files.name not in names)
     if unknown or not left:
-        problem = f"no source {unknown[0]}" if unknown else "no source left"
+        wrong = f"no source {unknown[0]}" if unknown else "no source left"
         raise InputError(
             f"Expected --leave-out with some of the sources {', '.join(known)}, but there is "
-            f"{problem}."
+            f"{wrong}."
         )
     return replace(task, seed_sets=left)
 

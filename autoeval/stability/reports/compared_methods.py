@@ -59,7 +59,7 @@ class ComparedMethods(Section):
         shown = table.assign(**{name: v for name, v in scaled.items() if name in table})
         return (Part("compared", table, shown, dict.fromkeys(scaled, target.format)),)
 
-    def advice(self) -> str:
+    def recommendation(self) -> str:
         """Say in one sentence which method had the smallest error, and what to use."""
         if len(self.held_out) < 2:
             return ""
@@ -91,7 +91,7 @@ class ComparedMethods(Section):
         (part,) = parts
         target = find_target(self.held_out[0].target)
         table = to_terminal(format_cells(part.for_people, part.formats))
-        return f"{target.name} by method, in {target.unit}:\n\n{table}\n\n{self.advice()}"
+        return f"{target.name} by method, in {target.unit}:\n\n{table}\n\n{self.recommendation()}"
 
     def show(self, page: Page) -> None:
         """Add the table and the sentence."""
@@ -101,11 +101,11 @@ class ComparedMethods(Section):
         page.add_heading("By method")
         target = find_target(self.held_out[0].target)
         parts[0].show(page, f"{target.name} in {target.unit}; MAE on sources that were left out")
-        page.add_text(self.advice())
+        page.add_text(self.recommendation())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates of the other methods, and the sentence."""
         if not self.parts():
             return {}
         others = {name: e.to_dict() for name, e in list(self.estimates.items())[1:]}
-        return {"by_method": others, "advice": self.advice()}
+        return {"by_method": others, "recommendation": self.recommendation()}
