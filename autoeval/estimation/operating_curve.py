@@ -12,7 +12,7 @@ from autoeval.accuracy.operating_point import image_counts, value_of
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.site_estimate import NOT_CORRECTED
+from autoeval.estimation.site_estimate import NOT_CORRECTED, OF_PRECISION
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import estimate_targets
@@ -66,7 +66,25 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[st
     """Return the warnings of `expected_curve`."""
     assert estimate.site is not None
     at_home = not estimate.site.group and estimator.regression_.trained_share_
-    return (*estimate.site.warnings, *(NOT_CORRECTED if at_home else ()))
+    hardly = () if _reads_reference(estimator, estimate) else OF_PRECISION
+    return (*estimate.site.warnings, *hardly, *(NOT_CORRECTED if at_home else ()))
+
+
+def _reads_reference(estimator: AccuracyEstimator, estimate: Estimate) -> bool:
+    """Whether precision is read off a reference detector, and so is better than a constant."""
+    assert estimate.site is not None
+    if estimate.site.nothing_found:
+        return True  # there is no curve to doubt
+    there = estimator.at_floor(estimate.site.floor)
+    rows = pd.DataFrame(estimate.site.row["rows"])
+    known = [
+        there.fit_.regression_of(str(point))
+        for point in _points(IOUS[0])
+        if point.measure == "precision" and _is_known(there, point)
+    ]
+    return bool(known) and all(
+        fitted.reads_reference(fitted.site_rows(rows)).all() for fitted in known
+    )
 
 
 def labelled_curve(

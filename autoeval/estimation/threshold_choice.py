@@ -46,6 +46,8 @@ class ThresholdChoice:
         Nominal coverage of the intervals of the curve.
     warnings : tuple of str
         Of the boxes and labels behind the curve.
+    may_be_reached : bool
+        Whether the interval at some threshold holds what is wanted.
     """
 
     wanted: str
@@ -58,6 +60,7 @@ class ThresholdChoice:
     target: str = "f1"
     level: float = 0.9
     warnings: tuple[str, ...] = ()
+    may_be_reached: bool = True
 
     def __str__(self) -> str:
         return "\n".join([*self.headline(), *warning_lines(self.warnings)])
@@ -68,9 +71,16 @@ class ThresholdChoice:
             text = f"no threshold is estimated to reach {self.wanted}"
             if self.greatest != self.greatest:
                 return [text]
+            lower, upper = self.greatest_ends
             interval = self.curve[self.curve["measure"] == self.target]
             best = interval.loc[interval["value"].idxmax(), "threshold"]
-            return [f"{text}; the greatest estimate at any is {self.greatest:.3g}, at {best:.2f}"]
+            text += f"; the greatest estimate at any is {self.greatest:.3g}"
+            if lower < upper:
+                text += f" ({lower:.3g} to {upper:.3g})"
+            text += f", at {best:.2f}"
+            if self.undecided:
+                text += ". Undecided: by the interval it may be reached; label a few images to know"
+            return [text]
         lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
         if self.first < self.last:
             lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
@@ -87,6 +97,20 @@ class ThresholdChoice:
 
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}>"
+
+    @property
+    def greatest_ends(self) -> tuple[float, float]:
+        """Interval of `greatest`; NaN for the best F1, or where nothing was estimated."""
+        rows = self.curve[self.curve["measure"] == self.target].dropna()
+        if self.greatest != self.greatest or not len(rows):
+            return np.nan, np.nan
+        best = rows.loc[rows["value"].idxmax()]
+        return float(best["lower"]), float(best["upper"])
+
+    @property
+    def undecided(self) -> bool:
+        """Whether no threshold is estimated to reach what is wanted, but the interval allows it."""
+        return self.threshold != self.threshold and self.may_be_reached
 
     @property
     def value(self) -> float:
@@ -142,6 +166,10 @@ class ThresholdChoice:
             name: {end: plain(interval[end]) for end in ENDS} for name, interval in self.at.items()
         }
         common = {name: plain(getattr(self, name)) for name in ENDS}
+        if self.threshold != self.threshold:
+            lower, upper = self.greatest_ends
+            common |= {"greatest_lower": plain(lower), "greatest_upper": plain(upper)}
+            common |= {"undecided": self.undecided}
         return {
             "target": self.target,
             **common,
@@ -215,6 +243,7 @@ def choose_threshold(
         target=measure,
         level=level,
         warnings=tuple(warnings),
+        may_be_reached=bool(np.isfinite(reach["upper"])),
     )
 
 

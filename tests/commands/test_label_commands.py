@@ -25,7 +25,7 @@ from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.truth import Truth
 from autoeval.labels.control_variates import true_influence
 from autoeval.labels.plan_file import load_plan
-from autoeval.monitoring.changes.site_changes import Anchor
+from autoeval.monitoring.monitor_settings import labelled_level
 
 POOL = 40
 
@@ -91,8 +91,8 @@ def test_from_images_to_an_interval(world, plan, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert json.loads(printed)["labelled_estimate"] == found
     (tmp_path / "level.json").write_text(printed)
-    level = Anchor.read(tmp_path / "level.json")  # as `monitor --labelled` reads it
-    assert level == Anchor(found["value"], found["lower"], found["upper"])
+    level = labelled_level(tmp_path / "level.json")  # as `monitor --labelled` reads it
+    assert level == found["value"]
 
 
 def test_a_larger_plan_keeps_the_drawn_and_needs_no_pass(world, plan, tmp_path, capsys):
@@ -174,7 +174,7 @@ def test_labels_that_no_plan_drew(world, tmp_path, capsys):
     assert any("simple random draw" in text for text in one["warnings"])
     assert "How the interval shrinks" in (tmp_path / "a" / "report.html").read_text()
     (tmp_path / "level.json").write_text(printed)
-    assert Anchor.read(tmp_path / "level.json").value == one["value"]
+    assert labelled_level(tmp_path / "level.json") == one["value"]
     assert main(site) == 0
     free = json.loads((tmp_path / "a" / "result.json").read_text())["estimate"]
     assert one["whole"]["mAP"]["prior"]["value"] == pytest.approx(free["value"])

@@ -56,10 +56,22 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     nowhere = choose_threshold(straight(), recall=0.99)
     assert str(nowhere) == (
         "no threshold is estimated to reach a recall of 0.99; "
-        "the greatest estimate at any is 0.9, at 0.10"
+        "the greatest estimate at any is 0.9 (0.8 to 1), at 0.10. "
+        "Undecided: by the interval it may be reached; label a few images to know"
     )
-    assert nowhere.to_dict()["greatest"] == pytest.approx(0.9)
-    assert nowhere.to_dict()["threshold"] is None
+    plain = nowhere.to_dict()
+    assert [plain["greatest"], plain["greatest_lower"], plain["greatest_upper"]] == pytest.approx(
+        [0.9, 0.8, 1.0]
+    )
+    assert plain["threshold"] is None and plain["undecided"] is True
+
+
+def test_what_the_whole_interval_excludes_is_decided():
+    narrow = straight()
+    narrow["lower"], narrow["upper"] = narrow["value"] - 0.02, narrow["value"] + 0.02
+    nowhere = choose_threshold(narrow, recall=0.99)
+    assert not nowhere.undecided and "Undecided" not in str(nowhere)
+    assert choose_threshold(narrow, recall=0.91).undecided
 
 
 @pytest.mark.parametrize("wanted", [{"recall": 1.2}, {"precision": 0}, dict.fromkeys(MEASURES[:2])])
