@@ -136,7 +136,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"{N}\s*[-\s]\s*{_DIFFERENT}(?:{_UNIT_WORD})(?:\s+(?:of|with|by|containing)\s+{N}"
     r"(?:\s+columns?)?)?",
     rf"{N}\s*/\s*{N}",
-    rf"{N}\s*(?:%|°|″|′′)",
+    rf"{N}\s*(?:%|°|″|′′)|{N}\s+(?:wide|deep|tall|high|long|across|down|apart|thick)\b",
     rf"{_MEASURE}\s*(?:apart\s+)?{_ABOUT}\s*{N}",
     rf"(?:\bnot|n['’]t|\brather\s+than|\binstead\s+of|\bother\s+than|\bas\s+opposed\s+to)"
     rf"\s+(?:just\s+|only\s+|exactly\s+|be\s+)?{N}",
@@ -183,7 +183,11 @@ _COUNTED_FROM_ONE = (
     rf"\b(?:number|label|count|mark|index)\w*(?:\s+\w+){{0,3}}?\s+(?:from\s+)?"
     rf"({N})\s*(?:-|–|to|through|until|up\s+to)\s*({N})"
 )
-_OF_ALL = rf"{N}\s+(?:out\s+)?of\s+(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?({N})"
+_OF_ALL = (  # "9 of the 12 dots", "of the 12 dots, 9 are red": the 12 speak of all
+    rf"{N}\s+(?:out\s+)?of\s+(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?({N})"
+    rf"|\bof\s+(?:the|these|those|all)\s+(?:\w+\s+)?({N})\s+\w+,\s+(?:only\s+|about\s+)?{N}"
+    r"(?=\s+(?:is|are|was|were|has|have)\b)"
+)
 _GIVE_OR_TAKE = (
     rf"({N})\W{{0,3}}(?:±|\+\s?/?\s?[-−]|plus\s*(?:or|/)\s*minus|give\s+or\s+take)\s*(?:about\s+)?{N}"
     rf"(?:\s*(?:or|to|-)\s*{N})?"
@@ -337,11 +341,9 @@ def find_mentions(sentence: str) -> list[Mention]:
         found.append(_mention(marked, match.start(1), match.end(1), number(match[1])))
         rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
     for match in re.finditer(_OF_ALL, rest, _FLAGS):
-        found.append(
-            Mention(
-                match.start(1), match.end(1), number(match[1]), ALL, _noun(marked[match.end() :])
-            )
-        )
+        group = 1 if match[1] else 2
+        start, end = match.span(group)
+        found.append(Mention(start, end, number(match[group]), ALL, _noun(marked[end:])))
         rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
     rest = re.sub(_GIVE_OR_TAKE, lambda m: m[1] + " " * (len(m[0]) - len(m[1])), rest, flags=_FLAGS)
     for k, pattern in enumerate((*_NUMBERS[:_BEFORE_RANGES], *_RANGES, *_NUMBERS[_BEFORE_RANGES:])):

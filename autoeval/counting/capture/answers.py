@@ -112,6 +112,7 @@ _LIKELY = (
     r"(?:(?:of|about|around)\s+)?$"
 )
 _ITEM = rf"•|\s*[\w\s]{{1,30}}:\s*{N}\W*$"
+_DOING = r"(?:\s+\w+){0,2}?\s+(?:are|were|is|was)\b"
 _ALSO = r"\b(?:also|as\s+well\s+as|additionally|besides|in\s+addition)\b"
 _VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’]?s|have|has|shows?)\b"
 
@@ -333,6 +334,11 @@ def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
         between = text[kept[-2].end : last.start]
         if re.search(_AND, between, _FLAGS) and not re.search(_VERB, between, _FLAGS):
             return Mention(last.start, last.end, None)  # two kinds that nobody added
+        both = (text[kept[-2].end : last.start], text[last.end :])
+        if all(re.match(_DOING, part, _FLAGS) for part in both) and between.rstrip().endswith(
+            "and"
+        ):
+            return Mention(last.start, last.end, None)  # "3 are flying and 17 are standing"
     return last
 
 
