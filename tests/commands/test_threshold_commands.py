@@ -98,9 +98,10 @@ def test_a_plan_for_precision_measures_it_from_images_with_a_box(fitted, tmp_pat
     labels = planned(fitted, tmp_path / "plan", "--target", "precision", "--score-thr", ".8")
     boxes = json.loads((SAMPLE / "new_predictions.json").read_text())
     holding = {box["image_id"] for box in boxes if box["score"] > 0.8}
-    drawn = json.loads((tmp_path / "plan/plan.json").read_text())["drawn"]
-    assert len(drawn) == min(len(holding), 60) < 60
-    assert "have no box over 0.8" in capsys.readouterr().out
+    plan = json.loads((tmp_path / "plan/plan.json").read_text())
+    assert len(plan["drawn"]) == min(len(holding), 60) < 60
+    codes = [warning["code"] for warning in plan["warning_codes"]]
+    assert "images-without-box-over-threshold" in codes
     exact = exact_values(tmp_path / "exact")["precision", 0.8]
     assert values_of(labels, capsys) == {"precision@0.8": pytest.approx(exact)}
     assert run("threshold", *labels, "--recall", ".5") == 2
