@@ -18,7 +18,7 @@ from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.json_file import is_json
 from autoeval.io.labels.content import LabelSet, of_images
 from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions.prediction_checks import check_coverage
+from autoeval.io.predictions.prediction_checks import unseen_images
 from autoeval.io.wording import listed
 from autoeval.labels.plan_file import PLAN
 from autoeval.notices import Notice
@@ -214,13 +214,18 @@ def _with_files(
     floor = check_floor(boxes.clean, str(files.name), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
     boxes = boxes.renumbered(numbered_by_labels(boxes.clean, truth, words, files.name))
-    uncovered = check_coverage(
+    unseen, uncovered = unseen_images(
         boxes.clean,
         np.unique(truth.image),
         str(files.name),
         what=LABELLED,
-        refuse=files.complete,
+        complete=files.complete,
+        refuse=True,
     )
+    if len(unseen):
+        boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), unseen))
+        content = of_images(content, boxes.clean.images)
+        truth = Truth.of(content, categories, label_words)
     statistics = ReferenceStatistics.of(boxes.clean)
     mismatch: tuple[str, ...] = ()
     if not label_words:

@@ -21,7 +21,7 @@ from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.labels.content import LabelledImage, LabelSet
 from autoeval.io.predictions import read_image_list
 from autoeval.io.predictions.copies import copies, copies_left_out, labels_of_images
-from autoeval.io.predictions.prediction_checks import check_coverage
+from autoeval.io.predictions.prediction_checks import unseen_images
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed, listed_near
@@ -136,7 +136,12 @@ def site_of_files(
             )
         )
     if isinstance(images, str | os.PathLike):
-        warnings += check_coverage(clean, np.arange(len(boxes)), "the file")
+        every = np.arange(len(boxes))
+        unseen, notes = unseen_images(clean, every, "the file", complete=files.complete)
+        warnings += notes
+        if len(unseen):
+            boxes = boxes.on_images(np.setdiff1d(every, unseen))
+            clean = boxes.clean
     unplaced = [note for note in left_out if as_notice(note).code == "images-not-placed"]
     warnings, left_out = [*unplaced, *warnings], [n for n in left_out if n not in unplaced]
     left_out += unknown_sizes(clean)

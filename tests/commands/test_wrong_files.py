@@ -1,5 +1,8 @@
 """Files that were mixed up or are incomplete: refused, or warned of with a number."""
 
+import contextlib
+import copy
+import io
 import json
 import re
 import shutil
@@ -8,6 +11,8 @@ import cv2
 import numpy as np
 import pytest
 from predicted_world import HEIGHT, WIDTH, write_world
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from autoeval.cli import main
 from autoeval.commands.given_words import word_pairs
@@ -71,6 +76,61 @@ def test_predictions_of_nearly_all_labelled_images(world, tmp_path, capsys):
     estimator = ["--estimator", str(tmp_path / "fit/estimator.parquet")]
     assert main(["estimate", *new, *estimator, "--images-list", str(labels)]) == 0
     assert "6 of 60 images have no box in the file" in said(capsys)
+
+
+def by_pycocotools(labels, predictions):
+    """mAP of files."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO(str(labels))
+        evaluation = COCOeval(coco, coco.loadRes(str(predictions)), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation.stats[0]
+
+
+def test_images_that_were_not_seen_change_the_value_neither_with_labels_nor_without(
+    fitted, tmp_path, capsys
+):
+    labels, predictions = fitted
+    document = json.loads(labels.read_text())
+    for annotation in document["annotations"]:
+        annotation.setdefault("iscrowd", 0)
+        annotation.setdefault("area", annotation["bbox"][2] * annotation["bbox"][3])
+    labels.write_text(json.dumps(document))
+    more = copy.deepcopy(document)
+    unseen = [image for image in document["images"] if image["id"] < 20]
+    more["images"] += [
+        {**image, "id": image["id"] + 1000, "file_name": f"unseen{image['id']}.jpg"}
+        for image in unseen
+    ]
+    more["annotations"] += [
+        {**a, "id": a["id"] + 100_000, "image_id": a["image_id"] + 1000}
+        for a in document["annotations"]
+        if a["image_id"] < 20
+    ]
+    longer = tmp_path / "longer.json"
+    longer.write_text(json.dumps(more))
+    values, right = {}, by_pycocotools(labels, predictions)
+    for name, path in (("plain", labels), ("longer", longer)):
+        options = ["--images-list", path]
+        _, free = estimate(tmp_path, predictions, *options, name=f"{name} free")
+        options += ["--labels", path, "--json"]
+        capsys.readouterr()
+        assert estimate(tmp_path, predictions, *options, name=name)[0] == 0
+        whole = json.loads(capsys.readouterr().out)["labelled_estimate"]["whole"]
+        values[name] = (free["value"], whole["mAP"]["combined"]["estimate"]["value"])
+        assert fit(tmp_path / name, path, predictions, "--json") == 0
+        (row,) = json.loads(capsys.readouterr().out)["labelled_sets"]
+        assert (row["n_images"], row["mAP"]) == (
+            60,
+            pytest.approx(by_pycocotools(labels, predictions)),
+        )
+    assert values["longer"] == pytest.approx(values["plain"])
+    assert fit(tmp_path / "c", longer, predictions, "--predictions", "complete=no", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)["labelled_sets"]
+    missed = by_pycocotools(longer, predictions)
+    assert row["mAP"] == pytest.approx(missed) and missed < right - 0.02
 
 
 @pytest.fixture

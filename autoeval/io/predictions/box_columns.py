@@ -30,7 +30,8 @@ class FoundBoxes(BoxColumns):
     each number of a category, as far as the file has or uses numbers. `left_out` names what was
     left out or is odd, `warnings` say why its boxes may be misread. Of the `uncovered` images, by
     position, the file says nothing: their objects were not missed.
-    `numbering` says how numbers of categories were read.
+    `numbering` says how numbers of categories were read, `lists_images` whether the file itself
+    lists the images that the detector was run on.
     """
 
     scores: np.ndarray
@@ -39,6 +40,7 @@ class FoundBoxes(BoxColumns):
     warnings: tuple[str, ...] = ()
     uncovered: tuple[int, ...] = ()
     numbering: Numbering = NO_NUMBERS
+    lists_images: bool = False
 
     @property
     def covered(self) -> np.ndarray:

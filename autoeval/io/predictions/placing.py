@@ -153,7 +153,7 @@ def uncovered_images(
     that the predictions' own list of images lacks; and, where images of the predictions could not
     be placed, the ones without a box that these may be. A detector did not miss the objects there.
     They may be those without a box where at least as many of them are listed as could not be
-    placed, or more than a detector leaves empty; see `check_coverage`.
+    placed, or more than a detector leaves empty; see `unseen_images`.
 
     n_boxes (m,): of each listed image. floor: the lowest score.
     """

@@ -159,37 +159,71 @@ def _overlapping(a: FoundBoxes, b: FoundBoxes, least: float) -> tuple[np.ndarray
     return rows, columns
 
 
-def check_coverage(
-    boxes: FoundBoxes, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
-) -> tuple[str, ...]:
-    """Warn where more images are without a box than a detector leaves empty.
+def unseen_images(
+    boxes: FoundBoxes,
+    images: np.ndarray,
+    name: str,
+    *,
+    what: str = "images",
+    complete: bool = True,
+    refuse: bool = False,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Find the images that a detector was not run on, where too many are without a box.
 
     With scores from near 0 on, a detector finds something in nearly every image, and where it does
     not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
-    excess is n0 - 2 n1; it is warned of over 3 % where scores begin at .05 or less, and with
-    `refuse` an `InputError` over a third. `images` (n,) should have been seen; `name` is that of
-    the file, `what` what the images are called.
+    excess is n0 - 2 n1. Over 3 % where scores begin at .05 or less, the images without a box were
+    not seen, and with `refuse` an excess over a third is an `InputError`. Predictions that list
+    their images (`FoundBoxes.lists_images`) say themselves which were seen.
+
+    Parameters
+    ----------
+    boxes : FoundBoxes
+    images : array of shape (n,), int64
+        Positions of those that should have a box.
+    name, what : str
+        Name of the file, and what the images are called, for messages.
+    complete : bool
+        False where somebody says that all images were seen: then there is a warning alone.
+    refuse : bool
+        Whether a large excess is refused.
+
+    Returns
+    -------
+    unseen : array of shape (k,), int64
+        Positions of all images without a box, where there are too many.
+    warnings : tuple of str
     """
-    if not len(boxes) or boxes.floor > LOW_FLOOR:
-        return ()
-    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))[images]
-    n_empty, n_single = (int(np.count_nonzero(n_boxes == k)) for k in (0, 1))
+    none = np.zeros(0, np.int64)
+    if not len(boxes) or boxes.floor > LOW_FLOOR or boxes.lists_images:
+        return none, ()
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    n_empty, n_single = (int(np.count_nonzero(n_boxes[images] == k)) for k in (0, 1))
     excess = n_empty - 2 * n_single
     if excess <= SOME * len(images):
-        return ()
-    warning = Notice(
-        "images-not-covered",
+        return none, ()
+    counted = (
         f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
-        f"{boxes.floor:.2g}: was the detector run on all of them? It is taken to have found "
-        "nothing there: with labels their objects count as missed, and an estimate without labels "
-        "is of the images that show a category. Leave out of the list those that it has not seen",
+        f"{boxes.floor:.2g}"
     )
-    if refuse and excess > MANY * len(images):
+    if refuse and complete and excess > MANY * len(images):
         raise InputError(
-            f"{warning[0].upper()}{warning[1:]}. Run it on all, or give the labels of those that "
-            "it has seen; if it has seen them all, add complete=no behind the file to go on."
+            f"{counted}: was the detector run on all of them? Run it on all, or give the labels of "
+            "those that it has seen; if it has seen them all, add complete=no behind the file to "
+            "go on."
         )
-    return (warning,)
+    if not complete:
+        assumed = (
+            "the detector is taken to have found nothing there (complete=no): with labels their "
+            "objects count as missed, and an estimate without labels is of the images that show a "
+            "category"
+        )
+        return none, (Notice("images-not-covered", f"{counted}: {assumed}"),)
+    assumed = (
+        "the detector is taken not to have seen them, and they are left out with their labels; if "
+        "it has seen them all, add complete=no behind the file"
+    )
+    return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)
 
 
 def within_images(read: FoundBoxes) -> FoundBoxes:

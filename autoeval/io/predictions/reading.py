@@ -187,6 +187,7 @@ def read_predictions(
         named_words.warnings
         + (numbering_conflict(path, own_words, numbers or {}) if by_number else ()),
         numbering=named_words.numbering,
+        lists_images=own_images is not None,
     )
     del entries
     if (place < 0).any():

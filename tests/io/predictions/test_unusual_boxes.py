@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -16,8 +17,8 @@ from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.io.predictions.prediction_checks import (
-    check_coverage,
     check_half_size,
+    unseen_images,
     within_images,
 )
 
@@ -48,30 +49,38 @@ def found(n_boxes, floor=0.01):
 )
 def test_images_without_a_box(empty, single, warned):
     n_boxes = np.repeat([0, 1, 5], [empty, single, N - empty - single])
-    warnings = check_coverage(found(n_boxes), np.arange(N), "p.json")
-    assert len(warnings) == warned
+    unseen, warnings = unseen_images(found(n_boxes), np.arange(N), "p.json")
+    assert len(warnings) == warned and unseen.tolist() == list(range(empty if warned else 0))
     assert not warned or warnings[0].startswith(f"{empty} of 100 images have no box in p.json")
+    seen, warnings = unseen_images(found(n_boxes), np.arange(N), "p.json", complete=False)
+    assert len(warnings) == warned and not len(seen)
+
+
+def test_images_that_the_predictions_list_were_seen():
+    boxes = replace(found(np.repeat([0, 5], [50, 50])), lists_images=True)
+    unseen, warnings = unseen_images(boxes, np.arange(N), "p.json", refuse=True)
+    assert not len(unseen) and warnings == ()
 
 
 def test_only_images_that_should_have_been_seen_count():
     n_boxes = np.repeat([0, 5], [50, 50])
-    assert check_coverage(found(n_boxes), np.arange(50, 100), "p.json") == ()
-    (warning,) = check_coverage(found(n_boxes), np.arange(40, 100), "p.json")
-    assert warning.startswith("10 of 60 images")
+    assert unseen_images(found(n_boxes), np.arange(50, 100), "p.json")[1] == ()
+    unseen, (warning,) = unseen_images(found(n_boxes), np.arange(40, 100), "p.json")
+    assert warning.startswith("10 of 60 images") and len(unseen) == 50
 
 
 def test_lists_that_begin_higher_say_nothing():
     n_boxes = np.repeat([0, 5], [50, 50])
-    assert check_coverage(found(n_boxes, floor=0.06), np.arange(N), "p.json", refuse=True) == ()
+    assert unseen_images(found(n_boxes, floor=0.06), np.arange(N), "p.json", refuse=True)[1] == ()
     with pytest.raises(InputError, match="50 of 100 images have no box"):
-        check_coverage(found(n_boxes, floor=0.05), np.arange(N), "p.json", refuse=True)
+        unseen_images(found(n_boxes, floor=0.05), np.arange(N), "p.json", refuse=True)
 
 
 def test_more_than_a_third_is_refused():
     third, more = (np.repeat([0, 5], [k, N - k]) for k in (33, 34))
-    assert check_coverage(found(third), np.arange(N), "p.json", refuse=True) != ()
+    assert unseen_images(found(third), np.arange(N), "p.json", refuse=True)[1] != ()
     with pytest.raises(InputError, match=r"34 of 100 images.*complete=no"):
-        check_coverage(found(more), np.arange(N), "p.json", refuse=True)
+        unseen_images(found(more), np.arange(N), "p.json", refuse=True)
 
 
 def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
@@ -83,10 +92,10 @@ def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
         labels = read_coco(shared / "real" / task / seed / "annotations.json")
         read = read_predictions(path, images=labels.images)
         images = np.unique(Truth.of(labels).image)
-        assert check_coverage(read, images, path.name, refuse=True) == (), path
+        assert unseen_images(read, images, path.name, refuse=True)[1] == (), path
     half = read.where(read.image < len(labels.images) // 2)
     with pytest.raises(InputError, match="have no box"):
-        check_coverage(half, images, path.name, refuse=True)
+        unseen_images(half, images, path.name, refuse=True)
 
 
 PATH = Path("half.json")
