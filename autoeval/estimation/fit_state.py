@@ -101,7 +101,8 @@ class FitState:
             return self
         if floor not in self._at_floors:
             there = self.floors[floor]
-            boxes = {**self.context["boxes"], "floor": floor, "floors": []}
+            # Sets of the fit were described with all their boxes.
+            boxes = {**self.context["boxes"], "floor": floor, "floors": [], "confident": []}
             context = {**self.context, "boxes": boxes}
             self._at_floors[floor] = replace(
                 self, table=there.rows, context=context, calibration=there.calibration, floors={}
@@ -142,6 +143,8 @@ class FitState:
 
         score_thr, iou: where precision, recall and F1 are estimated, too.
         """
+        if "boxes" in self.context:
+            site = site.warned(self.of_pass.statistics.confident_unlike(site.boxes.clean))
         if site.floor:
             there = self.at_floor(site.floor)
             estimate = there.estimate(replace(site, floor=0.0), score_thr, iou)

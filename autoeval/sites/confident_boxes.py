@@ -43,11 +43,16 @@ class ConfidentBoxes(NamedTuple):
         return cls(len(sure), 1 - n_with_one / n, n_overlapping / n)
 
 
-def unlike_fit(fit: Sequence[ConfidentBoxes], site: ConfidentBoxes) -> tuple[str, ...]:
+def unlike_fit(
+    fit: Sequence[ConfidentBoxes], site: ConfidentBoxes, *, cut: bool = False
+) -> tuple[str, ...]:
     """Warn of confident boxes unlike those of every labelled set of the fit.
 
     Around an object a detector mostly finds less confident boxes, too; a box where nothing is often
     stands alone, or lies across others.
+
+    cut: whether the boxes of the site begin at a higher score than those of the fit: with the less
+        confident ones left out all stand alone, so that this says nothing.
     """
     known = [labelled for labelled in fit if labelled.n >= FEWEST]
     if site.n < FEWEST or not known:
@@ -55,7 +60,7 @@ def unlike_fit(fit: Sequence[ConfidentBoxes], site: ConfidentBoxes) -> tuple[str
     signs = []
     alone = max(labelled.alone for labelled in known)
     overlapping = max(labelled.overlapping for labelled in known)
-    if site.alone > alone + MOST_ALONE:
+    if site.alone > alone + MOST_ALONE and not cut:
         signs.append(f"{site.alone:.0%} have no less confident box on them, {alone:.0%} in the fit")
     if site.overlapping > overlapping + MOST_OVERLAPPING:
         signs.append(f"{site.overlapping:.0%} overlap another, {overlapping:.0%} in the fit")

@@ -174,6 +174,11 @@ class ReferenceStatistics:
             "labelled images, too, and fit again."
         )
 
+    def confident_unlike(self, boxes: FoundBoxes) -> tuple[str, ...]:
+        """Warn of confident boxes unlike those of the fit; see `unlike_fit`."""
+        cut = boxes.floor > self.floor + SAME_FLOOR
+        return unlike_fit(self.confident, ConfidentBoxes.of(boxes), cut=cut)
+
     def unseen_of(self, boxes: FoundBoxes, start: ListStart) -> float:
         """Return `unseen_share` of new predictions, as far as the fit is read."""
         if start.cut or start.unlikely:
@@ -208,7 +213,6 @@ class ReferenceStatistics:
                 "high. The interval is wider by what may be missing; check that both were exported "
                 "with one threshold",
             )
-        yield from unlike_fit(self.confident, ConfidentBoxes.of(boxes))
         plain = start == ListStart()
         floor = self.floor if plain else start.floor or boxes.floor
         yield from another_scale(boxes, floor, self.highest)

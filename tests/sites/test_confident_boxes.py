@@ -1,13 +1,16 @@
 """Boxes where nothing is: they stand alone, or lie across others, more than those of the fit."""
 
 import json
+import shutil
 
+import cv2
 import numpy as np
 import pytest
 
 import autoeval
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
+from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.sites.confident_boxes import CODE, ConfidentBoxes, unlike_fit
 from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
 from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
@@ -53,6 +56,8 @@ def test_more_than_in_any_set_of_the_fit(site, n_signs):
     if warnings:
         assert warnings[0].code == CODE and warnings[0].count("in the fit") == n_signs
     assert unlike_fit([], site) == ()
+    (*of_cut,) = unlike_fit(fit, site, cut=True)
+    assert len(of_cut) == (site.n >= 20 and site.overlapping > 0.53)
 
 
 def test_statistics_keep_them():
@@ -70,16 +75,14 @@ def with_companions(rows, rng):
     return rows + companions
 
 
-def test_an_estimate_warns_and_labels_give_the_number(tmp_path):
-    rng = np.random.default_rng(0)
-    labels, boxes = write_world(tmp_path, "fit", seed=0, n_categories=2)
-    new_labels, new_boxes = write_world(tmp_path, "new", seed=1, n_categories=2)
-    for path in (boxes, new_boxes):
-        path.write_text(json.dumps(with_companions(json.loads(path.read_text()), rng)))
-    estimator = autoeval.fit(labels, boxes)
-    sound = estimator.predict(new_boxes, images=new_labels)
-    assert CODE not in {warning.code for warning in sound.warnings}
-    rows = json.loads(new_boxes.read_text())
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Labels and boxes of a fit and of a new site, there also with boxes where nothing is."""
+    folder, rng = tmp_path_factory.mktemp("confident"), np.random.default_rng(0)
+    for name, seed in (("fit", 0), ("new", 1)):
+        _, boxes = write_world(folder, name, seed=seed, n_categories=2)
+        boxes.write_text(json.dumps(with_companions(json.loads(boxes.read_text()), rng)))
+    rows = json.loads((folder / "new_predictions.json").read_text())
     for image in range(60):
         for _ in range(8):
             corner = rng.uniform(0, 1, 2) * (WIDTH - 100, HEIGHT - 100)
@@ -91,11 +94,72 @@ def test_an_estimate_warns_and_labels_give_the_number(tmp_path):
                     "score": float(rng.uniform(0.6, 0.95)),
                 }
             )
-    false = tmp_path / "false.json"
-    false.write_text(json.dumps(rows))
-    warned = estimator.predict(false, images=new_labels)
+    (folder / "false_predictions.json").write_text(json.dumps(rows))
+    return folder
+
+
+def codes(result):
+    return [warning.code for warning in result.warnings]
+
+
+def test_an_estimate_warns_and_labels_give_the_number(world):
+    estimator = autoeval.fit(world / "fit_labels.json", world / "fit_predictions.json")
+    labels, false = world / "new_labels.json", world / "false_predictions.json"
+    sound = estimator.predict(world / "new_predictions.json", images=labels)
+    assert CODE not in codes(sound)
+    warned = estimator.predict(false, images=labels)
     (warning,) = [warning for warning in warned.warnings if warning.code == CODE]
     assert warning.severity == "warning"
-    labelled = estimator.predict(false, images=new_labels, labels=new_labels)
-    assert CODE not in {warning.code for warning in labelled.warnings}
+    labelled = estimator.predict(false, images=labels, labels=labels)
+    assert CODE not in codes(labelled)
     assert labelled.value < sound.value - 0.1 < warned.value
+
+
+def test_boxes_that_begin_higher_than_those_of_the_fit_are_no_sign(world, tmp_path):
+    estimator = autoeval.fit(world / "fit_labels.json", world / "fit_predictions.json")
+    rows = json.loads((world / "new_predictions.json").read_text())
+    (tmp_path / "cut.json").write_text(json.dumps([row for row in rows if row["score"] > 0.3]))
+    cut = estimator.predict(tmp_path / "cut.json", images=world / "new_labels.json")
+    assert cut.site.floor == 0.3 and CODE not in codes(cut)
+
+
+def test_a_monitor_warns(world, tmp_path):
+    estimator = autoeval.fit(world / "fit_labels.json", world / "fit_predictions.json")
+    (tmp_path / "sites").mkdir()
+    for name, file in (("sound", "new"), ("false", "false")):
+        shutil.copy(world / f"{file}_predictions.json", tmp_path / f"sites/{name}.json")
+    settings = MonitorSettings(by="folder")
+    options = {"work_dir": tmp_path / "work", "settings": settings}
+    monitored = autoeval.monitor(estimator, tmp_path / "sites", **options)
+    assert codes(monitored["false"]).count(CODE) == 1 and CODE not in codes(monitored["sound"])
+    assert not [warning for warning in monitored.warnings if warning.code == CODE]
+
+
+def test_a_detector_that_is_run_is_warned_of(world, tmp_path):
+    """A detector that finds in each image the boxes of a file; its first pixel is its number."""
+    rows = {}
+    for name, first in (("fit", 0), ("new", 60), ("false", 120)):
+        for row in json.loads((world / f"{name}_predictions.json").read_text()):
+            rows.setdefault(first + row["image_id"], []).append(row)
+        (tmp_path / name).mkdir()
+        for k in range(60):
+            pixels = np.full((HEIGHT, WIDTH, 3), first + k, np.uint8)
+            cv2.imwrite(str(tmp_path / name / f"{k:06}.png"), pixels)
+    document = json.loads((world / "fit_labels.json").read_text())
+    for image in document["images"]:
+        image["file_name"] = image["file_name"].replace(".jpg", ".png")
+    (tmp_path / "labels.json").write_text(json.dumps(document))
+
+    def find(images):
+        found = [rows.get(int(image[0, 0, 0]), []) for image in images]
+        boxes = [np.array([row["bbox"] for row in of_image]).reshape(-1, 4) for of_image in found]
+        for of_image in boxes:
+            of_image[:, 2:] += of_image[:, :2]
+        scores = [np.array([row["score"] for row in of_image]) for of_image in found]
+        labels = [np.array([row["category_id"] - 1 for row in of_image]) for of_image in found]
+        return boxes, scores, labels
+
+    detector = autoeval.BlackBoxDetector(find, ("thing 0", "thing 1"), settings={"score_thr": 0.01})
+    estimator = autoeval.fit(tmp_path / "labels.json", detector, img_dir=tmp_path / "fit")
+    assert CODE not in codes(estimator.predict(detector, images=tmp_path / "new"))
+    assert codes(estimator.predict(detector, images=tmp_path / "false")).count(CODE) == 1
