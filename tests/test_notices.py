@@ -27,8 +27,9 @@ def severities_in_source():
         for node in ast.walk(ast.parse(path.read_text())):
             made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args
             if made and node.func.id == "Notice" and isinstance(node.args[0], ast.Constant):
-                given = [key.value.value for key in node.keywords if key.arg == "severity"]
-                given += [severity.value for severity in node.args[2:]]
+                given = [key.value for key in node.keywords if key.arg == "severity"]
+                inside = [part for value in [*given, *node.args[2:]] for part in ast.walk(value)]
+                given = [part.value for part in inside if getattr(part, "value", "") in SEVERITIES]
                 severities.setdefault(node.args[0].value, set()).update(given or ["warning"])
     return severities
 

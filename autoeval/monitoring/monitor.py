@@ -494,6 +494,7 @@ def _lost(
         yield Notice(
             "images-vanished",
             f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})",
+            severity="note",
         )
     for error in list(dict.fromkeys(counts.failed.values()))[:3]:
         yield Notice(

@@ -11,7 +11,6 @@ from autoeval.boxes import overlapping_pairs
 from autoeval.io.predictions import FoundBoxes
 from autoeval.notices import Notice
 
-CODE = "confident-boxes-unlike-fit"
 SURE, FEWEST = 0.5, 20  # score of a confident box; fewer of them say nothing
 COMPANION, OVERLAP = 0.3, 0.05  # IoU with a less confident box, and with another confident one
 MOST_ALONE, MOST_OVERLAPPING = 0.32, 0.43
@@ -68,7 +67,7 @@ def unlike_fit(
         return ()
     return (
         Notice(
-            CODE,
+            "confident-boxes-unlike-fit",
             f"of {site.n} boxes over {SURE:g} {'; '.join(signs)}: does the detector find objects "
             "here that are not there? If so, estimates without labels are too high, and 20 "
             "labelled images give the right number (`autoeval label plan`)",

@@ -79,7 +79,10 @@ def test_a_source_with_hardly_a_right_box_is_warned_of_and_all_such_are_refused(
         for name in wrong:
             path = tmp_path / f"predictions/{name}.json"
             boxes = json.loads(path.read_text())
-            small = [{**box, "bbox": [*box["bbox"][:2], 4, 4]} for box in boxes]
+            small = [
+                {**box, "bbox": [*box["bbox"][:2], 4, 4], "score": min(box["score"], 0.3)}
+                for box in boxes
+            ]
             path.write_text(json.dumps(small))
         status = main([*command, "--verbose"])
         said = capsys.readouterr()

@@ -11,9 +11,11 @@ import autoeval
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
 from autoeval.monitoring.monitor_settings import MonitorSettings
-from autoeval.sites.confident_boxes import CODE, ConfidentBoxes, unlike_fit
+from autoeval.sites.confident_boxes import ConfidentBoxes, unlike_fit
 from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
 from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
+
+CODE = "confident-boxes-unlike-fit"
 
 
 def test_shares_by_hand():
