@@ -137,10 +137,10 @@ def site_of_files(
         )
     if isinstance(images, str | os.PathLike):
         every = np.arange(len(boxes))
-        unseen, notes = unseen_images(clean, every, "the file", complete=files.complete)
+        absent, notes = unseen_images(clean, every, "the file", complete=files.complete)
         warnings += notes
-        if len(unseen):
-            boxes = boxes.on_images(np.setdiff1d(every, unseen))
+        if len(absent):
+            boxes = boxes.on_images(np.setdiff1d(every, absent))
             clean = boxes.clean
     unplaced = [note for note in left_out if as_notice(note).code == "images-not-placed"]
     warnings, left_out = [*unplaced, *warnings], [n for n in left_out if n not in unplaced]
