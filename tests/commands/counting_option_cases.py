@@ -47,6 +47,8 @@ COUNTING_CASES = {
         "limit": (RUN_DOTS, "--limit 2"),
         "workers": (f"{RUN}/meeting.py", "--workers 2"),
         "batch_size": (f"{RUN}/batches.py", "--batch-size 3"),
+        "backoff": (RUN_DOTS, "--backoff"),
+        "extractor": (RUN_DOTS, "--extractor nowhere.py"),
         "work_dir": (RUN_DOTS, "--work-dir counting/elsewhere_run"),
     },
     "count praco": {
@@ -68,6 +70,8 @@ COUNTING_CASES = {
         "limit": (PRACO_FILES, "--limit 3"),
         "workers": (f"{PRACO} --counter counting/meeting.py", "--workers 2"),
         "batch_size": (f"{PRACO} --counter counting/batches.py", "--batch-size 3"),
+        "backoff": (PRACO_DOTS, "--backoff"),
+        "extractor": (PRACO_DOTS, "--extractor nowhere.py"),
     },
     "count praco export": {
         **data(TASKS),
@@ -86,6 +90,7 @@ COUNTING_CASES = {
         "backoff": (ASK_SPEAKER, "--backoff"),
         "limit": (ASK_SPEAKER, "--limit 1"),
         "workers": (f"{ASK}/meeting.py", "--workers 2"),
+        "found": (f"{ASK_SPEAKER} --task hybrid", "--found nowhere.json"),
         "inpainter": (f"{ASK_SPEAKER} --task inpainted", "--inpainter telea"),
         "extractor": (f"{ASK}/speaker.py", "--extractor counting/reader.py"),
     },

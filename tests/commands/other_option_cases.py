@@ -26,6 +26,7 @@ OTHER_CASES = {
         "reference_checkpoint": (WATCH_BY_RUN, "--detector reference_checkpoint=nowhere.pth"),
         "complete": (WATCH_CUT, "--predictions watched_cut complete=no"),
         "numbering": (WATCH, "--predictions watched numbering=coco"),
+        "present": (WATCH, "--present nowhere"),
         "images": ("monitor --estimator run/estimator.parquet", "--images nowhere"),
         "img_dir": (WATCH_BY_RUN, "--images w1/annotations.json img_dir=nowhere"),
         "depth": (WATCH_BY_RUN, "--images sites depth=1"),
