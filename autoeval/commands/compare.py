@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 NOT_FILES = "-"
 RARE = (
-    *("reference", "score_thr", "level", "seed"),
+    *("reference", "score_thr", "level", "seed", "present"),
     *("max_loss", "undecided", "markdown", "batch_size", "launcher"),
 )
 TRAINED_HERE, KNOWN = "trained_here", "known"

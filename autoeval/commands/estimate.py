@@ -18,17 +18,8 @@ if TYPE_CHECKING:
     from autoeval.report.sections import Section
 
 RARE = (
-    *(
-        "cfg_options",
-        "device",
-        "reference",
-        "pseudo_labels",
-        "site",
-        "group",
-        "target",
-        "export",
-    ),
-    *("batch_size", "launcher", "detector", "checkpoint"),
+    *("cfg_options", "device", "reference", "pseudo_labels", "site", "group", "target", "export"),
+    *("present", "batch_size", "launcher", "detector", "checkpoint"),
 )
 
 

@@ -19,16 +19,8 @@ if TYPE_CHECKING:
 
 
 RARE = (
-    *("site", "group", "target", "frames", "prelabel", "pseudo_labels", "reference"),
-    *(
-        "cfg_options",
-        "device",
-        "batch_size",
-        "launcher",
-        "seed",
-        "detector",
-        "checkpoint",
-    ),
+    *("site", "group", "target", "frames", "prelabel", "pseudo_labels", "reference", "present"),
+    *("cfg_options", "device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
 )
 
 

@@ -37,17 +37,9 @@ if TYPE_CHECKING:
 
 RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
-    *("keep", "alarm_on", "false_alarms"),
-    *(
-        "prometheus",
-        "webhook",
-        "quiet",
-        "checkpoint",
-        "cfg_options",
-        "device",
-        "detector",
-    ),
-    *("batch_size", "launcher", "site_category", "images_list", "verbose"),
+    *("keep", "alarm_on", "false_alarms", "present", "prometheus", "webhook", "quiet"),
+    *("checkpoint", "cfg_options", "device", "detector", "batch_size", "launcher"),
+    *("site_category", "images_list", "verbose"),
 )
 REFERENCE_FILES = (
     Detail(

@@ -127,18 +127,18 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
 
 def add_category_option(
     group: argparse._ActionsContainer,
-    otherwise: str = "those of the fit, else all words of the detector",
+    otherwise: str = "those of the fit, or all words",
     *,
     presence: bool = True,
 ) -> None:
     """Declare the categories, by default `otherwise`, and which of them are said to be there."""
-    found = ". Those that are found count; a single one always does" if presence else ""
+    found = "; what is found counts, a single one always" if presence else ""
     group.add_argument(
         "--category",
         action="append",
         metavar="NAME[=WORD,...]",
-        help="a category with the detector's words for it, which a fit that got them keeps; may be "
-        f"given several times (default: {otherwise}){found}",
+        help="a category, with the detector's words for it if the fit lacks them; repeated for "
+        f"several (default: {otherwise}){found}",
     )
     if presence:
         group.add_argument(

@@ -31,7 +31,7 @@ OF_LABELLED_SET = (
 )
 RARE = (
     *("cfg_options", "device", "reference", "batch_size", "launcher", "images_list"),
-    *("detector", "checkpoint"),
+    *("present", "detector", "checkpoint"),
 )
 
 
