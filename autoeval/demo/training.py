@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from mmengine.config import Config
 
 from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detectors import MMDetector
+from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
@@ -39,7 +39,6 @@ TRAINING_SEED = 1000
 
 LOADERS = 12
 """Processes that read and change images for a GPU, of all processes of the training together."""
-LOAD_WHOLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 PERCENT = "{:.1%}"
 FORMATS = {"mAP": PERCENT, "mAP50": PERCENT, "mAP75": PERCENT}
 PAGE = """# The road world's detector
@@ -93,7 +92,8 @@ def train_detector(config: Config, work_dir: PathLike) -> tuple[Path, dict[str, 
         config.train_dataloader.num_workers = max(1, LOADERS // n_processes)
         config.train_dataloader.persistent_workers = True
     runner = _build_runner(config, Path(work_dir))
-    with _loading_own_checkpoints():
+    # mmengine resumes by torch.load, which takes weights alone since torch 2.6.
+    with torch.serialization.safe_globals(harmless_types()):
         runner.train()
     log = {
         "environments": list(config.environments),
@@ -134,37 +134,15 @@ def _join_processes(config: Config) -> None:
 def _build_runner(config: Config, work_dir: Path) -> Runner:
     """Build the runner with box distances in its loss, and laid out for a processor's cache."""
     register()
-    import torch
     from mmengine.runner import Runner
 
-    from autoeval.detectors.building.checkpoints import harmless_types
-
     fill_registries()
-    # mmengine resumes by torch.load, which takes weights alone since torch 2.6
-    torch.serialization.add_safe_globals(harmless_types())
     config.work_dir = str(work_dir)
     config.resume = (work_dir / "last_checkpoint").exists()
     runner = Runner.from_cfg(config)
     getattr(runner.model, "module", runner.model).bbox_head.use_l1 = True
     runner.model.to(memory_format=torch.channels_last)
     return runner
-
-
-@contextmanager
-def _loading_own_checkpoints() -> Iterator[None]:
-    """Let torch load what mmengine saved here, which is more than weights.
-
-    mmengine's checkpoints hold its history buffers; since 2.6 torch refuses them by default, and
-    mmengine has no option to pass on.
-    """
-    before = os.environ.get(LOAD_WHOLE)
-    os.environ[LOAD_WHOLE] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop(LOAD_WHOLE)
-        if before is not None:
-            os.environ[LOAD_WHOLE] = before
 
 
 def _device_name() -> str:
