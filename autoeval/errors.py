@@ -14,3 +14,7 @@ class FailedOnImagesError(InputError):
 
 class DownloadError(InputError):
     """A file that could not be fetched from its address."""
+
+
+class TooFewLabelsError(InputError):
+    """None of the categories of a labelled set has labels enough for the default."""

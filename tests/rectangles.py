@@ -89,10 +89,10 @@ def rectangle_task(folder, brightness=(250, 220, 190, 160), **options):
     return Task("boxes", ("box",), tuple(SeedSetFiles(*each, {"box": "box"}) for each in files))
 
 
-def write_task(folder, names=("w0", "w1", "w2", "w3")):
+def write_task(folder, names=("w0", "w1", "w2", "w3"), **options):
     """Write the four worlds and a task file with those named; return its path."""
     if not (folder / "worlds").exists():
-        rectangle_task(folder / "worlds")
+        rectangle_task(folder / "worlds", **options)
     (folder / "task.py").write_text(TASK.format(names=names))
     return folder / "task.py"
 

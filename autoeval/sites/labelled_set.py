@@ -19,7 +19,7 @@ from autoeval.accuracy.coco_matching import (
     top_detections,
 )
 from autoeval.accuracy.mean_ap import coco_summary
-from autoeval.errors import InputError
+from autoeval.errors import TooFewLabelsError
 from autoeval.io.labels.truth import NO_BOXES, Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.io.predictions.copies import copies, copies_left_out, labels_of_truth
@@ -172,9 +172,9 @@ def is_labelled_enough(n_true: np.ndarray) -> bool:
     return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
 
 
-def too_few_labels(source: str) -> InputError:
+def too_few_labels(source: str) -> TooFewLabelsError:
     """Return the error of a labelled set none of whose categories is labelled enough."""
-    return InputError(
+    return TooFewLabelsError(
         f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
         "more images."
     )

@@ -24,7 +24,13 @@ def stand_in():
 
 def command_in(folder):
     """Arguments that run on four small worlds with a stand-in detector."""
-    words = ["--task", str(write_task(folder)), *SMALL, "--work-dir", str(folder / "work")]
+    words = [
+        "--task",
+        str(write_task(folder, n_images=8)),
+        *SMALL,
+        "--work-dir",
+        str(folder / "work"),
+    ]
     return ["estimate-map", "--detector", "rectangles", *words]
 
 
@@ -180,7 +186,7 @@ def test_an_interrupt_says_how_to_go_on(command, monkeypatch, capsys):
 
     monkeypatch.setattr(RectangleDetector, "observe", interrupted)
     assert main(command) == 130
-    assert "it goes on from the 0 of 56 images that" in capsys.readouterr().err
+    assert "it goes on from the 0 of 64 images that" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_told_without_a_traceback(command, monkeypatch, capsys):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 
-from autoeval.errors import InputError
+from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -118,7 +118,14 @@ def fit_task(
     table, boxes = apart(table)
     write_table(keep.folder / BOXES_FILE, boxes)
     words = observer.detector.categories
-    sets = [checked_set(seed_set, words) for seed_set in recorded_sets(boxes)]
+    sets, too_few = _checked_sets(recorded_sets(boxes), words)
+    if too_few and methods[0] == DEFAULT_METHOD:
+        raise InputError(too_few)
+    if too_few:  # box stability and its like read accuracies of sets, not labels by category
+        skipped = f"{DEFAULT_METHOD} was not fitted: {too_few}"
+        warnings += [Notice("not-evaluated", skipped)] if DEFAULT_METHOD in methods else []
+        methods = [method for method in methods if method != DEFAULT_METHOD]
+        evaluated = [method for method in evaluated if method != DEFAULT_METHOD]
     if pseudo_labels is not None:
         sets = [with_pseudo_labels(labelled, pseudo_labels, pseudo_words) for labelled in sets]
     made_with: dict[str, Any] = {
@@ -150,11 +157,14 @@ def fit_task(
         m for m in methods if m != DEFAULT_METHOD and (make_method(m).features or m == methods[0])
     ]
     if published:
-        notices, statistics = checked_sets(sets, ConfidenceCheck())
-        of_sets = list(dict.fromkeys([*of_sets, *notices, *statistics.warnings]))
+        notices, statistics = checked_sets(sets, ConfidenceCheck()) if sets else ([], None)
+        repeated_by_all = statistics.warnings if statistics else ()
+        of_sets = list(dict.fromkeys([*of_sets, *notices, *repeated_by_all]))
     for method in published:
+        context = dict(made_with["context"])
         repeated = (*_useless(results, method, target), *_of_two_lines(table, method, target))
-        context = {**made_with["context"], "boxes": statistics.warning(*repeated).to_dict()}
+        if statistics:
+            context["boxes"] = statistics.warning(*repeated).to_dict()
         fitted[method] = PublishedEstimator(method, target=target, level=level).fit(
             table, **{**made_with, "context": context}
         )
@@ -204,6 +214,19 @@ def without_dropout(stored: LabelledSet) -> LabelledSet:
     kept = [k for k, name in enumerate(pool.names) if name not in OF_PASS["perturbed"]]
     names = tuple(pool.names[k] for k in kept)
     return stored.changed(stored_pool=replace(pool, features=pool.features[:, kept], names=names))
+
+
+def _checked_sets(
+    stored: Iterable[LabelledSet], words: Sequence[str]
+) -> tuple[list[LabelledSet], str]:
+    """Check the labelled sets of a meta-set; and why the default cannot use one, if so."""
+    sets, problem = [], ""
+    for labelled in stored:
+        try:
+            sets.append(checked_set(labelled, words))
+        except TooFewLabelsError as error:
+            problem = problem or str(error)
+    return sets, problem
 
 
 def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:

@@ -36,7 +36,7 @@ def detector():
 
 @pytest.fixture
 def task(tmp_path):
-    return rectangle_task(tmp_path / "worlds")
+    return rectangle_task(tmp_path / "worlds", n_images=8)
 
 
 def fit(detector, task, work_dir, *, batch_size=4, **options):
@@ -53,7 +53,7 @@ def fit(detector, task, work_dir, *, batch_size=4, **options):
 def known(tmp_path_factory):
     """A fit by a published method, evaluated beside the default, and its work dir and task."""
     root = tmp_path_factory.mktemp("known")
-    task = rectangle_task(root / "worlds")
+    task = rectangle_task(root / "worlds", n_images=8)
     return fit(RectangleDetector(), task, root / "work", methods=["bos", "bayes"]), root, task
 
 
@@ -62,7 +62,7 @@ def test_every_sample_set_and_repeat_has_its_row(known):
     assert len(table) == 4 * (1 + 3) * 2
     assert table.groupby("source")["sample_set"].nunique().tolist() == [4] * 4
     own = table[table["kind"] == "seed"]
-    assert (own["n_images"] == 6).all() and (own["n_boxes"] == 6).all()
+    assert (own["n_images"] == 8).all() and (own["n_boxes"] == 8).all()
     assert (table[table["kind"] == "sample"]["n_images"] == 4).all()
     pd.testing.assert_frame_equal(pd.read_parquet(known[1] / "work" / "scores.parquet"), table)
 
@@ -94,14 +94,14 @@ def test_a_second_run_observes_only_what_is_not_there_or_has_changed(detector, t
     gone = sorted((work / "rows").glob("w1-*.parquet"))[0]
     gone.unlink()
     again = fit(detector, task, work).table_
-    assert 0 < detector.observed - observed <= 6
+    assert 0 < detector.observed - observed <= 8
     pd.testing.assert_frame_equal(again.drop(columns=TIMINGS), first.drop(columns=TIMINGS))
     observed, path = detector.observed, task.seed_sets[0].labels
     content = json.loads(path.read_text())
     content["annotations"][0]["bbox"][2] += 1
     path.write_text(json.dumps(content))
     fit(detector, task, work)
-    assert detector.observed - observed == 6 + 3 * 4
+    assert detector.observed - observed == 8 + 3 * 4
 
 
 def test_estimates_on_a_plain_folder(known, detector, tmp_path):
@@ -139,7 +139,7 @@ def test_a_saved_estimator_refuses_another_detector_or_preset(known):
 def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
     class Moody(RectangleDetector):
         def observe(self, images, image_ids, **options):
-            if self.observed == 6:
+            if self.observed == 8:
                 self.observed += 1
                 raise OSError("device is gone")
             return super().observe(images, image_ids, **options)
@@ -242,6 +242,18 @@ def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
     assert len(useless) == (errors[0] >= errors[1]) == 1
 
 
+def test_few_labels_leave_box_stability_and_no_default(detector, tmp_path):
+    task = rectangle_task(tmp_path / "worlds", n_images=6)  # six boxes each, of eight
+    fitted = fit(detector, task, tmp_path / "work", methods=["bos", "bayes"])
+    assert fitted.method == "bos" and not fitted.fit_result_.compared
+    codes = [warning.code for warning in fitted.fit_result_.warnings]
+    assert "not-evaluated" in codes
+    methods = [result.method for result in fitted.fit_result_.cross_validation]
+    assert methods == ["bos", "constant"]
+    with pytest.raises(InputError, match="label more images"):
+        fit(detector, task, tmp_path / "work", methods=["bayes"])
+
+
 def test_sources_with_hardly_a_right_box_are_refused_as_with_files(tmp_path):
     task = rectangle_task(tmp_path / "worlds", n_images=40)
     for source in task.seed_sets:
@@ -249,7 +261,7 @@ def test_sources_with_hardly_a_right_box_are_refused_as_with_files(tmp_path):
         for box in content["annotations"]:
             box["bbox"] = [1, 1, 3, 3]  # where nothing lies
         source.labels.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"Hardly a box of those on w0, .* is right by the labels"):
+    with pytest.raises(InputError, match=r"w0: Labels and boxes do not belong together"):
         autoeval.fit_task(task, SureOfWideOnes())
 
 
