@@ -113,11 +113,11 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.labelled_files import labels_with_files, read_labels
     from autoeval.estimation.operating_curve import (
-        FINE,
         curve_warnings,
         exact_curve,
         expected_curve,
         labelled_curve,
+        score_thresholds,
     )
     from autoeval.estimation.site import words_of
     from autoeval.labels.plan_file import load_plan
@@ -174,5 +174,5 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
         lambda thresholds: exact_curve(labelled.rankings, args.iou, thresholds),
         warnings,
         LEVEL,
-        start=FINE,
+        start=score_thresholds(labelled.rankings),
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.operating_point import image_counts, value_of
+from autoeval.accuracy.operating_point import denominators
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -21,6 +21,7 @@ from autoeval.targets import IOUS, MEASURES, OperatingPoint
 THRESHOLDS = np.arange(1, 20) / 20
 FINE = np.arange(1, 100) / 100
 ENDS = ("value", "lower", "upper")
+MOST_DECIMALS, TINY = 9, 1e-9  # a threshold is over 0
 
 
 def expected_curve(
@@ -124,15 +125,49 @@ def labelled_curve(
 def exact_curve(
     rankings: Sequence[RankedDetections], iou: float = IOUS[0], thresholds: np.ndarray = FINE
 ) -> pd.DataFrame:
-    """Count the curve of a labelled set, all its categories together."""
-    rows = []
-    for point in _points(iou, thresholds):
-        counts = [
-            image_counts(ranking, point.score_thr, point.level).sum(axis=1) for ranking in rankings
-        ]
-        value = value_of(point.measure, np.sum(counts, axis=0)[:, None])
-        rows.append((point, (value, value, value)))
-    return _table(iter(rows))
+    """Count the curve of a labelled set, all its categories together.
+
+    thresholds: as many as there are scores take hardly longer than a few.
+    """
+    level = OperatingPoint(MEASURES[0], 0.5, iou).level
+    counts = np.zeros((3, len(thresholds)))
+    for ranking in rankings:
+        assert ranking.scores is not None
+        counted = ranking.counted[level].astype(np.float64)
+        rising = -ranking.scores
+        over = np.searchsorted(rising, -thresholds.astype(rising.dtype))
+        hits, boxes = (
+            np.append(0, np.cumsum(of_box))[over]
+            for of_box in (counted * ranking.hits[level], counted)
+        )
+        counts += np.stack([hits, boxes, np.full(len(over), ranking.n_true.sum())])
+    columns = []
+    for measure in MEASURES:
+        below = denominators(measure, counts)
+        value = np.divide(counts[0], below, out=np.full(len(below), np.nan), where=below > 0)
+        ends = dict.fromkeys(ENDS, value)
+        columns.append(pd.DataFrame({"threshold": thresholds, "measure": measure, **ends}))
+    return pd.concat(columns).sort_values("threshold", kind="stable").reset_index(drop=True)
+
+
+def score_thresholds(rankings: Sequence[RankedDetections]) -> np.ndarray:
+    """Return a threshold between each two neighbouring scores, rising; equal to or over the lower.
+
+    At other thresholds no other boxes count. Each has as few decimals as there is room for.
+    """
+    scores = [ranking.scores for ranking in rankings if ranking.scores is not None]
+    precision = np.result_type(*scores)
+    lower = np.unique(np.concatenate([np.full(1, TINY), *scores]).astype(np.float64))
+    upper = np.append(lower[1:], 1.0)
+    thresholds = lower.copy()
+    unplaced = np.ones(len(lower), bool)
+    for decimals in range(2, MOST_DECIMALS + 1):
+        rounded = np.ceil(lower * 10**decimals) / 10**decimals
+        compared = rounded.astype(precision)
+        fits = unplaced & (compared >= lower) & (compared < upper)
+        thresholds[fits] = rounded[fits]
+        unplaced &= ~fits
+    return thresholds[(thresholds > 0) & (thresholds < 1)]
 
 
 def _points(iou: float, thresholds: np.ndarray = THRESHOLDS) -> list[OperatingPoint]:

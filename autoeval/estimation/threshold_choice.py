@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,13 +77,13 @@ class ThresholdChoice:
             text += f"; the greatest estimate at any is {self.greatest:.3g}"
             if lower < upper:
                 text += f" ({lower:.3g} to {upper:.3g})"
-            text += f", at {best:.2f}"
+            text += f", at {threshold_text(best)}"
             if self.undecided:
                 text += ". Undecided: by the interval it may be reached; label a few images to know"
             return [text]
-        lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
+        lines = [f"score threshold for {self.wanted}: {threshold_text(self.threshold)}"]
         if self.first < self.last:
-            lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
+            lines[0] += f" ({threshold_text(self.first)} to {threshold_text(self.last)})"
         for measure, interval in self.at.items():
             around = f" ({100 * interval['lower']:.1f} to {100 * interval['upper']:.1f})"
             around = around if interval["lower"] < interval["upper"] else ""
@@ -153,7 +153,7 @@ class ThresholdChoice:
             (line,) = ax.plot(x, 100 * value, label=str(name))
             ax.fill_between(x, 100 * lower, 100 * upper, color=line.get_color(), alpha=0.15, lw=0)
         if self.threshold == self.threshold:
-            ax.axvline(self.threshold, color="black", ls=":", label=f"{self.threshold:.2f}")
+            ax.axvline(self.threshold, color="black", ls=":", label=threshold_text(self.threshold))
         ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
         ax.legend(frameon=False)
         return ax
@@ -261,7 +261,8 @@ def choose_from(
     What is said of the threshold, and of those that may be right, is then interpolated nowhere.
 
     curve_at: the curve at some thresholds, rising, such as `expected_curve`.
-    start: thresholds that are evaluated first; by default the twentieths.
+    start: thresholds that are evaluated beside all hundredths, of which the curve of the result
+        keeps what is said of it; by default the twentieths, and hundredths around the choice.
     Other parameters as in `choose_threshold`.
     """
 
@@ -270,7 +271,7 @@ def choose_from(
             curve, precision=precision, recall=recall, level=level, warnings=warnings
         )
 
-    evaluated = THRESHOLDS if start is None else start
+    evaluated = THRESHOLDS if start is None else np.union1d(FINE, start)
     curve = curve_at(evaluated)
     for _ in range(MOST_ROUNDS):  # what is found between thresholds may move the choice
         choice = choose(curve)
@@ -281,7 +282,21 @@ def choose_from(
             break
         evaluated = np.concatenate([evaluated, more])
         curve = pd.concat([curve, curve_at(more)]).sort_values("threshold", kind="stable")
-    return choose(curve.reset_index(drop=True))
+    choice = choose(curve.reset_index(drop=True))
+    tops = curve.dropna().groupby("measure")["value"].idxmax()
+    said = [choice.threshold, choice.first, choice.last, *curve.loc[tops, "threshold"]]
+    kept = choice.curve["threshold"].isin([*FINE, *said])
+    return replace(choice, curve=choice.curve[kept].reset_index(drop=True))
+
+
+def threshold_text(threshold: float) -> str:
+    """Write a threshold by two decimals, or as many as it takes to keep the same boxes.
+
+    >>> threshold_text(0.3), threshold_text(0.137)
+    ('0.30', '0.137')
+    """
+    short = f"{threshold:.2f}"
+    return short if float(short) == threshold else repr(float(threshold))
 
 
 def check_wanted(precision: float | None, recall: float | None) -> None:
@@ -294,12 +309,12 @@ def check_wanted(precision: float | None, recall: float | None) -> None:
 
 
 def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Interpolate to hundredths; recall falls with the threshold."""
+    """Interpolate to hundredths, beside the thresholds there are; recall falls with these."""
     defined = curve.dropna().sort_values("threshold")
     if not len(defined):
         return pd.DataFrame(columns=["threshold", *ENDS], dtype=float)
     x = defined["threshold"].to_numpy()
-    inside = FINE[(x[0] - 1e-9 <= FINE) & (x[-1] + 1e-9 >= FINE)]
+    inside = np.union1d(FINE[(x[0] - 1e-9 <= FINE) & (x[-1] + 1e-9 >= FINE)], x)
     columns = {end: np.interp(inside, x, defined[end].to_numpy()) for end in ENDS}
     if measure == "recall":
         columns = {end: np.minimum.accumulate(values) for end, values in columns.items()}

@@ -12,6 +12,7 @@ from autoeval.accuracy.coco_matching import AT_HALF, image_ranks
 from autoeval.accuracy.operating_point import image_counts, influence_on
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.box_model import (
     BoxModel,
@@ -248,8 +249,7 @@ def fit_box_model(
     for site, mask in zip(sites, images, strict=True):
         hits, ignored = site.pool_matches
         usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.found.image])
-        if len(usable) > most:
-            usable = np.random.default_rng(0).choice(usable, most, replace=False)
+        usable = drawn_boxes(site.pool.found, usable, most)
         of_boxes.append(site.pool.columns(names)[usable])
         of_matches.append(hits[:, usable])
     features, matched = np.concatenate(of_boxes), np.concatenate(of_matches, axis=1)
@@ -264,6 +264,20 @@ def fit_box_model(
     described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
     fit = fit_false_negatives(described, missed, weights / weights.mean())
     return BoxModel(names, true_positive, fit)
+
+
+def drawn_boxes(found: FoundBoxes, usable: np.ndarray, most: int) -> np.ndarray:
+    """Draw so many boxes by a fixed seed, where there are more, as positions (n,), int64.
+
+    Drawn by images, categories and what boxes are: the order of a file changes nothing.
+    """
+    if len(usable) <= most:
+        return usable
+    boxes, scores = found.boxes[usable], found.scores[usable]
+    images = image_ranks([image.image_id for image in found.images])[found.image[usable]]
+    words = np.argsort(np.argsort(found.categories))[found.label[usable]]
+    in_order = usable[np.lexsort((*boxes.T, scores, words, images))]
+    return in_order[np.random.default_rng(0).choice(len(usable), most, replace=False)]
 
 
 def _missed(

@@ -14,6 +14,7 @@ from typing_extensions import Self
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.coco_matching import (
     Matches,
+    image_ranks,
     match_categories,
     rank_categories,
     top_detections,
@@ -154,11 +155,15 @@ class LabelledSet:
         return made
 
     def at_most(self, most: int) -> Self:
-        """Keep so many images, drawn by a fixed seed, where there are more."""
+        """Keep so many images, drawn by a fixed seed, where there are more.
+
+        Drawn by the order of their ids: in which order a file lists them changes nothing.
+        """
         if len(self) <= most:
             return self
         drawn = np.random.default_rng(0).choice(len(self), most, replace=False)
-        return self.on_images(np.sort(drawn))
+        ranks = image_ranks([image.image_id for image in self.truth.images])
+        return self.on_images(np.flatnonzero(np.isin(ranks, drawn)))
 
     def changed(self, **fields: Any) -> Self:
         """Return the same with other fields than boxes and truth, and what is computed of these."""

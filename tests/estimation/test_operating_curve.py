@@ -10,13 +10,15 @@ from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.operating_curve import (
     ENDS,
+    FINE,
     THRESHOLDS,
     exact_curve,
     expected_curve,
     labelled_curve,
+    score_thresholds,
 )
 from autoeval.estimation.site import Site
-from autoeval.estimation.threshold_choice import choose_threshold
+from autoeval.estimation.threshold_choice import choose_from, choose_threshold
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlanRequest
@@ -109,6 +111,41 @@ def test_all_labels_give_the_exact_curve_and_few_come_near():
     assert np.mean(held) > 0.7
 
 
+def test_a_labelled_set_is_chosen_from_at_its_scores():
+    """By each set of boxes that some threshold keeps."""
+    rankings = make_site(77, n_images=100, categories=("car", "bus")).rankings
+    scores = np.unique(np.concatenate([of.scores for of in rankings]))
+    thresholds = score_thresholds(rankings)
+    n_over = [np.count_nonzero(scores > np.float32(t)) for t in thresholds]
+    assert n_over == list(range(len(scores), -1, -1))
+
+    def value(measure, threshold):
+        counts = [image_counts(of, threshold).sum(axis=1) for of in rankings]
+        return value_of(measure, np.sum(counts, axis=0)[:, None])
+
+    def choose(**wanted):
+        return choose_from(
+            lambda t: exact_curve(rankings, thresholds=t), start=thresholds, **wanted
+        )
+
+    by_measure = {name: np.array([value(name, t) for t in thresholds]) for name in MEASURES}
+    expected = {
+        "recall": thresholds[by_measure["recall"] >= 0.5].max(),
+        "precision": thresholds[by_measure["precision"] >= 0.8].min(),
+        "f1": thresholds[np.nanargmax(by_measure["f1"])],
+    }
+    for name, wanted in (
+        ("recall", {"recall": 0.5}),
+        ("precision", {"precision": 0.8}),
+        ("f1", {}),
+    ):
+        chosen = choose(**wanted)
+        same = np.float32([chosen.threshold, expected[name]])
+        assert len({np.count_nonzero(scores > t) for t in same}) == 1
+        assert chosen.at[name]["value"] == pytest.approx(value(name, expected[name]))
+        assert len(chosen.curve) <= len(MEASURES) * (len(FINE) + 6)
+
+
 class TestCommand:
     FILES = (
         "--labels",
@@ -123,7 +160,7 @@ class TestCommand:
         chosen = float(said.partition("a recall of 0.7: ")[2].split()[0])
         curve = pd.read_csv(tmp_path / "report/threshold_curve.csv")
         recall = curve[curve["measure"] == "recall"].set_index("threshold")["value"]
-        assert recall[chosen] >= 0.7 > recall[round(chosen + 0.01, 2)]
+        assert recall[chosen] >= 0.7 > recall[recall.index > chosen].iloc[0]
         page = (tmp_path / "report.html").read_text()
         assert "<svg" in page or "<img" in page
 

@@ -10,7 +10,7 @@ from label_worlds import label_set, make_site
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.control_variates import true_influence
-from autoeval.labels.fit_assistance import fit_assistance, pairs_of
+from autoeval.labels.fit_assistance import drawn_boxes, fit_assistance, pairs_of
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlanRequest
 from autoeval.labels.with_labels import estimate_with_labels
@@ -26,6 +26,34 @@ def correlation(assistance, site):
 def with_half_size(site):
     """The same site with a second pass that finds the same boxes."""
     return replace(site, boxes=SiteBoxes(site.boxes.clean, site.boxes.clean))
+
+
+def test_what_is_drawn_does_not_depend_on_the_order_of_a_file():
+    site = make_site(1, n_images=80, categories=("car", "bus"))
+    boxes, rng = site.boxes.clean, np.random.default_rng(0)
+    place = rng.permutation(80)  # of each image in the other file
+    images = tuple(boxes.images[k] for k in np.argsort(place))
+    mixed = rng.permutation(len(boxes))
+    other = replace(
+        boxes,
+        images=images,
+        categories=("bus", "car"),
+        image=place[boxes.image[mixed]],
+        label=1 - boxes.label[mixed],
+        boxes=boxes.boxes[mixed],
+        scores=boxes.scores[mixed],
+    )
+    usable = np.flatnonzero(boxes.scores > 0.2)
+    first = drawn_boxes(boxes, usable, 50)
+    second = drawn_boxes(other, np.flatnonzero(other.scores > 0.2), 50)
+    assert len(set(first.tolist())) == 50 and np.isin(first, usable).all()
+    np.testing.assert_array_equal(boxes.boxes[first], other.boxes[second])
+    truth = replace(site.truth, images=images, image=place[site.truth.image])
+    turned = replace(
+        site, boxes=SiteBoxes(replace(other, categories=boxes.categories)), truth=truth
+    )
+    kept = [made.at_most(20).pool.image_ids for made in (site, turned)]
+    assert len(kept[0]) == 20 and set(kept[0]) == set(kept[1])
 
 
 def test_one_site_of_one_category_is_enough():

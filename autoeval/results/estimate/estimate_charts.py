@@ -15,7 +15,7 @@ from autoeval.estimation.operating_curve import ENDS
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_error
 from autoeval.estimation.score_table import feature_columns
-from autoeval.estimation.threshold_choice import ThresholdChoice
+from autoeval.estimation.threshold_choice import ThresholdChoice, threshold_text
 from autoeval.report.interactive import SAMPLE_SET, ScatterChart
 from autoeval.report.page import Page
 from autoeval.report.plots import Cloud, RegressionBand, figure_of, plot_curves, plot_scatter
@@ -261,7 +261,8 @@ class ThresholdCurve(Section):
         shown = self.curve.assign(value=100 * self.curve["value"])
         shown = shown.pivot(index="threshold", columns="measure", values="value").reset_index()
         shown = shown[["threshold", *(name for name in COLOURS if name in shown)]]
-        formats = {"threshold": "{:.2f}", **dict.fromkeys(COLOURS, "{:.1f}")}
+        shown["threshold"] = shown["threshold"].map(threshold_text)
+        formats = dict.fromkeys(COLOURS, "{:.1f}")
         return [Part("threshold_curve", self.curve, shown, formats)]
 
     @property
@@ -291,7 +292,7 @@ class ThresholdCurve(Section):
         right.set(xlabel="recall", ylabel="precision", xlim=(0, 100), ylim=(0, 100))
         if self.threshold is not None and len(both):
             left.axvline(self.threshold, color="black", ls=":", lw=1)
-            label = f"threshold {self.threshold:.2f}"
+            label = f"threshold {threshold_text(self.threshold)}"
             right.plot(*self._star, "*", color="black", ms=12, label=label)
             right.legend(frameon=False)
         left.legend(frameon=False)
@@ -306,12 +307,16 @@ def show_choice(page: Page, choice: ThresholdChoice) -> None:
     if choice.value != choice.value:
         page.add_interval("Score threshold", "–", choice.headline()[0])
         return
-    ends = "" if not choice.lower < choice.upper else f"{choice.lower:.2f} to {choice.upper:.2f}"
+    ends = (
+        f"{threshold_text(choice.lower)} to {threshold_text(choice.upper)}"
+        if choice.lower < choice.upper
+        else ""
+    )
     page.add_interval(
         "Score threshold",
-        f"{choice.value:.2f}",
+        threshold_text(choice.value),
         f"may be right: {ends}" if ends else "",
-        f"For {choice.wanted}: keep boxes with this score or more.",
+        f"For {choice.wanted}: keep boxes with a higher score.",
         on_scale=(choice.value, choice.lower, choice.upper),
         top=1.0,
     )
