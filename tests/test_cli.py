@@ -88,7 +88,7 @@ def test_help_gives_the_sizes_of_the_default_meta_set(command, capsys):
 
 
 USED = ("fit", "estimate", "label plan", "label estimate", "compare", "threshold", "monitor")
-SCREEN = 40
+SCREEN = 42
 
 
 @pytest.mark.parametrize("name", USED)

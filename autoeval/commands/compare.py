@@ -1,8 +1,8 @@
 """Compare detectors on the same images: which is better here, by how much, how certainly.
 
 Each is named by the work dir of its fit (`autoeval fit`), best on the same labelled set. Without
-labels the difference is estimated; labels of a few images make it certain. With --max-loss the
-first detector is a candidate: status 0 means that it passed, 3 that it failed, 4 undecided.
+labels the difference is estimated; a few labels make it certain. With --max-loss the first
+detector is a candidate: status 0 is passed, 3 failed, 4 undecided.
 """
 
 from __future__ import annotations

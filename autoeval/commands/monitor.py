@@ -1,9 +1,8 @@
 """Watch many sites: the state of each, from unlabelled images, window by window.
 
-Boxes come from a detector or from results files. Images that an earlier run has seen, and files
-that have not changed, are left alone, so the same command from cron goes on where the last one
-ended. Status 3 means with --fail-on-alarm that a site fell against its own baseline, or is below
---alarm-below.
+Boxes come from a detector or from results files. Images that an earlier run has seen are left
+alone, so the same command from cron goes on where the last one ended. Status 3 means with
+--fail-on-alarm that a site fell against its own baseline, or is below --alarm-below.
 """
 
 from __future__ import annotations
