@@ -10,6 +10,7 @@ CONVERT = "convert-labels yolo_labels converted.json"
 COUNTED = "roadworld_nano@0.1/predictions.csv"
 EVALUATE = f"count evaluate {COUNTED} --truth overpass.csv --bins bins.json"
 EVALUATE_POINTS = "count evaluate points.json --truth points_truth.json --bins bins.json"
+EVALUATE_SIZED = "count evaluate sized_points.json --truth sized_truth.json --bins bins.json"
 GENERATE = "count capture generate capture --counts 5,6 --size 64"
 
 OTHER_CASES = {
@@ -93,6 +94,7 @@ OTHER_CASES = {
         "mode": (f"{EVALUATE} --bins bins.json", "--mode released"),
         "category": (EVALUATE, "--category car"),
         "images": (EVALUATE_POINTS, "--images nowhere"),
+        "rescale": (EVALUATE_SIZED, "--rescale"),
         "match_distance": (EVALUATE_POINTS, "--match-distance 2"),
         "separate": (f"{EVALUATE} roadworld_nano@0.3/predictions.csv", "--separate"),
         "n_resamples": (f"{EVALUATE} --json", "--n-resamples 50"),

@@ -203,6 +203,10 @@ def write_sites(folder):
     points = {"a.png": [[4.0, 4.0], [20.0, 20.0]]}
     (folder / "points_truth.json").write_text(json.dumps(points))
     (folder / "points.json").write_text(json.dumps({"a.png": [[7.0, 4.0], [20.0, 21.0]]}))
+    # the same points in frames of two sizes, which are compared by --rescale alone
+    for name, scale in (("sized_truth", 2), ("sized_points", 1)):
+        frame = {"points": [[4 * scale, 4 * scale]], "H": 32 * scale, "W": 32 * scale}
+        (folder / f"{name}.json").write_text(json.dumps({"a.png": frame}))
 
 
 def labels_of_drawn(plan, labels, path):
