@@ -387,17 +387,17 @@ def of_load_labels(w):
 def of_load_predictions(w):
     images, others = (read_coco_images(w / name) for name in ("list.json", "longer.json"))
     foreign = {"images": [LabelledImage("camera", "camera.jpg", None)] * 40}
-    canvas = {"path": w / "outside.json"}
+    canvas = {"given": w / "outside.json"}
     return (
         autoeval.load_predictions,
-        {"path": w / "strong/new.json", "numbers": NAMES, "images": images},
+        {"given": w / "strong/new.json", "numbers": NAMES, "images": images},
         {
-            "path": {"path": w / "weak/new.json"},
+            "given": {"given": w / "weak/new.json"},
             "images": {"images": others},
             "where": (foreign, {"where": "the camera's list"}),
             "numbers": {"numbers": {**NAMES, "1": "car"}},
             "on_canvas": (canvas, {"on_canvas": True}),
-            "words": ({"path": w / "empty.json"}, {"words": ["car"]}),
+            "words": ({"given": w / "empty.json"}, {"words": ["car"]}),
         },
     )
 

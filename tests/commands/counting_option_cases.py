@@ -90,8 +90,8 @@ COUNTING_CASES = {
         "backoff": (ASK_SPEAKER, "--backoff"),
         "limit": (ASK_SPEAKER, "--limit 1"),
         "workers": (f"{ASK}/meeting.py", "--workers 2"),
-        "found": (f"{ASK_SPEAKER} --task hybrid", "--found nowhere.json"),
-        "inpainter": (f"{ASK_SPEAKER} --task inpainted", "--inpainter telea"),
+        "found": (f"{ASK_SPEAKER} --task hybrid", "--task found=nowhere.json"),
+        "inpainter": (f"{ASK_SPEAKER} --task inpainted", "--task inpainter=telea"),
         "extractor": (f"{ASK}/speaker.py", "--extractor counting/reader.py"),
     },
     "count capture report": {
@@ -171,7 +171,7 @@ COUNTING_REFUSED = (
     (f"{ASK}/dots.py", "--backoff"),
     (f"{ASK}/dots.py", "--extractor counting/reader.py"),
     (f"{ASK}/dots.py", "--prompts model=molmo"),
-    (ASK_SPEAKER, "--inpainter telea"),
+    (ASK_SPEAKER, "--task inpainter=telea"),
     # of answers that say what they answer
     (f"{REPORT} counting/answers.jsonl", "--task total-original"),
 )

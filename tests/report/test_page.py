@@ -82,6 +82,20 @@ def test_default_formats(value, text):
     assert f">{text}</td>" in page.render()
 
 
+def test_wide_tables_can_break_headers_and_pairs_but_not_within_parentheses():
+    name = "mean: roadworld_nano@0.1"
+    rows = {name: ["216.4 (213.3, +3.1)", "– (63.9)", "one, two"]}
+    page = Page("t")
+    page.add_table(pd.DataFrame(rows))
+    html = page.render()
+    assert "mean: roadworld_<wbr>nano<wbr>@0.1</button>" in html
+    cells = re.findall(r'<td class="([^"]*)">([^<]*)</td>', html)
+    pair = ("text pair", "216.4 (213.3,\N{NO-BREAK SPACE}+3.1)")
+    assert cells == [pair, ("text", "– (63.9)"), ("text", "one, two")]
+    page.add_table(pd.DataFrame({"<b>_of_a_long_name": [1]}))
+    assert "&lt;b&gt;_<wbr>of" in page.render()
+
+
 def test_a_plain_range_is_no_column_and_a_named_index_is_one():
     page = Page("t")
     page.add_table(pd.DataFrame({"v": [1]}), sortable=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting.commands.common_options import (
     add_counter_options,
@@ -34,28 +35,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
     add_counter_options(parser, example="configs/counting/capture/endpoint.py")
-    parser.add_argument(
+    add_input(
+        parser,
         "--task",
-        nargs="+",
-        default=["total-original", "total-occluded"],
+        (
+            Detail(
+                "found",
+                "for hybrid: points.json of a counter that `count run` asked about SPLIT/occluded",
+            ),
+            Detail(
+                "inpainter",
+                "for inpainted: telea, navier-stokes or package.module.function",
+            ),
+        ),
         metavar="TASK",
-        help=f"of {', '.join(TASKS)} (default: the two total ones)",
+        default=["total-original", "total-occluded"],
+        reading=InputReading(several=True),
+        help=f"one or more of {', '.join(TASKS)} (default: the two total ones)",
     )
     add_work_dir(parser, "capture")
     add_prompts(parser)
     add_reading_options(parser)
     add_run_options(parser, "items", batches=False)
-    parser.add_argument(
-        "--found",
-        metavar="FILE",
-        help="points.json of a counter that `count run` asked about SPLIT/occluded, for the task "
-        "hybrid",
-    )
-    parser.add_argument(
-        "--inpainter",
-        metavar="NAME",
-        help="telea, navier-stokes or package.module.function, for the task inpainted",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
     elif any(task.oracle_fact == FOUND for task in tasks):
         raise InputError(
             "--task hybrid puts what another counter found into the question: run it with "
-            f"`autoeval count run --images {args.split}/occluded` and give its points.json as "
-            "--found."
+            f"`autoeval count run --images {args.split}/occluded` and give its points.json: "
+            "--task hybrid found=FILE."
         )
     if not any(task.oracle_fact == FOUND for task in tasks):
         refuse_beside(args, ["found"], "is for --task hybrid: give that, too.")
