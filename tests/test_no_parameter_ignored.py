@@ -427,7 +427,7 @@ def of_load_detector(w):
 
 
 TABLES = [value for name, value in list(globals().items()) if name.startswith("of_")]
-MADE_OTHERWISE = {"AccuracyEstimator", "BlackBoxDetector", "DetectorSpec", "Estimate"}
+MADE_OTHERWISE = {"AccuracyEstimator", "BlackBoxDetector", "DetectorSpec", "Estimate", "InputError"}
 
 
 @pytest.fixture(scope="module")
