@@ -14,14 +14,17 @@ N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to imp
 
 
 def add_data_options(
-    parser: argparse.ArgumentParser, *, images: str | None = None, required: bool = False
+    parser: argparse.ArgumentParser,
+    *more: Detail,
+    images: str | None = None,
+    required: bool = False,
 ) -> None:
     """Declare where images come from; `images` is what is done with ``--images``, if there is.
 
     `required` is whether a task has to be given; the road world serves where it has not.
     """
     data = parser.add_argument_group("data")
-    thinned = () if required else (MAX_IMAGES,)
+    thinned = () if required else (MAX_IMAGES, *more)
     add_task_option(data, "" if required else ROAD_WORLD_SERVES, *thinned, required=required)
     if images is not None:
         add_image_options(data, images)

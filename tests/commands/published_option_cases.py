@@ -94,7 +94,7 @@ PUBLISHED_CASES = {
         "work_dir": (SETS, "--work-dir elsewhere_sets"),
         "materialise": (SETS, "--materialise"),
         "contact_sheet": (SETS, "--no-contact-sheet"),
-        "overwrite": (f"{SETS} --work-dir old_sets", "--overwrite"),
+        "overwrite": (f"{SETS} --work-dir old_sets", "--metaset n_sets=3 --overwrite"),
     },
     "estimate-map": {
         **running(BLACK_BOX),
@@ -159,7 +159,7 @@ PUBLISHED_CASES = {
         "task": (SEARCH, "--task nowhere.py"),
         "data_root": (SEARCH, "--task rectangles/task.py data_root=fading/worlds"),
         "max_images": (SEARCH, "--task rectangles/task.py max_images=1"),
-        "leave_out": (SEARCH, "--leave-out w1"),
+        "leave_out": (SEARCH, "--task rectangles/task.py leave_out=w1"),
         "metaset": (SEARCH, "--metaset corrupted.py"),
         "n_sets": (SEARCH, "--metaset n_sets=2"),
         "n_images": (SEARCH, "--metaset n_images=3"),

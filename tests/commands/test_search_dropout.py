@@ -66,13 +66,13 @@ def test_the_cost_is_said_before_the_first_pass(words, monkeypatch, capsys):
 
 
 def test_sources_are_left_out_and_those_seen_are_named(words, tmp_path, capsys):
-    assert main([*words, "--leave-out", "w1"]) == 0
+    assert main([*words, "--task", "leave_out=w1"]) == 0
     capsys.readouterr()
     config = tmp_path / "out" / "dropout.py"
     assert sources_of_search(config) == ("w0", "w2", "w3")
     note_sources_of_search(str(config), load_task(tmp_path / "task.py"))
     assert "was chosen on w0, w2, w3, which are evaluated here" in capsys.readouterr().err
-    assert main([*words, "--leave-out", "w9"]) == 2
+    assert main([*words, "--task", "leave_out=w9"]) == 2
     assert "there is no source w9" in capsys.readouterr().err
 
 

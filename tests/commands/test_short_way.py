@@ -26,7 +26,13 @@ def task(tmp_path, monkeypatch):
     monkeypatch.setattr("autoeval.detectors.loading.load_detector", load)
     (tmp_path / "weights.pth").touch()
     detector = ["--detector", "rectangles", "--checkpoint", str(tmp_path / "weights.pth")]
-    return [*detector, "--task", str(write_task(tmp_path)), "--work-dir", str(tmp_path / "work")]
+    return [
+        *detector,
+        "--task",
+        str(write_task(tmp_path, n_images=8)),
+        "--work-dir",
+        str(tmp_path / "work"),
+    ]
 
 
 def estimate_of(tmp_path):
@@ -34,7 +40,7 @@ def estimate_of(tmp_path):
 
 
 def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
-    assert main(["estimate-map", *task, *SMALL]) == 0
+    assert main(["estimate-map", *task, *SMALL, "--method", "bayes"]) == 0
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     saved = ["--estimator", str(tmp_path / "work/estimator.parquet")]
     again = ["--work-dir", str(tmp_path / "new_work")]
@@ -60,7 +66,7 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
 
 
 def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
-    assert main(["estimate-map", *task, *SMALL]) == 0
+    assert main(["estimate-map", *task, *SMALL, "--method", "bayes"]) == 0
     saved = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
     saved.fit_.loading = {}
     saved.save(tmp_path / "forgetful.parquet")

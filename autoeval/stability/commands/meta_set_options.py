@@ -202,7 +202,7 @@ def note_sources_of_search(path: str, task: Task) -> None:
     if seen:
         print(
             f"note: {path} was chosen on {listed(seen)}, which are evaluated here: their errors "
-            "come out too small. Search without them: search-dropout --leave-out NAME",
+            "come out too small. Search without them: search-dropout --task FILE leave_out=NAME",
             file=sys.stderr,
         )
 

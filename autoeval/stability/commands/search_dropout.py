@@ -3,8 +3,8 @@
 Dropouts (15 sets of backbone stages, several rates) compete for the largest R² between the score
 and mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a
 configuration file for estimate-map --preset dropout=WORK_DIR/dropout.py. Leave out the sources that
-are evaluated with it later (--leave-out). An interrupted search goes on where it was stopped.
-Without a task, a small search on the rendered road world.
+are evaluated with it later (--task FILE leave_out=NAME,NAME). An interrupted search goes on where
+it was stopped. Without a task, a small search on the rendered road world.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 RATES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 N_SETS, N_IMAGES = 6, 40  # with these rates ten minutes of two cores for three sources
 LONG_S = 600.0
+LEAVE_OUT = Detail(
+    "leave_out",
+    "NAME,NAME,...: sources that the search does not see, such as those that are evaluated later",
+)
 STRATEGY_NAMES = ("greedy", "full", "halving")
 COMMAND = "search-dropout"
 # Two minutes of one core.
@@ -56,7 +60,7 @@ SCORE_NAMES = ("bos", "bos_strict", "confidence_stability")  # as `image_stabili
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_detector_options(parser, (STAGES,))
-    add_data_options(parser)
+    add_data_options(parser, LEAVE_OUT)
     search = parser.add_argument_group("search")
     search.add_argument(
         "--strategy",
@@ -73,13 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help=f"default: {' '.join(f'{rate:g}' for rate in RATES)}; the paper's are 0.05 to 0.95 by "
         "0.05",
-    )
-    search.add_argument(
-        "--leave-out",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="sources of the task that the search does not see, such as those that are evaluated",
     )
     repeats = Detail("repeats", "dropout seeds (1)", read=int, default=1)
     add_preset_option(search, "of box stability", repeats)
@@ -104,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     task = named_task(args)
     name = Path(required_detector(args).name).stem
     work_dir = args.work_dir or Path("work_dirs") / f"dropout_{task.name}_{name}"
-    task = _without(task, args.leave_out)
+    task = _without(task, args.leave_out.split(",") if args.leave_out else [])
     known = (work_dir / "rows").exists()  # nobody knows how much of a former run is left
     bench = _bench(args, detector, task, work_dir)
     strategies = list(dict.fromkeys(args.strategy or ["greedy"]))
@@ -128,7 +125,7 @@ def _without(task: Task, names: Sequence[str]) -> Task:
     if unknown or not left:
         wrong = f"no source {unknown[0]}" if unknown else "no source left"
         raise InputError(
-            f"Expected --leave-out with some of the sources {', '.join(known)}, but there is "
+            f"Expected leave_out= with some of the sources {', '.join(known)}, but there is "
             f"{wrong}."
         )
     return replace(task, seed_sets=left)
