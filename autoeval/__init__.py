@@ -10,6 +10,7 @@ from autoeval.version import __version__
 if TYPE_CHECKING:
     from autoeval.api import (
         compare,
+        detect,
         estimate_with_labels,
         fit,
         fit_task,
@@ -38,6 +39,7 @@ _HOMES = {
     "InputError": "errors:InputError",
     "Predictions": "estimation.given_boxes:Predictions",
     "compare": "api:compare",
+    "detect": "api:detect",
     "estimate_with_labels": "api:estimate_with_labels",
     "fit": "api:fit",
     "fit_task": "api:fit_task",
@@ -61,6 +63,7 @@ __all__ = [
     "Predictions",
     "__version__",
     "compare",
+    "detect",
     "estimate_with_labels",
     "fit",
     "fit_task",

@@ -33,6 +33,7 @@ GROUPS = {
         "compare": "say which of several detectors is better on new images, labelled or not",
         "threshold": "choose the score threshold for a recall, a precision or the best F1",
         "monitor": "watch many sites: which is worst, and which has changed",
+        "detect": "run a detector over images once, and keep its boxes in a file",
         "check": "read everything once without the network and say what a run would meet",
     },
     "published methods": {

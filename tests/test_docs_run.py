@@ -83,6 +83,21 @@ def test_predictions_from_files(here):
     assert (here / "out" / "predictions.json").exists()
 
 
+def test_a_detector_is_run_once(tmp_path, monkeypatch, capsys):
+    """Two folders of images, a black box in a file that finds rectangles, labels of the first."""
+    monkeypatch.chdir(tmp_path)
+    write_detector(tmp_path, 60)
+    code = (tmp_path / "mine.py").read_text()  # with low scores, too
+    (tmp_path / "my_detector.py").write_text(code.replace("level / 256", "((level - 60) / 200)**2"))
+    for name, seed in (("val", 0), ("new_site", 1)):
+        made = write_colours(tmp_path / f"made_{name}", seed, n_images=40)
+        (made / "images").rename(name)
+        (made / "annotations.json").rename(f"{name}.json")
+    done = run_block(block("docs/how-to/predictions.md", "-o val.parquet"))
+    assert len(done) == 4
+    assert "estimated mAP" in capsys.readouterr().out
+
+
 def test_labels_of_a_detector_at_hand(tmp_path, monkeypatch):
     """The three steps with a black box in a file, which finds coloured rectangles."""
     monkeypatch.chdir(tmp_path)

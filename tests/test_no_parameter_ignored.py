@@ -73,6 +73,27 @@ def of_fit_task(w):
     )
 
 
+def of_detect(w):
+    def call(detector, work_dir=None, **given):
+        options = {} if work_dir is None else {"work_dir": work_dir}
+        found = autoeval.detect(detector, **given, **options)
+        return [found, given["output"].stat().st_size]
+
+    base = {"detector": f"{w / 'mine.py'}:detector", "images": w / "colours/images"}
+    base["output"] = w / "detected.parquet"
+    return (
+        autoeval.detect,
+        base,
+        {
+            "detector": {"detector": f"{w / 'other.py'}:detector"},
+            "images": {"images": w / "others/images"},
+            "output": {"output": w / "detected.json"},
+            "work_dir": {"work_dir": w / "kept_detect"},
+        },
+        call,
+    )
+
+
 def of_join(w):
     base = {"fits": [w / "fit_strong", w / "fit_two"]}
     return (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
 TUPLE = "tuple"
+LOW_SCORE = 0.01  # from which on boxes are worth keeping
 SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
 STAGES = "stages"  # where features are dropped, kept along; clean boxes do not depend on it
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
@@ -106,6 +107,24 @@ class DetectorSpec:
                     f"{Path(path).name} is with --{option} FILE."
                 )
         return spec
+
+    def with_low_scores(self) -> Self:
+        """Return the same with thresholds of mmdet's over .01 lowered to it, unless they are given.
+
+        A black box sets its own threshold.
+        """
+        if names_python(self.name):
+            return self
+        from autoeval.detectors.building.configs import read_config
+
+        test_cfg = read_config(self.name, self.cfg_options).model.get("test_cfg") or {}
+        given = self.cfg_options or {}
+        lowered = {}
+        for name, part in (("", test_cfg), ("rcnn.", test_cfg.get("rcnn") or {})):
+            threshold, name = part.get("score_thr"), f"model.test_cfg.{name}score_thr"
+            if threshold is not None and threshold > LOW_SCORE and name not in given:
+                lowered[name] = LOW_SCORE
+        return replace(self, cfg_options={**given, **lowered}) if lowered else self
 
     def with_changes(self, **changes: Any) -> Self:
         """Return the same with other values, where they are given."""

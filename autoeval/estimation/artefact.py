@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,28 +101,3 @@ def _check(metadata: Any, path: Path) -> None:
                 f"Expected {path} to be an estimator saved by autoeval but its '{name}' is "
                 f"{value!r}; save it again."
             )
-
-
-def refuse_differences(
-    expected: Mapping[str, Any], got: Mapping[str, Any], prefix: str = ""
-) -> None:
-    """Compare what an estimator was fitted with to what it is about to be used with."""
-    before, now = dict(_flatten(expected)), dict(_flatten(got))
-    different = [
-        f"  {prefix}{name}: fitted with {before.get(name)!r}, now {now.get(name)!r}"
-        for name in sorted(before.keys() | now.keys())
-        if before.get(name) != now.get(name)
-    ]
-    if different:
-        raise InputError(
-            "This estimator was fitted with another detector or other settings, so its estimate "
-            "would mean nothing:\n" + "\n".join(different) + "\nUse the same ones, or fit again."
-        )
-
-
-def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, item in value.items():
-        if isinstance(item, Mapping):
-            yield from _flatten(item, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", list(item) if isinstance(item, tuple) else item

@@ -12,9 +12,9 @@ import pandas as pd
 from autoeval.detections import HALF_SIZE
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.labelled_files import GivenLabels, plan_beside
+from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
@@ -65,6 +65,13 @@ class FittedPass:
         return ReferenceStatistics.from_dict(self.context["boxes"])
 
     @property
+    def statistics_of_detector(self) -> ReferenceStatistics:
+        """The same with the settings of the detector that the fit ran, to compare files with."""
+        if "detector" not in self.context:
+            return self.statistics
+        return replace(self.statistics, detector=of_plain_pass(self.context["detector"]))
+
+    @property
     def repeated_warnings(self) -> tuple[str, ...]:
         """What was found wrong in the fit, which every estimate repeats."""
         return self.statistics.warnings if "boxes" in self.context else ()
@@ -108,7 +115,7 @@ class FittedPass:
             listed_images = load_plan(plan).found.images
         site = site_of_files(
             files,
-            self.statistics,
+            self.statistics_of_detector,
             images=listed_images,
             categories=categories,
             labelled=labelled,

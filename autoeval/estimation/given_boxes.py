@@ -125,7 +125,9 @@ class Predictions:
         read = [boxes for boxes in (clean, half, reference) if boxes is not None]
         covered = [boxes.covered for boxes in read]
         kept = reduce(np.intersect1d, covered)
-        boxes = SiteBoxes(clean, half, reference)
+        # Frames of a video show the same things for a while; see `time_blocks`.
+        blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
+        boxes = SiteBoxes(clean, half, reference, blocks)
         return boxes if len(kept) == len(boxes) else boxes.on_images(kept)
 
     def of_source(self, path: Path) -> Predictions:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitted_sites import SUFFIX, named_sets
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS, of_plain_pass
 from autoeval.estimation.reference_choice import CHOSEN
 from autoeval.io.wording import listed, short_names

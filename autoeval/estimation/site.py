@@ -14,13 +14,19 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.observation.detector_identity import (
+    identity_warnings,
+    refuse_differences,
+)
 from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_settings import of_plain_pass
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.labels.content import LabelledImage, LabelSet
-from autoeval.io.predictions import read_image_list
+from autoeval.io.predictions import FoundBoxes, read_image_list
 from autoeval.io.predictions.copies import copies, copies_left_out, labels_of_images
+from autoeval.io.predictions.detector_run import DetectorRun
 from autoeval.io.predictions.prediction_checks import unseen_images
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
@@ -29,6 +35,7 @@ from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.category_numbers import numbered_by_fit
+from autoeval.sites.list_starts import ListStart
 from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.presence import Presence
 from autoeval.sites.reference_statistics import ReferenceStatistics
@@ -36,6 +43,7 @@ from autoeval.sites.site_boxes import SiteBoxes, check_floor
 
 Categories = Mapping[str, Sequence[str]]
 BLACK_BOX = "black box"
+THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +125,24 @@ def site_of_files(
     numbers, kind = statistics.numbers, statistics.kind
     boxes = files.read(listed_images, where=where, numbers=numbers, words=words, kind=kind)
     boxes = boxes.renumbered(numbered_by_fit(boxes.clean, statistics.frequencies, kind, files.name))
-    boxes, cut = as_in_fit(boxes, statistics)
+    run, is_of_fit = boxes.clean.run, has_detector_of_fit(boxes.clean, statistics)
+    boxes, cut = (over_thresholds if is_of_fit else as_in_fit)(boxes, statistics)
     clean = boxes.clean
     left_out += [*boxes.left_out, *cut]
-    warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
-    start = statistics.start_of(clean)
-    explained = start.cut or start.unlikely or start.by_chance
-    missing = () if explained else check_floor(clean, "the file", complete=files.complete)
-    warnings += () if start.floor else missing
+    warnings = [*clean.warnings, *statistics.warnings]
+    start = ListStart()
+    if not is_of_fit:  # else scores compare, wherever the lowest one happens to be
+        warnings += statistics.differences(clean)
+        start = statistics.start_of(clean)
+        explained = start.cut or start.unlikely or start.by_chance
+        missing = () if explained else check_floor(clean, "the file", complete=files.complete)
+        warnings += () if start.floor else missing
+    if run is not None:
+        n_lost = len(run.unreadable)
+        warnings += (*unreadable_warning(run.unreadable, len(boxes) + n_lost),)
+        warnings += identity_warnings(run)
     # A file that lists an image without a box lists all of them.
-    if images is None and len(np.unique(clean.image)) == len(boxes):
+    elif images is None and len(np.unique(clean.image)) == len(boxes):
         warnings.append(
             Notice(
                 "images-without-box-unknown",
@@ -145,9 +161,14 @@ def site_of_files(
     unplaced = [note for note in left_out if as_notice(note).code == "images-not-placed"]
     warnings, left_out = [*unplaced, *warnings], [n for n in left_out if n not in unplaced]
     left_out += unknown_sizes(clean)
-    unseen = statistics.unseen_of(clean, start)
+    unseen = 0.0
+    if not is_of_fit:
+        unseen = max(statistics.unseen_of(clean, start), statistics.unseen)
     of_labels = None if labelled is None else labels_of_images(labelled, clean.images)
-    later = copies(clean, of_labels, {file.image_id: file.path for file in folder})
+    if clean.run is not None and clean.run.knows_images:
+        later = np.flatnonzero(clean.run.copies)  # byte by byte
+    else:
+        later = copies(clean, of_labels, {file.image_id: file.path for file in folder})
     if len(later):
         warnings += copies_left_out(len(later))
         boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), later))
@@ -165,8 +186,50 @@ def site_of_files(
         left_out=tuple(left_out),
         images=folder,
         floor=start.floor,
-        unseen=max(unseen, statistics.unseen),
+        unseen=unseen,
+        backbone=run.backbone if run else BLACK_BOX,
+        detector=run.fingerprint if run else "",
     )
+
+
+def has_detector_of_fit(boxes: FoundBoxes, statistics: ReferenceStatistics) -> bool:
+    """Whether boxes are of the detector of the fit, so that all their scores compare.
+
+    False where nobody knows, and where the fit has lower scores than the boxes can have. Raises
+    `InputError` if another detector found them, or the same one with other settings, but for the
+    threshold of scores.
+    """
+    if boxes.run is None or not statistics.detector:
+        return False
+    fitted, now = statistics.detector, of_plain_pass(boxes.run.settings)
+    refuse_differences(_without_thresholds(fitted), _without_thresholds(now), "detector.")
+    return all((now.get(name) or 0.0) <= (fitted.get(name) or 0.0) for name in THRESHOLDS)
+
+
+def _without_thresholds(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in THRESHOLDS}
+
+
+def over_thresholds(
+    boxes: SiteBoxes, statistics: ReferenceStatistics
+) -> tuple[SiteBoxes, tuple[str, ...]]:
+    """Leave out boxes that the detector would not have given with the thresholds of the fit.
+
+    Suppression goes from high scores to low ones, so those over a threshold do not depend on it.
+    """
+    highest = max(statistics.detector.get(name) or 0.0 for name in THRESHOLDS)
+    kept = boxes.clean.scores.astype(np.float32) > np.float32(highest)  # as mmdet compares
+    run: DetectorRun | None = boxes.clean.run
+    if kept.all() or run is None or not any(name in run.settings for name in THRESHOLDS):
+        return boxes, ()
+    note = Notice(
+        "low-scores-missing",
+        f"boxes up to {highest:g}, the threshold of the detector in the fit: "
+        f"{int((~kept).sum())}; the estimate is of the boxes over it. Fit on boxes of `autoeval "
+        "detect` for one of all",
+        severity="note",
+    )
+    return replace(boxes, clean=boxes.clean.where(kept)), (note,)
 
 
 def as_in_fit(

@@ -83,7 +83,7 @@ def without_copies(
 
     Frames of videos and arrays are all kept; a warning names the files that were left out.
     """
-    copies = _copies(images)
+    copies = copied(images)
     kept = tuple(image for k, image in enumerate(images) if k not in copies)
     return kept, tuple(
         Notice("copies-left-out", f"{named}, and were left out", severity="note")
@@ -93,14 +93,15 @@ def without_copies(
 
 def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
     """Warn where files are counted that are byte by byte an earlier one; see above."""
-    named = _copies_named(images, _copies(images))
+    named = _copies_named(images, copied(images))
     return tuple(
         Notice("copies-counted", f"{t}, and count as images of their own: leave them out")
         for t in named
     )
 
 
-def _copies(images: Sequence[UnlabelledImage]) -> list[int]:
+def copied(images: Sequence[UnlabelledImage]) -> list[int]:
+    """Return the numbers of the files that are byte by byte an earlier one."""
     files = [(k, image.path) for k, image in enumerate(images) if isinstance(image, ImageFile)]
     return [files[n][0] for n in later_copies([path for _, path in files])]
 

@@ -268,7 +268,7 @@ def monitor_predictions(
     elif REFERENCE in needed_passes(estimator):
         raise InputError(NO_REFERENCE.format("--predictions PATH reference=PATH"))
     reader = ResultsReader(
-        estimator.statistics_,
+        estimator.pass_.statistics_of_detector,
         Clock(time_form),
         settings.depth,
         names,

@@ -52,6 +52,7 @@ class ReferenceStatistics:
         see `autoeval.estimation.score_floors`.
     frequencies, kind: how often each category was found, and what kind of numbers the files have;
         see `autoeval.sites.category_numbers`.
+    detector: its settings, where they are known; see `DetectorRun`.
     warnings: what was found wrong in the fit, which every estimate repeats.
     """
 
@@ -68,6 +69,7 @@ class ReferenceStatistics:
     frequencies: dict[str, float] = field(default_factory=dict)
     kind: str = ""
     confident: tuple[ConfidentBoxes, ...] = ()
+    detector: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, boxes: FoundBoxes) -> ReferenceStatistics:
@@ -83,6 +85,7 @@ class ReferenceStatistics:
             confident=(ConfidentBoxes.of(boxes),),
             frequencies=frequencies(boxes),
             kind=kind_of(boxes),
+            detector=dict(boxes.run.settings) if boxes.run else {},
         )
 
     def warning(self, *warnings: str) -> ReferenceStatistics:
@@ -91,8 +94,11 @@ class ReferenceStatistics:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
+        plain = asdict(self)
+        if not self.detector:
+            del plain["detector"]
         return {
-            **asdict(self),
+            **plain,
             "categories": list(self.categories),
             # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
             "numbers": [[number, word] for number, word in self.numbers.items()],
@@ -262,7 +268,22 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         confident=tuple(one for part in parts for one in part.confident),
         frequencies=totals,
         kind=kinds.pop() if len(kinds) == 1 else "",
+        detector=_one_detector([part.detector for part in parts]),
     )
+
+
+def _one_detector(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the settings of the detector of all labelled sets; none where one is not known."""
+    known = [one for one in settings if one]
+    for other in known[1:]:
+        names = known[0].keys() | other.keys()
+        different = sorted(n for n in names if known[0].get(n) != other.get(n))
+        if different:
+            raise InputError(
+                "The boxes of the labelled sets are of several detectors, which differ in "
+                f"{listed(different, 5)}: detect objects on all sets with one, or fit each alone."
+            )
+    return known[0] if known and len(known) == len(settings) else {}
 
 
 def _common_floors(parts: Sequence[dict[float, float]]) -> tuple[tuple[float, float], ...]:

@@ -20,6 +20,7 @@ THRESHOLD = f"threshold --estimator fit/estimator.parquet {FILES}"
 THRESHOLD_BY_RUN = "threshold w1/images --estimator run/estimator.parquet"
 OF_PLAN = "threshold --plan plan --labels plan_labels.json"
 CHECK = "check --task task.py"
+DETECT = "detect --detector mine.py:detector --images w1/images -o detected.parquet"
 NAMES = "names=exchanged.txt"
 
 
@@ -225,6 +226,14 @@ CASES = {
         "work_dir": (OF_PLAN, "--work-dir elsewhere"),
         "json": (OF_PLAN, "--json"),
         "verbose": (THRESHOLD, "--verbose"),
+    },
+    "detect": {
+        **detector(DETECT),
+        **running(DETECT),
+        **images(DETECT, "--images"),
+        "img_dir": (DETECT, "--images w1/annotations.json img_dir=nowhere"),
+        "output": (DETECT, "-o w1/elsewhere.parquet"),
+        "work_dir": (DETECT, "--work-dir elsewhere_detect"),
     },
     "check": {
         **images(CHECK, "--images"),

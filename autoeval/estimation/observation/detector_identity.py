@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from autoeval.errors import InputError
@@ -42,6 +42,31 @@ def identity_warnings(detector: Any) -> tuple[str, ...]:
             severity="note",
         ),
     )
+
+
+def refuse_differences(
+    expected: Mapping[str, Any], got: Mapping[str, Any], prefix: str = ""
+) -> None:
+    """Compare what an estimator was fitted with to what it is about to be used with."""
+    before, now = dict(_flatten(expected)), dict(_flatten(got))
+    different = [
+        f"  {prefix}{name}: fitted with {before.get(name)!r}, now {now.get(name)!r}"
+        for name in sorted(before.keys() | now.keys())
+        if before.get(name) != now.get(name)
+    ]
+    if different:
+        raise InputError(
+            "This estimator was fitted with another detector or other settings, so its estimate "
+            "would mean nothing:\n" + "\n".join(different) + "\nUse the same ones, or fit again."
+        )
+
+
+def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _flatten(item, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", list(item) if isinstance(item, tuple) else item
 
 
 class TravellingObserver:

@@ -13,6 +13,7 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.io.labels.truth import BoxColumns
 from autoeval.io.predictions.category_words import NO_NUMBERS, Numbering
+from autoeval.io.predictions.detector_run import DetectorRun
 from autoeval.io.wording import listed, listed_near
 from autoeval.notices import Notice
 
@@ -31,7 +32,8 @@ class FoundBoxes(BoxColumns):
     left out or is odd, `warnings` say why its boxes may be misread. Of the `uncovered` images, by
     position, the file says nothing: their objects were not missed.
     `numbering` says how numbers of categories were read, `lists_images` whether the file itself
-    lists the images that the detector was run on.
+    lists the images that the detector was run on, `run` which one that was, where `autoeval detect`
+    wrote the file.
     """
 
     scores: np.ndarray
@@ -41,6 +43,7 @@ class FoundBoxes(BoxColumns):
     uncovered: tuple[int, ...] = ()
     numbering: Numbering = NO_NUMBERS
     lists_images: bool = False
+    run: DetectorRun | None = None
 
     @property
     def covered(self) -> np.ndarray:
@@ -51,7 +54,8 @@ class FoundBoxes(BoxColumns):
         """Keep the images of an index array without repetition, and their boxes."""
         place = {int(image): k for k, image in enumerate(chosen)}
         uncovered = tuple(place[image] for image in self.uncovered if image in place)
-        return replace(super().on_images(chosen), uncovered=uncovered)
+        run = self.run and self.run.on_images(chosen)
+        return replace(super().on_images(chosen), uncovered=uncovered, run=run)
 
     @cached_property
     def floor(self) -> float:

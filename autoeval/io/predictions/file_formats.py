@@ -15,6 +15,7 @@ from autoeval.io.coco import read_coco_images
 from autoeval.io.image_folder import refuse_archive
 from autoeval.io.json_file import read_json
 from autoeval.io.labels.content import LabelledImage, normal_id
+from autoeval.io.predictions.detector_run import DetectorRun, read_note
 from autoeval.io.predictions.json_columns import columns_of_list, read_lines, read_list
 from autoeval.io.predictions.raw_columns import SIDES, RawColumns, read_parquet
 from autoeval.io.wording import printable
@@ -40,13 +41,14 @@ class Content(NamedTuple):
     """What a predictions file holds.
 
     There are entries, some at a time, and where it has them its own list of images and words for
-    numbers of categories, and what of its images was left out.
+    numbers of categories, what of its images was left out, and which detector was run.
     """
 
     columns: Iterator[RawColumns]
     images: Sequence[LabelledImage] | None = None
     numbers: Mapping[str, str] = MappingProxyType({})
     warnings: tuple[str, ...] = ()
+    run: DetectorRun | None = None
 
 
 def read_columns(path: Path) -> Content:
@@ -72,7 +74,7 @@ def read_columns(path: Path) -> Content:
             f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json."
         )
     if start == PARQUET:
-        return Content(read_parquet(path))
+        return _parquet(path)
     zipped = start[:2] == GZIP
     _refuse_encoding(path, zipped=zipped)
     stem = path.stem if zipped and path.suffix == ".gz" else path.name
@@ -103,6 +105,16 @@ def read_columns(path: Path) -> Content:
             f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
         )
     return _document(path)
+
+
+def _parquet(path: Path) -> Content:
+    """Open a Parquet file, with its list of images where `autoeval detect` wrote it."""
+    noted = read_note(path)
+    if noted is None:
+        return Content(read_parquet(path))
+    run, images = noted
+    words = {str(k): word for k, word in enumerate(run.categories)}
+    return Content(read_parquet(path), images, words, run=run)
 
 
 def _refuse_encoding(path: Path, *, zipped: bool) -> None:

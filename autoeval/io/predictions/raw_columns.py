@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from autoeval.errors import InputError
 from autoeval.io.json_file import MALFORMED
+from autoeval.io.predictions.detector_run import LONGEST_NOTE
 from autoeval.io.shapes import box_of_segmentation
 from autoeval.io.wording import listed, printable
 
@@ -157,10 +158,13 @@ def read_parquet(path: Path) -> Iterator[RawColumns]:
     Columns are as the fields of COCO results; ``x``, ``y``, ``w``, ``h`` may stand for ``bbox``.
     """
     try:
-        schema = pyarrow.parquet.read_schema(path)
+        with pyarrow.parquet.ParquetFile(path, thrift_string_size_limit=LONGEST_NOTE) as file:
+            schema = file.schema_arrow
         names = _needed(path, schema)
         text = [n for n in names if n in STRINGS and pa.types.is_string(schema.field(n).type)]
-        with pyarrow.parquet.ParquetFile(path, read_dictionary=text) as file:
+        with pyarrow.parquet.ParquetFile(
+            path, read_dictionary=text, thrift_string_size_limit=LONGEST_NOTE
+        ) as file:
             for batch in file.iter_batches(ROWS, columns=names):
                 yield _columns(batch)
     except (pa.ArrowException, OSError) as error:

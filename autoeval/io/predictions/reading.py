@@ -16,6 +16,7 @@ from autoeval.io.in_memory import content_in_memory, name_of
 from autoeval.io.labels.content import LabelledImage, normal_id
 from autoeval.io.predictions.box_columns import FoundBoxes
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
+from autoeval.io.predictions.detector_run import DetectorRun
 from autoeval.io.predictions.entries import NoBoxError, read_entries
 from autoeval.io.predictions.file_formats import Content, read_columns
 from autoeval.io.predictions.placing import place_images, uncovered_images
@@ -26,7 +27,10 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", "
 
 
 def _nothing_found(
-    path: Path, images: Sequence[LabelledImage] | None, words: tuple[str, ...]
+    path: Path,
+    images: Sequence[LabelledImage] | None,
+    words: tuple[str, ...],
+    run: DetectorRun | None,
 ) -> FoundBoxes:
     if not images:
         raise NoBoxError(
@@ -35,7 +39,7 @@ def _nothing_found(
         )
     none = np.zeros(0, np.int64)
     boxes, scores = np.zeros((0, 4)), np.zeros(0)
-    return FoundBoxes(tuple(images), words, none, none, boxes, scores, {})
+    return FoundBoxes(tuple(images), words, none, none, boxes, scores, {}, run=run)
 
 
 def file_of(place: str, folder: Path) -> Path:
@@ -93,7 +97,8 @@ def read_predictions(
         such a list as ``annotations``, with ``images`` and ``categories`` as in a COCO annotation
         file. Or a file with one such box a line (``.jsonl``, ``.ndjson``). Lists and lines may be
         compressed by gzip. Or a Parquet file with one row a box, of the same columns or with
-        ``x``, ``y``, ``w`` and ``h`` for ``bbox``. All but the object are read in a stream. Or a
+        ``x``, ``y``, ``w`` and ``h`` for ``bbox``; one of `autoeval.detect` lists all its images.
+        All but the object are read in a stream. Or a
         folder of text files, one an image; see `read_text_folder`. Or an object in memory; see
         `autoeval.io.in_memory`.
     images : sequence of LabelledImage, optional
@@ -144,16 +149,19 @@ def read_predictions(
         content = content_in_memory(given, images)
     else:
         content = read_columns(path)
-    entry_columns, own_images, own_words, left_out = content
+    entry_columns, own_images, own_words, left_out, run = content
     by_own_list = own_images if images is not None else None
     if images is None and own_images is not None:
         images, where = own_images, "its own list of images"
+    elif run is not None:
+        run = run.of_other_images()
     try:
         entries = read_entries(path, entry_columns)
     except NoBoxError:
+        words = run.categories if words is None and run is not None else words
         if words is None:
             raise
-        return _nothing_found(path, images, tuple(words))
+        return _nothing_found(path, images, tuple(words), run)
     named = [_named(*key) for key in entries.images]
     placement = None
     if images is None:
@@ -188,6 +196,7 @@ def read_predictions(
         + (numbering_conflict(path, own_words, numbers or {}) if by_number else ()),
         numbering=named_words.numbering,
         lists_images=own_images is not None,
+        run=run,
     )
     del entries
     if (place < 0).any():

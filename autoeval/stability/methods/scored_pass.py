@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.fitted_pass import FittedPass
+from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
 from autoeval.io.tasks.task import Task

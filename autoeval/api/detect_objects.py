@@ -1,0 +1,175 @@
+"""Run a detector over images, and write what it finds with all that an estimate needs to know."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Detector
+from autoeval.estimation.observation.detector_identity import is_identified
+from autoeval.estimation.observation.kept_observer import keeping
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_settings import PassSettings
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
+from autoeval.estimation.site import own_words
+from autoeval.io.find_images import Images, UnlabelledImage, list_images
+from autoeval.io.image_folder import ImageFile
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.predictions.detector_run import BoxWriter, DetectorRun, note_of
+from autoeval.io.same_files import copied
+from autoeval.runtime.files import PathLike, atomic_path
+
+SUFFIX = ".parquet"
+PACKAGES = ("autoeval", "torch", "mmdet", "mmcv", "ultralytics", "torchvision", "onnxruntime")
+"""Packages whose versions are noted, where they were imported."""
+WHAT = "detecting"
+
+
+def detect(
+    detector: str | DetectorSpec | ImageDetector | Detector,
+    images: Images,
+    output: PathLike,
+    *,
+    work_dir: PathLike | None = None,
+) -> FoundBoxes:
+    """Run a detector over images once, and write its boxes as Parquet.
+
+    The file has a row for each box and notes all images, with and without a box, their sizes, the
+    detector's words, settings and the hash of its weights. ``fit`` and ``estimate`` read it as
+    predictions: they know which images were looked at, and refuse boxes of another detector than
+    that of the fit. Scores are those that the detector gives; a threshold over .01 in the config of
+    an MMDetection detector that is named is lowered to .01.
+
+    Parameters
+    ----------
+    detector : str, DetectorSpec, ImageDetector or Detector
+        A name in `configs/detectors/`, an mmdet config, or ``FILE.py:NAME`` of a
+        `BlackBoxDetector`; a detector that is loaded already, which is run as it is; or a
+        `Detector`, which says with what weights, batch size and executor it is run.
+    images : path-like or sequence
+        A folder, a COCO JSON file, a text file of paths, a pattern, or a sequence of paths, arrays
+        (H, W, 3) uint8 BGR or frames of a video; see `autoeval.io.find_images.list_images`.
+    output : path-like
+        The file to write, ``*.parquet``; it is there when it is whole.
+    work_dir : path-like, optional
+        Keep what was observed here, so that a run that was killed goes on where it was, and images
+        that are new are all that is run next time. Without it nothing is kept.
+
+    Returns
+    -------
+    FoundBoxes
+        The boxes as they are read from the file. `run` has the settings of the detector, and names
+        the images that could not be read: they are not in the file.
+
+    Raises
+    ------
+    InputError
+        If the detector cannot be loaded, there are no images, none can be read, `output` is no
+        Parquet file, or a reference is given.
+    """
+    output = Path(output)
+    if output.suffix != SUFFIX:
+        raise InputError(f"Expected an output that ends in {SUFFIX} but got {output}.")
+    run = detector if isinstance(detector, Detector) else Detector(detector)
+    if run.reference is not None:
+        raise InputError(
+            "A reference is another detector: run it by a call of its own, and leave it out here."
+        )
+    if run.spec is not None:
+        run = Detector(run.spec.with_low_scores(), batch_size=run.batch_size, executor=run.executor)
+    pictures = list_images(images)
+    observer = keeping(
+        Observer(
+            run.loaded, own_words(run.loaded), PassSettings(wants=()), batch_size=run.batch_size
+        ),
+        run.keeping(work_dir),
+    )
+    names, samples = _file_names(pictures), UnlabelledSamples(pictures)
+    # The file is begun after a kept pass has ended: until then a kill leaves nothing of it.
+    with observer.begin(samples, len(samples), WHAT) as bar, atomic_path(output) as temporary:
+        _write(temporary, observer, names, samples, run.spec, bar)
+    return read_predictions(output)
+
+
+def _write(
+    path: Path,
+    observer: Observer,
+    names: Mapping[str, str],
+    samples: UnlabelledSamples,
+    spec: DetectorSpec | None,
+    bar: tqdm,
+) -> None:
+    """Write boxes as they come, and the note in the end; `names` are of files by ids."""
+    words, pictures = observer.task.categories, samples.images
+    log, writer = PassLog(), BoxWriter(path)
+    sizes: dict[str, tuple[int, int]] = {}
+    try:
+        for sample, seen in observer.each(samples, log=log):
+            found = seen.clean
+            sizes[sample.image_id] = seen.image_size
+            words_of_boxes = [words[k] for k in found.labels]
+            writer.add(names[sample.image_id], found.boxes, found.scores, words_of_boxes)
+            bar.update()
+        log.check(len(sizes))
+        read = [k for k in range(len(pictures)) if k not in log.unreadable]
+        listed = [
+            LabelledImage(name, names[name], sizes[name])
+            for name in (pictures[k].image_id for k in read)
+        ]
+        copies = np.zeros(len(pictures), bool)
+        copies[copied(pictures)] = True
+        detector = observer.detector
+        noted = DetectorRun(
+            spec.name if spec else str(getattr(detector, "name", detector)),
+            detector.settings,
+            detector.fingerprint,
+            is_identified(detector),
+            detector.backbone,
+            _versions(),
+            words,
+            tuple(log.unreadable[k] for k in sorted(log.unreadable)),
+            copies[read],
+            blocks_of_read(samples, log.unreadable),
+        )
+        writer.close(note_of(noted, listed))
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _file_names(pictures: Sequence[UnlabelledImage]) -> dict[str, str]:
+    """Return the file name of each image by its id: its path below the folder that holds all.
+
+    An image without a file of its own, such as a frame of a video, is called by its id; all are,
+    where two would have one name.
+    """
+    ids = {image.image_id: image.image_id for image in pictures}
+    if len(ids) < len(pictures):
+        raise InputError("Expected images with names of their own, but some have the same name.")
+    files = {i.image_id: os.path.abspath(i.path) for i in pictures if isinstance(i, ImageFile)}
+    if all(file.endswith(os.path.normpath(name)) for name, file in files.items()):
+        return ids
+    root = os.path.commonpath([os.path.dirname(file) for file in files.values()])
+    names = ids | {n: Path(file).relative_to(root).as_posix() for n, file in files.items()}
+    return names if len(set(names.values())) == len(names) else ids
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages that were imported."""
+    versions = {}
+    for name in PACKAGES:
+        if name in sys.modules:
+            try:
+                versions[name] = version(name)
+            except PackageNotFoundError:
+                continue
+    return versions

@@ -1,0 +1,308 @@
+"""`autoeval.detect`: a detector's boxes in one file that knows its images and its detector."""
+
+import json
+import os
+import shutil
+import signal
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+from forking import fork
+from labelled_colours import write_detector, write_distinct
+
+import autoeval
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.detector_spec import DetectorSpec, load_black_box
+from autoeval.errors import InputError
+from autoeval.io.find_images import ImageArray, find_images
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.video import time_blocks
+
+WORDS = ("car", "bus", "tram")
+LABELS, IMAGES = "annotations.json", "images"
+
+
+def find_bright(images):
+    """One box around what is bright, a bus where it is red; none in a dark image."""
+    boxes, scores, words = [], [], []
+    for image in images:
+        ys, xs = np.nonzero(image.max(axis=2) > 100)
+        some = [[xs.min(), ys.min(), xs.max() + 1, ys.max() + 1]] if len(xs) else []
+        boxes.append(some)
+        scores.append([image.max() / 256] * len(some))
+        words.append(["bus" if image[..., 2].max() > 100 else "car"] * len(some))
+    return boxes, scores, words
+
+
+def bright(**settings):
+    return BlackBoxDetector(find_bright, WORDS, name="bright", settings={"least": 100, **settings})
+
+
+def write_image(path, k):
+    """A rectangle 4 wide and 5 high at (2, 3), brighter by k; black where k is None."""
+    image = np.zeros((24, 20, 3), np.uint8)
+    if k is not None:
+        image[3:8, 2:6, 2 * (k % 2)] = 128 + k % 100
+        image[20, k % 20, 1] = k // 20  # so that no two files are the same
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cv2.imwrite(str(path), image)
+    return path
+
+
+@pytest.fixture
+def street(tmp_path):
+    """Two images with a box, one dark, one that is damaged, and a copy of the first."""
+    folder = tmp_path / "street"
+    for name, k in (("a", 0), ("sub/b", 1), ("dark", None)):
+        write_image(folder / f"{name}.png", k)
+    shutil.copy(folder / "a.png", folder / "e.png")
+    (folder / "torn.png").write_bytes((folder / "a.png").read_bytes()[:40])
+    return folder
+
+
+def test_the_file_has_a_row_a_box_and_knows_the_rest(street, tmp_path):
+    found = autoeval.detect(bright(), street, tmp_path / "boxes.parquet")
+    rows = pd.read_parquet(tmp_path / "boxes.parquet")
+    assert list(rows) == ["file_name", "category", "x", "y", "w", "h", "score"]
+    assert rows["file_name"].tolist() == ["a.png", "e.png", "sub/b.png"]
+    assert rows["category"].tolist() == ["car", "car", "bus"]
+    np.testing.assert_array_equal(rows[["x", "y", "w", "h"]], [[2, 3, 4, 5]] * 3)
+    np.testing.assert_array_equal(rows["score"], [128 / 256, 128 / 256, 129 / 256])
+    # all images, sizes and words, without a list of images
+    assert [image.file_name for image in found.images] == [
+        "a.png",
+        "dark.png",
+        "e.png",
+        "sub/b.png",
+    ]
+    assert {image.size for image in found.images} == {(24, 20)}
+    assert found.categories == WORDS and len(found.uncovered) == 0
+    np.testing.assert_array_equal(found.run.copies, [False, False, True, False])
+    assert found.run.settings == bright().settings and found.run.is_identified
+    assert found.run.versions["autoeval"] == autoeval.__version__
+    (lost,) = found.run.unreadable
+    assert "torn.png" in lost
+
+
+def test_nothing_found_is_known_too(tmp_path):
+    write_image(tmp_path / "night/a.png", None)
+    found = autoeval.detect(bright(), tmp_path / "night", tmp_path / "none.parquet")
+    assert (len(found), len(found.images), found.categories) == (0, 1, WORDS)
+
+
+def test_images_are_called_as_the_labels_call_their_files(tmp_path):
+    """A COCO file has ids of its own: boxes go by the names of its files."""
+    for k in range(2):
+        write_image(tmp_path / f"images/day/{k}.png", k)
+    images = [{"id": 7 + k, "file_name": f"day/{k}.png", "width": 20, "height": 24} for k in (1, 0)]
+    (tmp_path / "new.json").write_text(json.dumps({"images": images}))
+    found = autoeval.detect(bright(), tmp_path / "new.json", tmp_path / "boxes.parquet")
+    assert [(image.image_id, image.file_name) for image in found.images] == [
+        ("8", "1.png"),
+        ("7", "0.png"),
+    ]
+    labels = [LabelledImage(str(k), f"day/{k}.png", None) for k in range(2)]
+    by_labels = autoeval.load_predictions(tmp_path / "boxes.parquet", images=labels)
+    np.testing.assert_array_equal(by_labels.image, [1, 0])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_batches_change_nothing(street, tmp_path, kept):
+    files = []
+    for size in (1, 3):
+        run = autoeval.Detector(bright(), batch_size=size)
+        work_dir = tmp_path / f"kept{size}" if kept else None
+        autoeval.detect(run, street, tmp_path / f"{size}.parquet", work_dir=work_dir)
+        files.append((tmp_path / f"{size}.parquet").read_bytes())
+    assert files[0] == files[1]
+
+
+def test_a_killed_run_goes_on_without_losing_or_doubling_an_image(tmp_path):
+    n, seen = 200, tmp_path / "seen.txt"
+    for k in range(n):
+        write_image(tmp_path / f"many/{k}.png", k)
+
+    def dying(after):
+        left = [after]
+
+        def find(images):
+            left[0] -= len(images)
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            with seen.open("a") as file:
+                file.write("x" * len(images))
+            return find_bright(images)
+
+        return BlackBoxDetector(find, WORDS, name="bright", settings={"least": 100})
+
+    output, images = tmp_path / "boxes.parquet", tmp_path / "many"
+    rng = np.random.default_rng(0)
+    kills = 0
+    for after in [*rng.integers(0, 100, 5).tolist(), n + 1]:
+        child = fork()
+        if not child:
+            autoeval.detect(dying(after), images, output, work_dir=tmp_path / "kept")
+            os._exit(0)
+        killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        assert output.exists() != killed
+        kills += killed
+        if not killed:
+            break
+    assert kills >= 3
+    rows = pd.read_parquet(output)
+    assert rows["file_name"].tolist() == [f"{k}.png" for k in range(n)]
+    autoeval.detect(bright(), images, tmp_path / "whole.parquet")
+    assert (tmp_path / "whole.parquet").read_bytes() == output.read_bytes()
+    again = len(seen.read_text())
+    autoeval.detect(dying(0), images, output, work_dir=tmp_path / "kept")  # runs nothing
+    assert len(seen.read_text()) == again < 2 * n
+    assert not [path for path in tmp_path.glob(".*")]
+
+
+def test_what_is_refused(street, tmp_path):
+    with pytest.raises(InputError, match=r"ends in \.parquet"):
+        autoeval.detect(bright(), street, tmp_path / "boxes.json")
+    with pytest.raises(InputError, match="reference is another detector"):
+        run = autoeval.Detector(bright(), reference=str(tmp_path))
+        autoeval.detect(run, street, tmp_path / "boxes.parquet")
+    twins = [ImageArray("a", np.zeros((4, 4, 3), np.uint8))] * 2
+    with pytest.raises(InputError, match="same name"):
+        autoeval.detect(bright(), twins, tmp_path / "boxes.parquet")
+    with pytest.raises(InputError, match="None of the 1 images can be read"):
+        autoeval.detect(bright(), [street / "torn.png"], tmp_path / "boxes.parquet")
+    assert not (tmp_path / "boxes.parquet").exists()
+
+
+def test_frames_of_a_video_keep_their_blocks_of_time(tmp_path):
+    path = tmp_path / "drive.avi"
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 1, (64, 48))
+    for _ in range(30):
+        writer.write(np.full((48, 64, 3), 200, np.uint8))
+    writer.release()
+    frames = find_images(path, every="5s").images
+    found = autoeval.detect(bright(), frames, tmp_path / "boxes.parquet")
+    assert found.images[1].file_name == "drive.avi#5"
+    np.testing.assert_array_equal(found.run.blocks, time_blocks(frames))
+    assert len({*found.run.blocks.tolist()}) < len(frames) == 6
+    kept = found.on_images([4, 5])
+    np.testing.assert_array_equal(kept.run.blocks, time_blocks(frames)[4:])
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory):
+    """A labelled site and a new one; in the new one a copy, a dark image and a damaged one."""
+    root = tmp_path_factory.mktemp("sites")
+    known = write_distinct(root / "known", 0, n_images=40)
+    new = write_distinct(root / "new", 1, n_images=20)
+    shutil.copy(new / IMAGES / "03.png", new / IMAGES / "04.png")
+    write_image(new / IMAGES / "30.png", None)
+    (new / IMAGES / "31.png").write_bytes(b"no image")
+    name = write_detector(root, 60)
+    code = (root / "mine.py").read_text()
+    (root / "mine.py").write_text(code.replace("level / 256", "(level - 60) ** 2 / 40000"))
+    (root / "other.py").write_text((root / "mine.py").read_text().replace("D = 60", "D = 61"))
+    return known, new, name
+
+
+@pytest.fixture(scope="module")
+def fitted(sites):
+    known, _, name = sites
+    return autoeval.fit(known / LABELS, load_black_box(name), img_dir=known / IMAGES)
+
+
+@pytest.fixture(scope="module")
+def files(sites, tmp_path_factory):
+    """The boxes of both sites, and of the new one by a detector with another setting."""
+    known, new, name = sites
+    folder = tmp_path_factory.mktemp("files")
+    for site in (known, new):
+        autoeval.detect(name, site / IMAGES, folder / f"{site.name}.parquet")
+    other = name.replace("mine.py", "other.py")
+    autoeval.detect(other, new / IMAGES, folder / "other.parquet")
+    return folder
+
+
+def numbers_of(estimate):
+    plain = estimate.to_dict()
+    return {name: of for name, of in plain.items() if name not in ("warnings", "warning_codes")}
+
+
+@pytest.mark.parametrize("categories", [None, {"vehicle": ["car", "bus"]}])
+def test_its_file_is_estimated_as_the_detector_is(sites, fitted, files, categories):
+    by_run = fitted.predict(images=sites[1] / IMAGES, categories=categories)
+    by_file = fitted.predict(files / "new.parquet", categories=categories)
+    assert numbers_of(by_file) == numbers_of(by_run)
+    assert by_file.n_images == 20 and np.isfinite(by_file.value)
+    codes = {warning.code for warning in by_file.warnings if hasattr(warning, "code")}
+    assert "images-unreadable" in codes and "copies-left-out" in codes
+    assert "images-without-box-unknown" not in codes
+    assert by_file.site.detector == fitted.detector_.fingerprint
+
+
+def thresholded(name, threshold):
+    """The detector with a threshold of scores as those of mmdet have it."""
+    inner = load_black_box(name)
+
+    def find(images):
+        kept = ([], [], [])
+        for boxes, scores, words in zip(*inner.find(images), strict=True):
+            over = np.float32(scores) > np.float32(threshold)
+            kept[0].append(boxes[over])
+            kept[1].append(scores[over])
+            kept[2].append([word for word, there in zip(words, over, strict=True) if there])
+        return kept
+
+    settings = {"test_cfg.score_thr": threshold}
+    return BlackBoxDetector(find, inner.categories, settings=settings)
+
+
+def test_boxes_from_a_lower_threshold_are_those_of_the_fit_above_its_own(sites, tmp_path):
+    known, new, name = sites
+    high = thresholded(name, 0.05)
+    fitted = autoeval.fit(known / LABELS, high, img_dir=known / IMAGES)
+    low = autoeval.detect(thresholded(name, 0.001), new / IMAGES, tmp_path / "low.parquet")
+    assert low.floor < 0.05
+    by_file = fitted.predict(tmp_path / "low.parquet")
+    assert numbers_of(by_file) == numbers_of(fitted.predict(images=new / IMAGES))
+    assert by_file.site.boxes.clean.floor > 0.05
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "expected"),
+    [
+        ("retinanet_r50", "model.test_cfg.score_thr", 0.01),
+        ("faster_rcnn_r50", "model.test_cfg.rcnn.score_thr", 0.01),
+        ("retinanet_mobilenetv2", "", None),  # from .01 on as it is
+    ],
+)
+def test_thresholds_of_mmdet_are_lowered_unless_they_are_given(given, name, expected):
+    spec = DetectorSpec(given, cfg_options={"model.backbone.init_cfg": None})
+    low = spec.with_low_scores()
+    changes = {n: of for n, of in low.cfg_options.items() if n not in spec.cfg_options}
+    assert changes == ({name: expected} if name else {})
+    if name:
+        own = DetectorSpec(given, cfg_options={name: 0.3})
+        assert own.with_low_scores() == own
+    assert DetectorSpec("mine.py:detector").with_low_scores().cfg_options is None
+
+
+@pytest.mark.parametrize("by_files", [False, True])
+def test_boxes_of_another_detector_are_refused(sites, fitted, files, by_files):
+    if by_files:
+        fitted = autoeval.fit(sites[0] / LABELS, files / "known.parquet")
+        assert np.isfinite(fitted.predict(files / "new.parquet").value)
+    with pytest.raises(InputError, match="threshold: fitted with 60, now 61"):
+        fitted.predict(files / "other.parquet")
+
+
+def test_a_note_that_is_damaged_is_refused(files, tmp_path):
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(files / "new.parquet")
+    for k, note in enumerate((b"{", b'{"format": 99}', b'{"format": 1}')):
+        changed = table.replace_schema_metadata({b"autoeval.detect": note})
+        pyarrow.parquet.write_table(changed, tmp_path / f"{k}.parquet")
+        with pytest.raises(InputError, match="Run it again"):
+            autoeval.load_predictions(tmp_path / f"{k}.parquet")
