@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.cli import COMMANDS, main, parser_of
 
-MOST_OPTIONS = 350
+MOST_OPTIONS = 360
 MOST_OF = {"estimate-map": 25}
 
 

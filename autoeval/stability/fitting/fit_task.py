@@ -220,13 +220,13 @@ def _checked_sets(
     stored: Iterable[LabelledSet], words: Sequence[str]
 ) -> tuple[list[LabelledSet], str]:
     """Check the labelled sets of a meta-set; and why the default cannot use one, if so."""
-    sets, problem = [], ""
+    sets, wrong = [], ""
     for labelled in stored:
         try:
             sets.append(checked_set(labelled, words))
         except TooFewLabelsError as error:
-            problem = problem or str(error)
-    return sets, problem
+            wrong = wrong or str(error)
+    return sets, wrong
 
 
 def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:
