@@ -51,6 +51,7 @@ from autoeval.model import (
     PredictionInterval,
     Prior,
     Scaling,
+    mean_of_possible,
     predict_intervals,
 )
 from autoeval.model.left_out import leave_one_group_out
@@ -297,7 +298,7 @@ class BayesianRegression:
             return without_boxes(self.target)
         weights = category_weights(rows, self.target)
         widened = self.distribution(rows, weights[None]).blurred(unseen * self.accuracy_std_)
-        value = weights @ np.clip(self.distribution(rows).mean, 0, 1)
+        value = mean_of_possible(self.distribution(rows).mean, weights)
         return predict_intervals(widened, self.level, np.array([value]))[0]
 
     @property

@@ -13,7 +13,7 @@ from autoeval.estimation.nothing_found import nothing_over, without_boxes
 from autoeval.estimation.pair_table import category_weights, counted_rows
 from autoeval.estimation.regression_estimate import category_bounds
 from autoeval.labels.value_with_error import quantile
-from autoeval.model import PredictionInterval, predict_intervals
+from autoeval.model import PredictionInterval, mean_of_possible, predict_intervals
 
 AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
 
@@ -114,8 +114,8 @@ class NewSites:
 
     def _values(self, rows: pd.DataFrame, average: np.ndarray | None) -> np.ndarray:
         """Return the mean of the possible accuracies of the categories of each site, (K,)."""
-        values = np.clip(self.estimator.distribution(rows).mean, 0, 1)
-        return values if average is None else average @ values
+        means = self.estimator.distribution(rows).mean
+        return np.clip(means, 0, 1) if average is None else mean_of_possible(means, average)
 
     def _moved(self, average: np.ndarray) -> np.ndarray:
         """Return how far the mean of possible accuracies lies from the possible mean, (K,)."""
@@ -125,7 +125,7 @@ class NewSites:
             rows, weights = self._of(self.names[part]), average[part]
             weights = weights[:, self._rows_in(part)]
             means = self.estimator.distribution(rows).mean
-            moved.append(weights @ np.clip(means, 0, 1) - np.clip(weights @ means, 0, 1))
+            moved.append(mean_of_possible(means, weights) - np.clip(weights @ means, 0, 1))
         return np.concatenate(moved)
 
     def _rows_in(self, part: slice) -> np.ndarray:

@@ -22,7 +22,7 @@ from autoeval.estimation.pair_table import (
 )
 from autoeval.estimation.warnings import FEWEST_OF_RANGE, estimate_warnings, width_warning
 from autoeval.io.wording import listed
-from autoeval.model import PredictionInterval
+from autoeval.model import PredictionInterval, mean_of_possible
 from autoeval.notices import Notice
 from autoeval.targets import find_target
 
@@ -115,13 +115,13 @@ def left_out_of(
         with_it = counted.copy()
         with_it[k] = True
         weights = category_weights(rows.assign(**{COUNTED: with_it}), target)
-        values = [np.clip(by_category[str(name)].raw, 0, 1) for name in rows["category"]]
+        values = np.nan_to_num([by_category[str(name)].raw for name in rows["category"]])
         row = rows.iloc[k]
         left_out[str(row["category"])] = {
             **category_bounds(by_category[str(row["category"])]),
             "likely_boxes": int(row[LIKELY_BOXES]),
             "share_of_objects": float(row[EXPECTED_OBJECTS] / rows[EXPECTED_OBJECTS].sum()),
-            "mean_with_it": float(weights @ np.nan_to_num(values)),
+            "mean_with_it": float(mean_of_possible(values, weights)),
         }
     return left_out
 

@@ -160,7 +160,7 @@ def estimate_category(
         difference = difference_of_category(
             accuracy, sample, predicted, small_sample_bias, prior, residual
         )
-    both = combine(difference, prior)
+    both = combine(difference, prior).possible
     n_true, n_holding = accuracy.n_true, accuracy.n_holding
     return LabelEstimates(alone, difference, prior, both, n_true, n_holding, accuracy.measured)
 

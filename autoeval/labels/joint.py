@@ -29,6 +29,7 @@ from typing_extensions import Self
 
 from autoeval.labels.prior import CONFLICT, Combined, satterthwaite
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.model.prediction_interval import mean_of_possible
 
 STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no label-free estimate
 UNKNOWN_COMMON = 0.25  # share of an error's variance in common, without an estimate of the mean
@@ -146,7 +147,8 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     """Estimate the mean over C categories and each of them; see the module.
 
     Where the labels contradict the level of the label-free estimates, what is known of it is left
-    out, and the labels alone decide on it.
+    out, and the labels alone decide on it. Values are brought into [0, 1], that of the mean is the
+    mean of these, and errors stay as they are, so that intervals move along.
     """
     conflict = contradicted(prior, measured)
     prior = prior.without_level() if conflict else prior
@@ -154,7 +156,9 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     functionals = np.vstack([np.full(c, 1 / c), np.eye(c)])
     errors_dof = np.append(prior.mean_dof, prior.dof)
     mean, *each = _posterior(prior, measured, functionals, errors_dof, conflict)
-    return JointEstimate(mean, tuple(each), prior)
+    values = np.array([combined.estimate.value for combined in each])
+    moved = mean.moved_to(float(mean_of_possible(values, functionals[0])))
+    return JointEstimate(moved, tuple(combined.possible for combined in each), prior)
 
 
 def estimate_mean(prior: JointPrior, measured: MeasuredCategories) -> ValueWithError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,6 +50,15 @@ class Combined:
     estimate: ValueWithError
     share: float  # weight of the labels, in [0, 1]
     conflict: bool  # the two contradicted each other, and the label-free estimate was dropped
+
+    def moved_to(self, value: float) -> Combined:
+        """Return the same with another value, and the interval moved along."""
+        return replace(self, estimate=replace(self.estimate, value=value))
+
+    @property
+    def possible(self) -> Combined:
+        """The same at the nearest possible accuracy: a difference estimate may lie outside."""
+        return self.moved_to(float(np.clip(self.estimate.value, 0, 1)))
 
 
 def combine(

@@ -9,7 +9,12 @@ image and by name, are in `autoeval.stability.scores`.
 from autoeval.model.away import Away
 from autoeval.model.mixed_model import MixedModel
 from autoeval.model.pairs import Pairs, Scaling
-from autoeval.model.prediction_interval import Mixture, PredictionInterval, predict_intervals
+from autoeval.model.prediction_interval import (
+    Mixture,
+    PredictionInterval,
+    mean_of_possible,
+    predict_intervals,
+)
 from autoeval.model.variances import Prior, Variances, possible_variances
 
 __all__ = [
@@ -21,6 +26,7 @@ __all__ = [
     "Prior",
     "Scaling",
     "Variances",
+    "mean_of_possible",
     "possible_variances",
     "predict_intervals",
 ]

@@ -38,6 +38,24 @@ def cut(found, floor):
     return found.where(found.scores >= floor)
 
 
+def test_held_out_figures_are_at_the_floor_that_the_fit_is_read_at():
+    """Files cut at .25: the mean error is that of fits at .25, not at that of full files."""
+    fit = fit_sets([labelled(k, f"site{k}", floor=0.25) for k in range(3)], context={})
+    rows, printed = fit.table_, fit.fit_result_.cross_validation[0].summary()
+
+    def error_at(floor):
+        errors = []
+        for source in ("site0", "site1", "site2"):
+            left_out = rows[rows["source"] == source]
+            others = BayesianRegression(floor=floor).fit(rows[rows["source"] != source])
+            values = np.clip(others.distribution(left_out).mean, 0, 1)
+            errors.append(np.mean(np.abs(values - left_out["mAP"])))
+        return np.mean(errors)
+
+    assert printed["mean_absolute_error"] == pytest.approx(error_at(0.25), abs=1e-9)
+    assert abs(error_at(0.0) - error_at(0.25)) > 0.02  # 5.5 and 2.9 points
+
+
 def site_of(found, statistics):
     return Site(SiteBoxes(found), named=True, floor=statistics.start_of(found).floor)
 

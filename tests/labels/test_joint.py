@@ -51,6 +51,21 @@ def test_one_category_is_the_combination_of_labels_and_prior():
         assert combined.share == pytest.approx(both.share)
 
 
+def test_values_are_cut_before_their_mean_and_intervals_move_along():
+    """By hand: halfway between .1 and -.3 lies -.1, which is 0; the mean of 0 and .6 is .3."""
+    none = np.zeros(2)
+    prior = JointPrior(
+        np.array([0.1, 0.6]), np.zeros((2, 2)), np.full(2, 0.1), none + math.inf, math.inf
+    )
+    joint = estimate_jointly(prior, measured([0, 1], [-0.3, 0.6], [0.1, 0.1]))
+    assert [of.estimate.value for of in joint.each] == pytest.approx([0, 0.6], abs=1e-12)
+    assert joint.mean.estimate.value == pytest.approx(0.3, abs=1e-12)
+    # errors of halves of .1 and .1, and of the mean of two of these; 1.645 of them make 90 %
+    assert joint.each[0].estimate.interval()[1] == pytest.approx(1.6449 * 0.1 / 2**0.5, abs=1e-4)
+    ends = (0.3 - 1.6449 * 0.05, 0.3 + 1.6449 * 0.05)
+    assert joint.mean.estimate.interval() == pytest.approx(ends, abs=1e-4)
+
+
 def test_it_is_the_conditional_normal_distribution():
     """Against the formula of the conditional mean and variance, with a plain inverse."""
     rng = np.random.default_rng(0)

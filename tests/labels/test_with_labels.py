@@ -256,6 +256,30 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance, monk
     assert apart.value == pytest.approx(0.3) and apart.error == pytest.approx(0.1)
 
 
+def test_the_value_is_the_mean_of_the_possible_values_of_categories(assistance, monkeypatch):
+    """By hand: errors .3 are one error, and labels that lower cars take buses from .1 below 0."""
+    monkeypatch.setattr("autoeval.labels.joint.SMALL_SAMPLE_BIAS_STD", 0.0)
+    site = make_site(5, n_images=80, categories=("car", "bus"))
+    only_cars = replace(site, truth=site.truth.where(site.truth.label == 0))
+    means = {"mAP": 0.5, "mAP/car": 0.9, "mAP/bus": 0.1}
+    priors = {name: ValueWithError(value, 0.3) for name, value in means.items()}
+    plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite(priors))
+    plan = replace(plan, small_sample_bias=0.0, holding=np.array([[0.5] * 2, [1.0] * 2]))
+    estimate = estimate_with_labels(plan, label_set(only_cars, plan.drawn))
+    car, bus = (estimate.per_category[name] for name in ("car", "bus"))
+    assert 0 < car["value"] < 0.8 and bus["value"] == 0  # buses: .1 less more than .1
+    assert estimate.value == pytest.approx(car["value"] / 2, abs=1e-12)
+    half = estimate.recommended.half_width(0.9)
+    assert estimate.interval == pytest.approx(
+        (max(estimate.value - half, 0), estimate.value + half), abs=1e-12
+    )
+    bus_half = estimate.by_category["bus"].combined.estimate.half_width(0.9)
+    assert (bus["lower"], bus["upper"]) == pytest.approx((0, bus_half), abs=1e-12)
+    table = estimate.to_pandas().set_index("category")
+    assert table["value"].to_dict() == {"": estimate.value, "car": car["value"], "bus": 0}
+    assert estimate.history[-1][1].combined.estimate == estimate.recommended
+
+
 class TestThreeCategoriesOfWhichLabelsMeasureTwo:
     @pytest.fixture(scope="class")
     def estimated(self, assistance):
