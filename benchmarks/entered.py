@@ -75,7 +75,9 @@ def entered_by(command: str, folder: Path) -> list[tuple[str, str]]:
 def main() -> None:
     """Count and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
+    parser.add_argument(
+        "--only", nargs="+", metavar="COMMAND", choices=COMMANDS, default=list(COMMANDS)
+    )
     parser.add_argument("--list", action="store_true", help="print the files, too")
     args = parser.parse_args()
     with TemporaryDirectory() as temporary:

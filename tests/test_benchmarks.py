@@ -39,7 +39,12 @@ def test_a_benchmark_explains_itself(name, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("network_options", []), ("pass_ratio", ["--only", "one"])]
+    ("name", "options"),
+    [
+        ("network_options", []),
+        ("pass_ratio", ["--only", "one"]),
+        ("pass_speed", ["--batch", 1, "--workers", 1, "--repeats", 1]),
+    ],
 )
 def test_the_cost_of_the_network_is_measured(name, options, tmp_path, monkeypatch, capsys):
     small = ["--detector", "roadworld_nano", "--n-images", 1, "--rounds", 1, *options]
