@@ -299,7 +299,7 @@ def test_a_category_of_one_site_is_expected_there_found_or_not(mixed, monitor, f
     assert monitor(*both, category=None) == 0
     rows = groups(mixed).set_index("name")
     wanted = {"a": ["thing 0"], "b": ["thing 1"]}
-    expected, _ = estimates(mixed, fitted, "roof", categories=wanted)
+    expected, _ = estimates(mixed, fitted, "roof", categories=wanted, present=["a", "b"])
     assert rows.loc["roof", ENDS].tolist() == pytest.approx(expected, abs=1e-9)
     alone, _ = estimates(mixed, fitted, "north/yard")
     assert rows.loc["north/yard", ENDS].tolist() == pytest.approx(alone, abs=1e-9)
