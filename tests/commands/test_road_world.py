@@ -70,10 +70,11 @@ def test_estimate_map_of_few_sites(few_images, monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(module, "ENVIRONMENTS", few)
     sets = ["--metaset", "n_sets=1", "n_images=2"]
     assert main(["estimate-map", "--detector", "roadworld_nano", *sets]) == 0
-    check_estimate(*capsys.readouterr(), tmp_path)
+    # Two images have too few labels for the default.
+    check_estimate(*capsys.readouterr(), tmp_path, methods=("bos", "constant"))
 
 
-def check_estimate(printed, errors, folder):
+def check_estimate(printed, errors, folder, methods=("bayes", "fused", "bos", "constant")):
     """Sample sets, dropout, scores, leave-one-out, an estimate of the site held back, a page."""
     first = errors.splitlines()[0]
     for word in ("--task FILE", "--preset paper repeats=2", "--images work_dirs/roadworld/"):
@@ -84,7 +85,7 @@ def check_estimate(printed, errors, folder):
     assert first.endswith("(method: bos)")
     assert "source dusk_city, on which the estimator was fitted" not in printed
     table = printed.split("mean abs. error")[1]
-    assert all(method in table for method in ("bayes", "fused", "bos", "constant"))
+    assert all(method in table for method in methods)
     out = folder / "work_dirs" / "estimate_map"
     assert (out / "report.html").exists() and (out / "estimator.parquet").exists()
 
