@@ -25,9 +25,9 @@ COMPARE = (
     *("--predictions", "new_predictions.json", "new_b.json"),
 )
 NUMBERS = {
-    ("fit", "--labels", "val.json", "--predictions", "val_predictions.json"): "MAE on 4 held-out",
+    ("fit", "--labels", "val.json", "--predictions", "val_predictions.json"): "mAP on the labelled images: ",
     ("estimate", *NEW): "estimated mAP: ",
-    ("fit", *OTHER): "MAE on 4 held-out",
+    ("fit", *OTHER): "mAP on the labelled images: ",
     COMPARE: "mAP on 60 images",
     PLAN: "15 of 60 images drawn",
     LABELLED: "estimated mAP: ",
