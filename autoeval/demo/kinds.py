@@ -12,12 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from autoeval.roadworld import make_picture
+from autoeval.roadworld.traffic import KINDS
 
-CATEGORIES = ("car", "van", "bus", "truck")
-CATEGORY_OF = {
-    **dict.fromkeys(("sedan", "hatchback", "suv"), "car"),
-    **{name: name for name in ("van", "bus", "truck")},
-}
 CLEAR_ENVIRONMENTS = ("day_street", "overpass", "highway_day", "dusk_city")  # as the detector's
 SIDE = 32  # pixels of a crop
 MARGIN = 1.1  # of a crop over its box
@@ -47,9 +43,9 @@ class KindClassifier:
         return self
 
     def predict_proba(self, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-        """Return the probabilities (N, 4) of `CATEGORIES` for boxes (N, 4) xyxy of an image."""
+        """Return the probabilities (N, 6) of `KINDS` for boxes (N, 4) xyxy of an image."""
         if not len(boxes):
-            return np.zeros((0, len(CATEGORIES)))
+            return np.zeros((0, len(KINDS)))
         probabilities: np.ndarray = self.pipeline_.predict_proba(_features(image, boxes))
         return probabilities
 
@@ -62,8 +58,8 @@ class KindClassifier:
 
 
 def categories_of(kinds: Sequence[str]) -> list[int]:
-    """Return the index into `CATEGORIES` of each model of a vehicle."""
-    return [CATEGORIES.index(CATEGORY_OF[kind]) for kind in kinds]
+    """Return the index into `KINDS` of each vehicle."""
+    return [KINDS.index(kind) for kind in kinds]
 
 
 def _features(image: np.ndarray, boxes: np.ndarray) -> np.ndarray:

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.demo.kinds import CATEGORIES, KindClassifier, categories_of
+from autoeval.demo.kinds import KindClassifier, categories_of
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.roadworld import DETECTOR, make_picture
+from autoeval.roadworld.traffic import KINDS
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 
-SITES = {"val": "rain", "new": "night_highway"}  # environments that nothing was trained on
-N_IMAGES, SAMPLE_SEED, FLOOR = 60, 7, 0.03
+SITES = {"val": "dusk_country", "new": "street_above"}  # environments that nothing was trained on
+N_IMAGES, SAMPLE_SEED, FLOOR = 60, 7, 0.06
 CLASSIFIER_IMAGES, CLASSIFIER_SEED = 150, 1001
 
 Entry = dict[str, Any]
@@ -28,7 +29,7 @@ def write_sample(
     """Write what a detector finds in rendered pictures of two sites, and their labels.
 
     The detector is that of the road world, which finds vehicles; a `KindClassifier` shares out
-    the score of each box among `CATEGORIES`. ``new_site.json`` has the images of the second site
+    the score of each box among `KINDS`. ``new_site.json`` has the images of the second site
     without labels.
     """
     detector = DetectorSpec(DETECTOR)()
@@ -51,7 +52,7 @@ def write_sample(
                 bar.update()
         for k, label in enumerate(labels, 1):  # what pycocotools wants of each
             label |= {"id": k, "area": _area(label["bbox"]), "iscrowd": 0}
-        categories = [{"id": k, "name": word} for k, word in enumerate(CATEGORIES, 1)]
+        categories = [{"id": k, "name": word} for k, word in enumerate(KINDS, 1)]
         document = {"images": images, "categories": categories}
         truth = "val.json" if name == "val" else f"{name}_labels.json"
         contents = {truth: {**document, "annotations": labels}, f"{name}_predictions.json": results}

@@ -160,7 +160,7 @@ def test_words_for_no_category_are_named(fitted, tmp_path):
     message = "translated into nonsense, and the categories of the estimate are"
     with pytest.raises(InputError, match=message):
         autoeval.estimate_with_labels(
-            plan, SAMPLE / "new_labels.json", words={"car": "nonsense"}, planned=False
+            plan, SAMPLE / "new_labels.json", words={"sedan": "nonsense"}, planned=False
         )
 
 

@@ -25,7 +25,13 @@ COMPARE = (
     *("--predictions", "new_predictions.json", "new_b.json"),
 )
 NUMBERS = {
-    ("fit", "--labels", "val.json", "--predictions", "val_predictions.json"): "mAP on the labelled images: ",
+    (
+        "fit",
+        "--labels",
+        "val.json",
+        "--predictions",
+        "val_predictions.json",
+    ): "mAP on the labelled images: ",
     ("estimate", *NEW): "estimated mAP: ",
     ("fit", *OTHER): "mAP on the labelled images: ",
     COMPARE: "mAP on 60 images",
@@ -34,7 +40,7 @@ NUMBERS = {
     ("threshold", *SAVED, *NEW): "score threshold for the best F1: ",
     (
         *("monitor", *SAVED, "--predictions", "sites", "--images-list", "lists"),
-        *("--category", "car"),
+        *("--category", "sedan"),
     ): "Sites by mAP, ",
 }
 
