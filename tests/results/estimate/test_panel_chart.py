@@ -101,7 +101,7 @@ def test_the_width_to_expect_is_that_of_a_new_site_like_the_labelled_one(fitted)
     found = fitted.regression_.predict_mean(rows)
     answer = fit_answer(fitted.regression_)
     assert answer.half_width == pytest.approx((found.upper - found.lower) / 2)
-    assert (answer.n_sets, answer.n_categories) == (1, 4)
+    assert (answer.n_sets, answer.n_categories) == (1, 6)
 
 
 def test_categories_are_dots_with_intervals_the_highest_first(fitted, estimate):
