@@ -313,7 +313,7 @@ def find_mentions(sentence: str) -> list[Mention]:
     >>> [m.value for m in find_mentions("Four rows of 3 make 12 dots, at 90 %")]
     [12.0]
     >>> [m.value for m in find_mentions("Between 8 and 10, or about eleven")]
-    [None, 11.0]
+    [None, 11]
     """
     marked, values = mark_numbers(sentence)
     rest, found = marked, list[Mention]()
