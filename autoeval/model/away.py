@@ -132,7 +132,7 @@ class Away:
         >>> away = Away(0.1, 2.0, 0.5, 0.5, -2.0, 0.0, 1.0, 0.02, 0.5)
         >>> elsewhere = away.predict(one, home=0.5, confidence=np.zeros(1))
         >>> elsewhere.mean.round(3), elsewhere.quantile(0.95).round(3)
-        (array([0.202]), array([0.461]))
+        (array([0.201]), array([0.515]))
         """
         means, stds = self.components(predicted.mean, predicted.std, home, share)
         weights = self.falls[1][:, None, None] * self.weights(confidence)

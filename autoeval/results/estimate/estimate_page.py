@@ -73,8 +73,8 @@ def estimate_page(
     ...     ]
     ... )
     >>> report = estimate_page("a table of mine", AccuracyEstimator().fit_rows(table))
-    >>> report.text()[:50]
-    'Mean absolute error on the 3 sources when each was'
+    >>> report.text()[:29]
+    'interval at a new site: about'
     """
     if estimate is not None and estimate.site is not None:
         estimator = estimator.at_floor(estimate.site.floor)
