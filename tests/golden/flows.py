@@ -214,8 +214,8 @@ FLOWS = {
     "road_world": Flow(
         write_nothing,
         (
-            "estimate-map --detector roadworld_nano --metaset n=4 --preset repeats=2 "
-            "--method bos atc --max-images 12 --work-dir map",
+            "estimate-map --detector roadworld_nano --metaset n_sets=1 n_images=8 "
+            "--preset paper repeats=2 --method bos atc --work-dir map",
         ),
         slow=True,
     ),
