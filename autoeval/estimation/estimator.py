@@ -222,7 +222,7 @@ class AccuracyEstimator:
 
     @property
     def words_(self) -> Categories | None:
-        """The categories that it was fitted on, with the detector's words, where it was told."""
+        """The categories that it was fitted on, with the detector's words, where it has them."""
         return self.pass_.words
 
     def check_detector(self, detector: ImageDetector) -> None:
@@ -298,7 +298,7 @@ class AccuracyEstimator:
             Category of the estimate for each word of the labels; by default equal words.
         categories : mapping of str to sequence of str, optional
             Categories that may count, each with the detector's words for it, such as
-            ``{"vehicle": ["car", "bus", "truck"]}``; one that the fit was told the words of needs
+            ``{"vehicle": ["car", "bus", "truck"]}``; one whose words the fit knows needs
             none. By default those of the fit, else all words of the detector. Those that are found
             count in the estimate, see `autoeval.sites.presence`; a single one always does.
         present : collection of str, optional

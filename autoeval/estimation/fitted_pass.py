@@ -78,7 +78,7 @@ class FittedPass:
 
     @property
     def words(self) -> Categories | None:
-        """The categories that the fit was told the detector's words of; None for its own words."""
+        """The categories whose detector words were given to the fit; None for its own words."""
         task = self.context.get("task")
         if task is None or (self.table["kind"] == CATEGORY).any():
             return None

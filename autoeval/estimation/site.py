@@ -389,7 +389,7 @@ def given_categories(given: Categories | None, of_fit: Categories | None) -> Cat
     """Return the categories that may count at a site, each with the detector's words for it.
 
     given: for the site; one without other words than its own name has those of the fit.
-    of_fit: that the fit was told the words of, which stand where none are given.
+    of_fit: categories whose words the fit knows, which stand where none are given.
 
     >>> given_categories({"vehicle": ["vehicle"]}, {"vehicle": ["car", "bus"], "dog": ["dog"]})
     {'vehicle': ['car', 'bus']}

@@ -34,7 +34,7 @@ class SiteCategories:
     words : sequence of str
         The detector's, which the labels of records index.
     of_fit : mapping of str to sequence of str, optional
-        Categories that the fit was told the detector's words of.
+        Categories whose detector words were given to the fit.
     named : mapping of str to sequence of str, optional
         In their place: the categories that may count, with the detector's words; one without other
         words than its own name has those of the fit. A single one always counts.

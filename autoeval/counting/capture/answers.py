@@ -218,7 +218,7 @@ def _decide(sentences: Sequence[_Sentence]) -> Extraction:
 
 
 def _weigh(deciding: Sequence[_Choice], sentences: Sequence[_Sentence]) -> Extraction:
-    """Take the last choice, unless it is one of a list, or what is asked for is not there."""
+    """Take the last choice, unless it is one of a list, or the object in question is absent."""
     last = deciding[-1]
     if last.level < _LAST:
         return _settle(last.mention, _RULES[last.level])

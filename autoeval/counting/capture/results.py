@@ -120,7 +120,7 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
 
 
 def note_limit(folder: Path, task: str, limit: int | None) -> None:
-    """Keep beside the answers how many items a task is asked about, None for all."""
+    """Keep beside the answers how many items of a task are sent to the counter, None for all."""
     path = folder / LIMITS
     limits = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     write_json(path, {**limits, task: limit})

@@ -1,4 +1,4 @@
-"""What other programs are told of sites: JSON lines, gauges for Prometheus, a webhook."""
+"""What is reported to other programs about sites: JSON lines, gauges for Prometheus, a webhook."""
 
 from __future__ import annotations
 
