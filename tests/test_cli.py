@@ -101,9 +101,7 @@ def test_the_help_of_what_is_used_fits_on_a_screen(name, monkeypatch, capsys):
         main([*name.split(), "--help-all"])
     whole = capsys.readouterr().out
     hidden = getattr(import_module(_module(name)), "RARE", ())
-    assert all(
-        f"--{option.replace('_', '-')}" in whole for option in hidden if option != "calibrate"
-    )
+    assert all(f"--{option.replace('_', '-')}" in whole for option in hidden)
 
 
 @pytest.mark.parametrize("name", [of for of in USED if of not in ("label plan", "monitor")])

@@ -49,7 +49,6 @@ def of_fit(w):
             "categories": {"categories": {"any": ["car"]}},
             "target": {"target": "mAP50"},
             "level": {"level": 0.8},
-            "calibrate": {"calibrate": False},
             "trained_here": {"trained_here": True},
             "work_dir": {"work_dir": w / "kept_fit"},
         },
@@ -67,7 +66,6 @@ def of_fit_task(w):
             "data_root": {"data_root": w / "there"},
             "target": {"target": "mAP50"},
             "level": {"level": 0.8},
-            "calibrate": {"calibrate": False},
             "work_dir": {"work_dir": w / "kept_fit_task"},
         },
     )

@@ -34,7 +34,6 @@ def fit(
     categories: Categories | None = None,
     target: str = "mAP",
     level: float = 0.9,
-    calibrate: bool = True,
     trained_here: bool = False,
     work_dir: PathLike | None = None,
 ) -> AccuracyEstimator:
@@ -61,9 +60,6 @@ def fit(
         ``recall@0.3``. `AccuracyEstimator.for_target` changes it.
     level : float
         Nominal coverage of the intervals.
-    calibrate : bool
-        Learn from the labels how confidences of this detector go with being right; otherwise the
-        usual calibration of detectors is taken. See docs/explanation/calibration.md.
     trained_here : bool
         Whether the detector was trained on other images of the same site. It is then overconfident
         elsewhere, and estimates of other sites are lower, but for precision; see
@@ -84,7 +80,7 @@ def fit(
     """
     check_level(level)
     folder, given = _folder(work_dir), given_boxes(boxes)
-    wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
+    wanted: dict[str, Any] = {"target": target, "level": level}
     wanted["trained_here"] = trained_here
     origin: dict[str, Any] = {
         "img_dir": img_dir,
@@ -108,7 +104,6 @@ def fit_task(
     data_root: PathLike | None = None,
     target: str = "mAP",
     level: float = 0.9,
-    calibrate: bool = True,
     work_dir: PathLike | None = None,
 ) -> AccuracyEstimator:
     """Fit an estimator on the labelled sources of a task.
@@ -122,7 +117,7 @@ def fit_task(
         each source.
     data_root : path-like, optional
         Folder with the data of a task file.
-    target, level, calibrate, work_dir
+    target, level, work_dir
         See `fit`.
 
     Returns
@@ -137,7 +132,7 @@ def fit_task(
     """
     check_level(level)
     folder, given = _folder(work_dir), given_boxes(boxes)
-    wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
+    wanted: dict[str, Any] = {"target": target, "level": level}
     if isinstance(task, str | os.PathLike):
         task = load_task(task, data_root)
     elif data_root is not None:

@@ -27,7 +27,6 @@ RARE = (
     "cfg_options",
     "device",
     "reference",
-    "calibrate",
     "level",
     "batch_size",
     "launcher",
@@ -71,13 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="mAP", choices=(*AP_TARGETS, *MEASURES))
     site_options.add_threshold_options(parser, "of --target precision, recall or f1")
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
-    parser.add_argument(
-        "--no-calibration",
-        dest="calibrate",
-        action="store_false",
-        help="read confidences by the mean calibration of a panel of detectors: for comparison, "
-        "errors are larger and intervals too narrow",
-    )
     run_options.add_run_options(parser, "work_dirs/fit")
 
 
@@ -104,7 +96,6 @@ def run(args: argparse.Namespace) -> int:
         else:
             _check_sources(args)
             boxes = run_options.named_boxes(args)
-            options["calibrate"] = args.calibrate
             if args.labels:
                 origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
                 origin["categories"] = given_words.named_categories(args.category)

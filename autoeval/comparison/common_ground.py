@@ -21,11 +21,7 @@ from autoeval.targets import OperatingPoint
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse fewer than two estimators, and estimators that are not alike.
-
-    Different targets, and some that were fitted with a calibration of their detector and some
-    without: their estimates differ by that, too.
-    """
+    """Refuse fewer than two estimators, and estimators of different targets."""
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
     targets = {name: fitted.target for name, fitted in fits.items()}
@@ -34,17 +30,6 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             "Expected estimators of one target but got "
             f"{', '.join(f'{name}: {target}' for name, target in targets.items())}. Fit them with "
             "the same --target."
-        )
-    usual = [
-        name for name, fitted in fits.items() if fitted.calibration_ and fitted.calibration_.usual
-    ]
-    calibrated = [name for name in fits if name not in usual]
-    if usual and calibrated:
-        raise InputError(
-            f"The confidences of {listed(calibrated, 10)} were calibrated in the fit, those of "
-            f"{listed(usual, most=10)} were not (--no-calibration): their difference would be that "
-            f"of the calibrations, too. Fit {listed(usual, most=10)} again without "
-            "--no-calibration."
         )
 
 

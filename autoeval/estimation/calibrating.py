@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -30,23 +30,21 @@ from autoeval.sites.labelled_set import LabelledSet
 class CalibratedSets:
     """What a fit takes from the confidences on labelled sets.
 
-    bins: see `reliability`; None without a calibration of the detector's own.
+    bins: see `reliability`.
     probabilities: of the boxes of each set by calibrations that have not seen its labels, (10, N)
-        each; empty without a calibration of the detector's own.
+        each.
     """
 
     rows: pd.DataFrame
     calibration: ScoreCalibration
-    check: ConfidenceCheck = field(default_factory=ConfidenceCheck)
-    bins: pd.DataFrame | None = None
-    probabilities: tuple[np.ndarray, ...] = ()
+    check: ConfidenceCheck
+    bins: pd.DataFrame
+    probabilities: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, sets: Sequence[LabelledSet], *, calibrate: bool = True) -> CalibratedSets:
+    def of(cls, sets: Sequence[LabelledSet]) -> CalibratedSets:
         """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
         prior = calibration_prior(min(labelled_set.statistics.floor for labelled_set in sets))
-        if not calibrate:
-            return cls(*calibrated_rows(sets, calibrate=False, prior=prior))
         check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
         rows, calibration = calibrated_rows(sets, prior=prior, probabilities=probabilities)
         bins = reliability(sets, probabilities)
@@ -56,7 +54,6 @@ class CalibratedSets:
 def calibrated_rows(
     sets: Sequence[LabelledSet],
     *,
-    calibrate: bool = True,
     prior: CalibrationPrior | None = None,
     probabilities: Sequence[np.ndarray] | None = None,
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
@@ -65,17 +62,11 @@ def calibrated_rows(
     The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
     cross-fitted in four folds: of groups, or of the images of a single group at random.
 
-    calibrate: without it, the usual calibration of detectors stands for that of this one.
     prior: by default that of the panel of detectors.
     probabilities (10, N): of the boxes of each set, where `cross_fitted` has been called already.
     Returned: a pair table, see `autoeval.estimation.pair_table`; the calibration on all sets.
     """
     prior = prior or calibration_prior()
-    if not calibrate:
-        usual = prior.calibration
-        return pd.concat(
-            [labelled_rows(labelled_set, usual) for labelled_set in sets], ignore_index=True
-        ), usual
     if probabilities is None:
         probabilities = cross_fitted(sets, prior)
     calibration = fit_calibration(

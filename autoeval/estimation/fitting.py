@@ -150,7 +150,6 @@ def fit_sets(
     sets: Sequence[LabelledSet],
     *,
     context: Mapping[str, Any],
-    calibrate: bool = True,
     trained_here: bool = False,
     scored: pd.DataFrame | None = None,
     **options: Any,
@@ -168,8 +167,8 @@ def fit_sets(
         [labelled_set.changed(trained_here=True) for labelled_set in sets] if trained_here else sets
     )
     sites = FittedSites(tuple(sets))
-    sets = with_calibrated_reference(sets, calibrate=calibrate)
-    calibrated = CalibratedSets.of(sets, calibrate=calibrate)
+    sets = with_calibrated_reference(sets)
+    calibrated = CalibratedSets.of(sets)
     warnings, together = checked_sets(sets, calibrated.check)
     floors = fits_above(sets, calibrated)
     shares = tuple((floor, share_above(sets, floor)) for floor in floors)

@@ -35,7 +35,6 @@ def join_fits(
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
-    _check_calibrations(fits)
     sites = {name: _sites_of(name, fitted) for name, fitted in fits.items()}
     sets = [
         labelled_set
@@ -49,11 +48,9 @@ def join_fits(
             context = {**context, "pass": _without(context["pass"], REFERENCE)}
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
-    usual = one.calibration_ is not None and one.calibration_.usual
     return fit_sets(
         sets,
         context=context | _words_of(fits),
-        calibrate=not usual,
         target=target,
         level=level,
         loading=one.loading_,
@@ -150,26 +147,6 @@ def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyE
         refuse_differences(before, now)
     except InputError as error:
         raise InputError(f"{first} and {name} do not go together. {error}") from error
-
-
-def _check_calibrations(fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse fits with a calibration of their own beside fits with the usual one.
-
-    The scores of a calibrated box are of another scale in each.
-    """
-    calibrations = {
-        name: fitted.calibration_
-        for name, fitted in fits.items()
-        if fitted.calibration_ is not None
-    }
-    usual = [name for name, calibration in calibrations.items() if calibration.usual]
-    of_detector = [name for name, calibration in calibrations.items() if not calibration.usual]
-    if usual and of_detector:
-        raise InputError(
-            f"The confidences of {listed(of_detector, 10)} were calibrated in the fit, those of "
-            f"{listed(usual, most=10)} were not (--no-calibration), so that their scores do not "
-            f"compare: fit {listed(usual, most=10)} again without --no-calibration."
-        )
 
 
 def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:

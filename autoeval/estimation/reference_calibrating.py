@@ -16,15 +16,11 @@ from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes
 
 
-def with_calibrated_reference(
-    sets: Sequence[LabelledSet], *, calibrate: bool = True
-) -> list[LabelledSet]:
+def with_calibrated_reference(sets: Sequence[LabelledSet]) -> list[LabelledSet]:
     """Return labelled sets whose reference detector is calibrated, where they have one.
 
     The probabilities of a set are by calibrations that have not seen its labels: else a reference
     would look more certain where it is compared with the detector's accuracy than at a new site.
-
-    calibrate: without it, the usual calibration of detectors stands for that of the reference.
     """
     with_reference = [
         labelled_set for labelled_set in sets if labelled_set.boxes.reference is not None
@@ -33,12 +29,9 @@ def with_calibrated_reference(
         return list(sets)
     as_detector = [_reference_as_detector(labelled_set) for labelled_set in with_reference]
     prior = calibration_prior(min(reference_set.statistics.floor for reference_set in as_detector))
-    calibration = prior.calibration
-    probabilities: list[np.ndarray | None] = [None] * len(with_reference)
-    if calibrate:
-        everywhere = [np.ones(len(reference_set.boxes), bool) for reference_set in as_detector]
-        calibration = fit_calibration(as_detector, everywhere, prior)
-        probabilities = [p[AT_HALF] for p in cross_fitted(as_detector, prior)]
+    everywhere = [np.ones(len(reference_set.boxes), bool) for reference_set in as_detector]
+    calibration = fit_calibration(as_detector, everywhere, prior)
+    probabilities = [p[AT_HALF] for p in cross_fitted(as_detector, prior)]
     of_set = dict(
         zip((id(labelled_set) for labelled_set in with_reference), probabilities, strict=True)
     )
@@ -59,7 +52,7 @@ def reference_calibration(sets: Sequence[LabelledSet]) -> ScoreCalibration | Non
 
 
 def _calibrated(
-    boxes: SiteBoxes, calibration: ScoreCalibration, probabilities: np.ndarray | None
+    boxes: SiteBoxes, calibration: ScoreCalibration, probabilities: np.ndarray
 ) -> SiteBoxes:
     return replace(boxes, reference_calibration=calibration, reference_probabilities=probabilities)
 

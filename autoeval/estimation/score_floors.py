@@ -51,9 +51,8 @@ def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[
         some = all((labelled_set.boxes.clean.scores >= floor).any() for labelled_set in sets)
         if floor > fit_floor + SAME_FLOOR and some:
             prior = calibration_prior(floor)
-            probabilities = calibrated.probabilities or None
             boxes = calibrated.calibration.boxes
-            fits[floor] = FloorFit(*rows_above(sets, floor, boxes, probabilities, prior))
+            fits[floor] = FloorFit(*rows_above(sets, floor, boxes, calibrated.probabilities, prior))
     return fits
 
 
@@ -67,28 +66,24 @@ def rows_above(
     sets: Sequence[LabelledSet],
     floor: float,
     boxes: np.ndarray,
-    probabilities: Sequence[np.ndarray] | None,
+    probabilities: Sequence[np.ndarray],
     prior: CalibrationPrior,
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
     """Calibrate and score labelled sets by their boxes over a score.
 
     boxes (10, 3): of the `ScoreCalibration` of all boxes.
     probabilities (10, N): of all boxes of each set, by calibrations that have not seen its labels.
-        Without, the usual calibration stands for that of this detector, which is `boxes`.
     prior: of calibrations at this floor.
     Returned: as `autoeval.estimation.calibrating.calibrated_rows`.
     """
     above = [labelled_set.above(floor) for labelled_set in sets]
-    missed = prior.missed.mean
-    if probabilities is not None:
-        everywhere = [np.ones(len(labelled_set.boxes), bool) for labelled_set in above]
-        missed = fit_missed_objects(above, everywhere, boxes, prior)
+    everywhere = [np.ones(len(labelled_set.boxes), bool) for labelled_set in above]
+    missed = fit_missed_objects(above, everywhere, boxes, prior)
     calibration = ScoreCalibration(boxes, missed)
     rows = []
-    for k, (full, cut) in enumerate(zip(sets, above, strict=True)):
+    for full, cut, p in zip(sets, above, probabilities, strict=True):
         kept = full.boxes.clean.scores >= floor
-        kept_probabilities = None if probabilities is None else probabilities[k][:, kept]
-        rows.append(labelled_rows(cut, calibration, probabilities=kept_probabilities))
+        rows.append(labelled_rows(cut, calibration, probabilities=p[:, kept]))
     return pd.concat(rows, ignore_index=True), calibration
 
 

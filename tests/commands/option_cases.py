@@ -104,7 +104,6 @@ CASES = {
         "score_thr": (f"{FIT} --target recall", "--score-thr .3"),
         "iou": (f"{FIT} --target recall --score-thr .3", "--score-thr iou=.75"),
         "level": (FIT, "--level .5"),
-        "calibrate": (FIT, "--no-calibration"),
         "work_dir": (FIT, "--work-dir elsewhere"),
         "json": (FIT, "--json"),
         "verbose": (FIT, "--verbose"),
@@ -271,7 +270,6 @@ REFUSED = (
     (ESTIMATE_BY_RUN, "--predictions half_size=a.json"),
     (ESTIMATE_BY_RUN, "--predictions complete=no"),
     # of another mode
-    ("fit --join fit other", "--no-calibration"),
     ("fit --join fit other", "--device cpu"),
     ("fit --join fit other", "--batch-size 2"),
     (OF_PLAN, "--category car"),

@@ -10,7 +10,7 @@ import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 from scipy import stats
 
-from autoeval import AccuracyEstimator, compare, fit, join
+from autoeval import AccuracyEstimator, compare, fit
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.accuracy.operating_point import image_counts
 from autoeval.cli import main
@@ -160,28 +160,6 @@ def test_result_as_table_dict_and_picture(world):
     assert matrix.loc["strong", "weak"] + matrix.loc["weak", "strong"] == pytest.approx(1)
     ax = result.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
-
-
-def test_a_calibrated_fit_is_not_compared_with_one_that_is_not(world, tmp_path):
-    files = site_predictions(world, "strong", "weak")
-    boxes = {name: world / f"set_{name}_predictions.json" for name in ("strong", "weak")}
-    for name, predictions in boxes.items():
-        fit(world / "set.json", predictions, calibrate=False, work_dir=tmp_path / name)
-    with pytest.raises(InputError) as raised:
-        compare({"new": world / "strong", "old": tmp_path / "weak"}, files)
-    expected = "of new were calibrated in the fit, those of old were not (--no-calibration)"
-    assert expected in str(raised.value) and "Fit old again" in str(raised.value)
-    assert compare([tmp_path / "strong", tmp_path / "weak"], files).n_images == 80
-    with pytest.raises(InputError, match="were calibrated in the fit, those of"):
-        join([tmp_path / "weak", _on_other_labels(world, tmp_path)])
-
-
-def _on_other_labels(world, folder):
-    """Fit the weak detector, calibrated, on a set of another name."""
-    shutil.copy(world / "set.json", folder / "again.json")
-    predictions = world / "set_weak_predictions.json"
-    fit(folder / "again.json", predictions, work_dir=folder / "again")
-    return folder / "again"
 
 
 @pytest.mark.parametrize("given", [{"words": {"auto": "thing 0"}}, {"img_dir": "photos"}])

@@ -10,7 +10,6 @@ import pytest
 from autoeval.accuracy.coco_matching import Matches
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
-from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.confidence_check import (
     ConfidenceCheck,
     bend,
@@ -72,15 +71,6 @@ def test_a_group_is_scored_by_probabilities_from_the_others():
     pd.testing.assert_frame_equal(before.loc["a", scores], after.loc["a", scores])
     assert (before.loc["a", "mAP"] > after.loc["a", "mAP"]).any()
     assert (before.loc["b", scores] != after.loc["b", scores]).any(axis=None)
-
-
-def test_without_calibrating_it_is_the_usual_calibration():
-    sets = [labelled("a", 0), labelled("b", 1, group="a", everywhere=False)]
-    rows, calibration = calibrated_rows(sets, calibrate=False)
-    usual = PRIOR.calibration
-    assert calibration.to_dict() == usual.to_dict()
-    expected = pd.concat([labelled_rows(of, usual) for of in sets], ignore_index=True)
-    pd.testing.assert_frame_equal(rows, expected)
 
 
 REFUSED = "do not predict which of its boxes are right"

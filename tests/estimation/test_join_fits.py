@@ -91,14 +91,6 @@ def test_words_that_fits_were_told_are_known_to_the_joined_one():
         join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["bus"]})})
 
 
-def test_calibrated_fits_and_such_with_the_usual_calibration_do_not_go_together():
-    usual = [fit_of(site(k), calibrate=False) for k in (1, 2)]
-    expected = "of new were calibrated in the fit, those of old were not.*fit old again"
-    with pytest.raises(InputError, match=expected):
-        join_fits({"new": fit(0), "old": usual[0]})
-    assert join_fits(dict(zip("ab", usual, strict=True))).calibration_.usual
-
-
 def with_reference(seed):
     labelled = site(seed)
     boxes = replace(labelled.boxes, reference=labelled.boxes.clean)

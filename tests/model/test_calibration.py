@@ -1,7 +1,5 @@
 """True-positive probabilities from confidences, and the scores of calibrated boxes."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -162,12 +160,3 @@ def test_to_dict_and_back_and_the_mean_of_two():
     mean = ScoreCalibration.mean([again, ScoreCalibration(TRUE + 2, MISSED - 4)])
     np.testing.assert_allclose(mean.boxes, TRUE + 1)
     np.testing.assert_allclose(mean.missed, MISSED - 2)
-
-
-def test_a_calibration_that_is_not_of_the_detector_is_saved_as_such():
-    usual = ScoreCalibration(TRUE, MISSED, usual=True)
-    assert ScoreCalibration.from_dict(json.loads(json.dumps(usual.to_dict()))).usual
-    assert ScoreCalibration.mean([CALIBRATION, usual]).usual
-    of_earlier_fits = {"boxes": TRUE.tolist(), "missed": MISSED.tolist()}
-    assert CALIBRATION.to_dict() == of_earlier_fits
-    assert not ScoreCalibration.from_dict(of_earlier_fits).usual

@@ -48,7 +48,3 @@ def test_a_fit_shows_it_on_its_page_and_beside(tmp_path, capsys):
         box = figure.bounding_box()
         assert box["width"] > 300 and box["height"] > 150
         figure.screenshot(path=str(tmp_path / "seen.png"))
-
-    without = ["--no-calibration", "--work-dir", tmp_path / "raw"]
-    assert main([*map(str, [*shell[:-2], *without])]) == 0
-    assert "calibration_error" not in json.loads((tmp_path / "raw/result.json").read_text())
