@@ -7,7 +7,7 @@ the correlation of the predicted with the true influence of images. The product 
 by a box model that is fitted on the `val` images of coco_mini. Here randomised trees and a ridge
 regression learn the true influence from sums over the boxes of an image, on the labelled sites of
 other detectors, without a quarter of the groups. Last, the control variate of another detector's
-confident boxes is added with the same weight, as ``--pseudo-labels`` does.
+confident boxes is added with the same weight.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from autoeval.detections import CONFIDENT
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.box_model import BoxModel
 from autoeval.labels.control_variates import (
     MODEL,
-    PSEUDO,
+    REFERENCE,
     ProbableLabels,
     control_variates,
     true_influence,
@@ -57,7 +59,7 @@ def image_table(
     missed = model.n_missed(site.pool.found, probabilities)
     expected = model.rankings(site.pool, probabilities)
     by_others = {
-        name: ProbableLabels.of_confident(other.pool.found).rankings(site.pool.found)
+        name: confident_labels(other.pool.found).rankings(site.pool.found)
         for name, other in others.items()
     }
     found = site.pool.found
@@ -88,8 +90,14 @@ def image_table(
         table["box model"] = control_variates(expected[k])[MODEL].mean(axis=0)
         for name, rankings in by_others.items():
             variates = control_variates(expected[k], rankings[k])
-            table[name] = variates[PSEUDO].mean(axis=0)
+            table[name] = variates[REFERENCE].mean(axis=0)
         yield table.assign(site=site.name, group=site.group, category=category)
+
+
+def confident_labels(boxes: FoundBoxes) -> ProbableLabels:
+    """Take boxes with a score over `CONFIDENT` for certain."""
+    sure = boxes.where(boxes.scores > CONFIDENT)
+    return ProbableLabels(sure, np.ones(len(sure)))
 
 
 def tables_of(data: Path, predictions: Mapping[str, Path]) -> pd.DataFrame:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.control_variates import REFERENCE, ProbableLabels, control_variates
+from autoeval.labels.control_variates import ProbableLabels, control_variates
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -77,7 +77,7 @@ class Fitted:
     def sizes(self, one: EvaluatedPair) -> np.ndarray:
         """Return how often each image of a pair is drawn, by disagreement, (N,)."""
         site = self.sites[one.name]
-        others = ProbableLabels.of_set(site)
+        others = ProbableLabels.of_reference(site.boxes)
         assert others is not None
         right = self.assistance.box_model.probabilities(site.pool)[0]
         return drawing_sizes(others.disagreement(site.pool.found, right))
@@ -137,11 +137,11 @@ def correlations(helped: Fitted, one: EvaluatedPair, without: EvaluatedPair) -> 
     site. ``error left``: standard error with that sum, relative to labels alone.
     """
     site = helped.sites[one.name]
-    others = ProbableLabels.of_set(site)
+    others = ProbableLabels.of_reference(site.boxes)
     assert others is not None
     k = site.truth.categories.index(one.category)
     expected = helped.assistance.box_model.rankings(site.pool)[k]
-    both = control_variates(expected, others.rankings(site.pool.found)[k], REFERENCE)
+    both = control_variates(expected, others.rankings(site.pool.found)[k])
     true = one.measure(np.arange(len(one.ranking))).influence
     x = np.stack([np.ones(len(true)), *(of.mean(axis=0) for of in both.values())], axis=1)
     best = x @ np.linalg.lstsq(x, true, rcond=None)[0]

@@ -119,8 +119,6 @@ def of_plan_labels(w):
             "n": {"n": 7},
             "seed": {"seed": 1},
             "frames": {"frames": 5},
-            "pseudo_labels": {"pseudo_labels": w / "worded.json"},
-            "pseudo_words": {"pseudo_words": WORDS},
             "folder": {"folder": w / "kept_plan"},
             "site": {"site": "one"},
             "group": {"group": "nowhere"},
@@ -141,8 +139,6 @@ def of_a_plan_that_is_there(w):
         {
             "seed": {"seed": 1},
             "frames": {"frames": 5},
-            "pseudo_labels": {"pseudo_labels": w / "worded.json"},
-            "pseudo_words": {"pseudo_words": WORDS},
         },
     )
 
@@ -159,8 +155,6 @@ def of_estimators_plan_labels(w):
             "n": {"n": 7},
             "seed": {"seed": 1},
             "frames": {"frames": 5},
-            "pseudo_labels": {"pseudo_labels": w / "worded.json"},
-            "pseudo_words": {"pseudo_words": WORDS},
             "everywhere": (
                 {"estimate": fit_strong(w).for_target("precision@0.8").predict(w / "moved.json")}
                 | {"self": fit_strong(w).for_target("precision@0.8")},

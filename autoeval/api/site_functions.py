@@ -32,8 +32,6 @@ def plan_labels(
     n: int = 20,
     seed: int | None = None,
     frames: int | None = None,
-    pseudo_labels: PathLike | None = None,
-    pseudo_words: Mapping[str, str] | None = None,
     folder: PathLike | None = None,
     **site: Any,
 ) -> LabelPlan:
@@ -44,7 +42,7 @@ def plan_labels(
     estimator : AccuracyEstimator or path-like
     boxes, images, **site
         See `AccuracyEstimator.predict`.
-    n, seed, frames, pseudo_labels, pseudo_words
+    n, seed, frames
         See `AccuracyEstimator.plan_labels`; where `folder` holds a plan its seed and its frames.
     folder : path-like, optional
         Write the plan there with a copy of the images, ready to be labelled; a plan that is there
@@ -63,14 +61,9 @@ def plan_labels(
         )
     fitted = load_estimator(estimator)
     estimate = fitted.predict(boxes, images=images, **site)
-    options: dict[str, Any] = {
-        "frames": frames,
-        "pseudo_labels": pseudo_labels,
-        "pseudo_words": pseudo_words,
-    }
     if folder is None:
-        return fitted.plan_labels(estimate, n=n, seed=seed or 0, **options)
-    return plan_in_folder(fitted, estimate, Path(folder), n=n, seed=seed, **options)[0]
+        return fitted.plan_labels(estimate, n=n, seed=seed or 0, frames=frames)
+    return plan_in_folder(fitted, estimate, Path(folder), n=n, seed=seed, frames=frames)[0]
 
 
 def estimate_with_labels(

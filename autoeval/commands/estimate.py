@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import ESTIMATOR, after_estimate
-from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from autoeval.report.sections import Section
 
 RARE = (
-    *("cfg_options", "device", "reference", "pseudo_labels", "site", "group", "target", "export"),
+    *("cfg_options", "device", "reference", "site", "group", "target", "export"),
     *("present", "batch_size", "launcher", "detector", "checkpoint"),
 )
 
@@ -46,9 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels = parser.add_argument_group("labels of some of the images")
     site_options.add_labels_options(
         labels, ", taken as a simple random draw of the images (see `label plan`)"
-    )
-    site_options.add_pseudo_label_options(
-        labels, "COCO results on the images, where the estimator was fitted with them"
     )
     parser.add_argument(
         "--export",
@@ -98,10 +94,7 @@ def _check(args: argparse.Namespace) -> None:
         both = ", not both: a list of the images of prediction files is --images-list LIST"
         raise InputError(f"Expected either IMAGES or --predictions FILE{both * bool(args.images)}.")
     site_options.refuse_of_other_inputs(args)
-    if not args.labels:
-        reason = "helps labels of some images to count for more: give --labels PATH, too."
-        refuse_beside(args, ["pseudo_labels"], reason)
-    elif (Path(args.labels).parent / PLAN).exists():
+    if args.labels and (Path(args.labels).parent / PLAN).exists():
         folder = Path(args.labels).parent
         raise InputError(
             f"{args.labels} lies in the folder of a plan, which did not draw images at random: "
@@ -116,9 +109,7 @@ def _label_sections(
     from autoeval.api import estimate_with_labels
     from autoeval.results.labels.estimate_report import label_sections
 
-    plan = estimator.plan_labels(
-        estimate, n=1, pseudo_labels=args.pseudo_labels, pseudo_words=args.pseudo_words
-    )
+    plan = estimator.plan_labels(estimate, n=1)
     labelled = estimate_with_labels(
         plan,
         args.labels,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from autoeval.commands import given_words, run_options, site_options
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.next_step import after_plan
-from autoeval.commands.typed_options import refuse_beside
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 RARE = (
-    *("site", "group", "target", "frames", "prelabel", "pseudo_labels", "reference", "present"),
+    *("site", "group", "target", "frames", "prelabel", "reference", "present"),
     *("cfg_options", "device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
 )
 
@@ -64,9 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_options.add_image_list_option(plan, shown=True)
     run_options.add_detector_options(parser)
     run_options.add_reference_options(parser)
-    site_options.add_pseudo_label_options(
-        parser, "COCO results on the pool, where the estimator was fitted with --pseudo-labels"
-    )
     about = (
         "the folder to label, and the plan; planning there again with a larger --n keeps what was "
         "drawn (%(default)s)"
@@ -76,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make or enlarge the plan, write the folder, say what to expect."""
-    _check(args)
+    site_options.refuse_of_other_inputs(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
     if estimate is None:
@@ -98,8 +94,6 @@ def run(args: argparse.Namespace) -> int:
             prelabel=args.prelabel,
             seed=args.seed,
             frames=args.frames,
-            pseudo_labels=args.pseudo_labels,
-            pseudo_words=args.pseudo_words,
         )
     images = estimate.site.images if estimate.site else ()
     report = plan_report(plan, site_options.site_facts(args, estimator), difference, images)
@@ -111,14 +105,6 @@ def run(args: argparse.Namespace) -> int:
         next_step=next_command("their labels", after_plan(args.work_dir, bool(args.compare))),
     )
     return 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse options that exclude each other."""
-    site_options.refuse_of_other_inputs(args)
-    if args.compare:
-        reason = "predicts the influence on one detector's mAP: leave it out with --compare."
-        refuse_beside(args, ["pseudo_labels"], reason)
 
 
 def _plan_difference(

@@ -106,25 +106,6 @@ def add_labels_options(
     )
 
 
-def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> None:
-    """Declare a second detector's boxes; `what` is what ``--pseudo-labels`` names."""
-    add_input(
-        group,
-        "--pseudo-labels",
-        (
-            Detail(
-                "words",
-                "WORD=CATEGORY,...: its words that count, where they are not those of the "
-                "estimator",
-                "pseudo_words",
-                word_pairs,
-            ),
-        ),
-        metavar="PATH",
-        help=f"a better detector's boxes: {what}",
-    )
-
-
 def add_category_option(
     group: argparse._ActionsContainer,
     otherwise: str = "those of the fit, or all words",

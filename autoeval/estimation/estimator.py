@@ -406,7 +406,7 @@ class AccuracyEstimator:
         estimate : Estimate
             From `predict`, with its site.
         **draw
-            ``n``, ``seed``, ``frames``, ``pseudo_labels``, ``pseudo_words``, ``everywhere``; see
+            ``n``, ``seed``, ``frames``, ``everywhere``; see
             `autoeval.estimation.label_planning.Draw`.
 
         Raises

@@ -86,8 +86,6 @@ def _described(labelled: LabelledSet) -> tuple[dict[str, Any], dict[str, np.ndar
     passes = {name: getattr(boxes, name) for name in ("clean", *boxes.passes)}
     if pool is not None:
         passes["pool"] = pool.found
-    if labelled.pseudo_labels is not None:
-        passes["pseudo_labels"] = labelled.pseudo_labels
     arrays = {f"truth/{name}": getattr(labelled.truth, name) for name in OF_TRUTH}
     for name, columns in passes.items():
         arrays |= {f"{name}/{column}": getattr(columns, column) for column in OF_BOXES}
@@ -151,7 +149,6 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> LabelledSet:
         left_out=notices_of(values["left_out"]),
         trained_here=values["trained_here"],
         stored_pool=pool,
-        pseudo_labels=passes.get("pseudo_labels"),
     )
 
 

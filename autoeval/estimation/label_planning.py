@@ -26,10 +26,8 @@ from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.pseudo_labels import read_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import Notice
-from autoeval.runtime.files import PathLike
 from autoeval.sites.pool import Pool, pool_of_evidence
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import IOUS, OperatingPoint
@@ -41,8 +39,6 @@ class Draw:
 
     n: how many.
     frames: says that numbered files are frames; see `blocks_of`.
-    pseudo_labels: COCO results of a better detector on the same images, where the estimator was
-        fitted with such; pseudo_words: category for each of its words, by default equal words.
     everywhere: for precision, too, draw from all images, not only from those with a box over its
         threshold; each with the same probability.
     """
@@ -50,8 +46,6 @@ class Draw:
     n: int = 20
     seed: int = 0
     frames: int | None = None
-    pseudo_labels: PathLike | None = None
-    pseudo_words: Mapping[str, str] | None = None
     everywhere: bool = False
 
 
@@ -86,10 +80,6 @@ def plan_site(
             f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
             f"of {fit.target}: fit one of mAP."
         )
-    if draw.pseudo_words and draw.pseudo_labels is None:
-        raise InputError(
-            "`pseudo_words` translates words of pseudo-labels, and there are none: leave it out."
-        )
     if fit.label_assistance is None:
         raise InputError(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
@@ -103,9 +93,6 @@ def plan_site(
         pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
         n = min(n, len(pool))
     blocks = blocks_of(_images_of_pool(site, pool), frames=draw.frames)
-    if draw.pseudo_labels is not None:
-        second = read_pseudo_labels(draw.pseudo_labels, pool.found, draw.pseudo_words)
-        others = ProbableLabels.of_confident(second)
     request = PlanRequest(
         n,
         target=fit.target,

@@ -26,24 +26,20 @@ def plan_in_folder(
     seed: int | None = None,
     frames: int | None = None,
     prelabel: bool = False,
+    everywhere: bool = False,
     change: Callable[[LabelPlan], LabelPlan] = lambda plan: plan,
-    **options: Any,
 ) -> tuple[LabelPlan, list[Path]]:
     """Make the plan of a folder, or enlarge the one that is there, and write it.
 
     n: how many images to label, those of an earlier plan among them.
     seed, frames: those of an earlier plan, which keeps its draw; by default these, else 0 and None.
+    everywhere: see `Draw`; not read where a plan is there.
     change: applied to a plan that is made, such as to draw other images.
     """
     site = estimate.site
     if (folder / PLAN).exists():
         plan = load_plan(folder)
         check_plan(plan, estimate, folder)
-        if options.get("pseudo_labels") is not None or options.get("pseudo_words"):
-            raise InputError(
-                f"{folder} holds a plan, which keeps what it drew, so pseudo-labels would not be "
-                "read: leave them out, or plan into another folder."
-            )
         _check_draw(plan, folder, seed=seed, frames=frames, images=site.images if site else ())
         plan = plan.larger(n)
     elif (folder / EMPTY).exists():
@@ -51,9 +47,8 @@ def plan_in_folder(
             f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
         )
     else:
-        plan = change(
-            estimator.plan_labels(estimate, n=n, seed=seed or 0, frames=frames, **options)
-        )
+        draw = {"n": n, "seed": seed or 0, "frames": frames, "everywhere": everywhere}
+        plan = change(estimator.plan_labels(estimate, **draw))
     return plan, write_plan(plan, folder, site.images if site else (), prelabel=prelabel)
 
 

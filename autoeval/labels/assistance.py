@@ -12,7 +12,7 @@ from typing_extensions import Self
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.errors import InputError
 from autoeval.labels.box_model import BoxModel
-from autoeval.labels.control_variates import MODEL, ProbableLabels, control_variates
+from autoeval.labels.control_variates import MODEL, REFERENCE, ProbableLabels, control_variates
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.sites.pool import Pool, passes_of
 
@@ -21,7 +21,7 @@ from autoeval.sites.pool import Pool, passes_of
 class MixingWeights:
     """How control variates are added up, and what variance their sum leaves."""
 
-    slopes: dict[str, float]  # of each control variate: `MODEL`, and the kind of another detector
+    slopes: dict[str, float]  # of each control variate: `MODEL`, and `REFERENCE`
     residual: VariancePrior  # of the true influence less the sum, relative to that of the sum
     correlation: float  # mean cross-validated one of the sum with the true influence
 
@@ -41,7 +41,7 @@ class LabelAssistance:
     """What labelled sites contribute to estimates elsewhere; see `fit_assistance`."""
 
     box_model: BoxModel
-    mixing: dict[str, MixingWeights]  # of `MODEL` alone, and with a kind of others
+    mixing: dict[str, MixingWeights]  # of `MODEL` alone, and with `REFERENCE`
     small_sample_bias: float
     sites: tuple[str, ...]  # names of those that it was fitted on
     of_clean: LabelAssistance | None = None  # of clean boxes, where `box_model` needs other passes
@@ -69,7 +69,7 @@ class LabelAssistance:
 
     def mixing_weights(self, others: ProbableLabels | None) -> MixingWeights:
         """Return those with boxes of another detector, or without where none were fitted so."""
-        return self.mixing[others.kind if others and others.kind in self.mixing else MODEL]
+        return self.mixing[REFERENCE if others and REFERENCE in self.mixing else MODEL]
 
     def predict(
         self,
@@ -83,12 +83,12 @@ class LabelAssistance:
         a time: all together are a large array.
         """
         expected = self.box_model.rankings(pool) if expected is None else expected
-        if others is None or others.kind not in self.mixing:
+        if others is None or REFERENCE not in self.mixing:
             for ranking in expected:
                 yield self.mixing[MODEL].add_up(control_variates(ranking))
             return
         for pair in zip(expected, others.rankings(pool.found), strict=True):
-            yield self.mixing[others.kind].add_up(control_variates(*pair, kind=others.kind))
+            yield self.mixing[REFERENCE].add_up(control_variates(*pair))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""

@@ -1,4 +1,4 @@
-"""Control variates: the influence of images, predicted by a box model or another detector."""
+"""Control variates: the influence of images, predicted by a box model or a reference detector."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing_extensions import Self
 from autoeval.accuracy.average_precision import RankedDetections, influence_function
 from autoeval.accuracy.coco_matching import AT_HALF, top_detections
 from autoeval.accuracy.weighted_matching import match_weighted
-from autoeval.detections import CONFIDENT
 from autoeval.io.predictions import FoundBoxes
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
 
-MODEL, PSEUDO, REFERENCE = "model", "pseudo", "reference"
+MODEL, REFERENCE = "model", "reference"
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,19 +21,10 @@ class ProbableLabels:
     """Boxes of another detector on the images of a pool, in its categories, as labels.
 
     probabilities (N,): that each is an object.
-    kind: `PSEUDO`, the confident boxes of a second detector, or `REFERENCE`, calibrated ones.
     """
 
     boxes: FoundBoxes
     probabilities: np.ndarray
-    kind: str = REFERENCE
-
-    @classmethod
-    def of_set(cls, labelled: LabelledSet) -> Self | None:
-        """Return the pseudo-labels of a labelled set, or the boxes of its reference, if any."""
-        if labelled.pseudo_labels is not None:
-            return cls.of_confident(labelled.pseudo_labels)
-        return cls.of_reference(labelled.boxes)
 
     @classmethod
     def of_reference(cls, boxes: SiteBoxes) -> Self | None:
@@ -45,12 +34,6 @@ class ProbableLabels:
             return None
         best = top_detections(reference.image, reference.label, reference.scores)
         return cls(reference.where(best), probabilities[best])
-
-    @classmethod
-    def of_confident(cls, boxes: FoundBoxes) -> Self:
-        """Take boxes with a score over `CONFIDENT` for certain."""
-        sure = boxes.where(boxes.scores > CONFIDENT)
-        return cls(sure, np.ones(len(sure)), PSEUDO)
 
     def rankings(self, boxes: FoundBoxes) -> list[RankedDetections]:
         """Rank the boxes of a detector in each category, with these as labels."""
@@ -108,14 +91,14 @@ class ProbableLabels:
 
 
 def control_variates(
-    expected: RankedDetections, second: RankedDetections | None = None, kind: str = PSEUDO
+    expected: RankedDetections, second: RankedDetections | None = None
 ) -> dict[str, np.ndarray]:
     """Predict the influence of M images on the average precision of a category, (10, M) each.
 
     `expected` ranks the boxes with probabilities in place of labels, see `BoxModel.rankings`, the
     second with the boxes of another detector, see `ProbableLabels`; that prediction gets the
     standard deviation of the first: where that detector finds little, each of its boxes would count
-    for too much. Returns `MODEL`, and `kind` where there is a second; 0 where no object is
+    for too much. Returns `MODEL`, and `REFERENCE` where there is a second; 0 where no object is
     expected.
     """
     first = np.nan_to_num(influence_function(expected))
@@ -124,7 +107,7 @@ def control_variates(
     other = np.nan_to_num(influence_function(second))
     # the spread that decides is that of the mean over thresholds, the influence on mAP
     std = other.mean(axis=0).std()
-    return {MODEL: first, kind: other * (first.mean(axis=0).std() / std if std > 0 else 0.0)}
+    return {MODEL: first, REFERENCE: other * (first.mean(axis=0).std() / std if std > 0 else 0.0)}
 
 
 def true_influence(ranking: RankedDetections) -> np.ndarray:

@@ -24,7 +24,6 @@ from autoeval.labels.box_model import (
 )
 from autoeval.labels.control_variates import (
     MODEL,
-    PSEUDO,
     REFERENCE,
     ProbableLabels,
     control_variates,
@@ -168,9 +167,8 @@ def _fit(
         for name in MEASURES
     }
     mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
-    for kind in (PSEUDO, REFERENCE):
-        if all(kind in influence.predicted for influence in of_ap):
-            mixing[kind] = _mixing_weights(of_ap, (MODEL, kind))
+    if all(REFERENCE in influence.predicted for influence in of_ap):
+        mixing[REFERENCE] = _mixing_weights(of_ap, (MODEL, REFERENCE))
     return LabelAssistance(
         fit_box_model(
             sites, pairs, [np.ones(len(fold_of_image), bool) for fold_of_image in folds], names
@@ -212,15 +210,12 @@ def _cross_fit(
     predicted = []
     for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
         expected = expected_rankings(site.pool.found, p, missed)
-        others = ProbableLabels.of_set(site)
+        others = ProbableLabels.of_reference(site.boxes)
         second = others.rankings(site.pool.found) if others else None
         for pair in (pair for pair in pairs if pair.site is site):
             ranking = expected[pair.category].take(pair.images)
-            if others and second:
-                by_others = second[pair.category].take(pair.images)
-                variates = control_variates(ranking, by_others, others.kind)
-            else:
-                variates = control_variates(ranking)
+            by_others = second[pair.category].take(pair.images) if second else None
+            variates = control_variates(ranking, by_others)
             means = {name: values.mean(axis=0) for name, values in variates.items()}
             predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
             predicted += _at_thresholds(pair.ranking, ranking)

@@ -16,7 +16,7 @@ from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
-from autoeval.labels.control_variates import MODEL, PSEUDO, REFERENCE
+from autoeval.labels.control_variates import MODEL
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
@@ -244,19 +244,14 @@ def make_plan(
     a reference detector disagrees are drawn more often, unless the draw is `equal`, over time, or
     for a target at a threshold.
 
-    Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
-    assistance needs, or there are pseudo-labels and the assistance was fitted without.
+    Raises InputError if `n` is not from 1 to the number of images, or the pool lacks features that
+    the assistance needs.
     """
     site = PlannedSite() if site is None else site
     n, others = request.n, site.others
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
     fitting = assistance.for_features(pool.names)
-    if others is not None and others.kind == PSEUDO and PSEUDO not in fitting.mixing:
-        raise InputError(
-            "The estimator was fitted without pseudo-labels: fit it with those of the same second "
-            "detector on the labelled sites, `--pseudo-labels DIR`, or plan without."
-        )
     warnings = pool.warnings
     if fitting is not assistance:
         passes = " and ".join(sorted(assistance.needs))
@@ -311,7 +306,7 @@ def make_plan(
     else:
         across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
     equally = by_time or request.equal or request.point is not None
-    if others is None or others.kind != REFERENCE or equally:
+    if others is None or equally:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
     sizes = drawing_sizes(others.disagreement(pool.found, probabilities[AT_HALF]))
     sequence = unequal_order(across, sizes, seed=plan.seed)

@@ -43,7 +43,6 @@ class LabelledSet:
         each is on those that hold it.
     trained_here: whether the detector was trained on other images of this site.
     stored_pool: the clean boxes with features of passes that `boxes` does not hold.
-    pseudo_labels: boxes of a second detector on the same images, in the same categories.
     """
 
     name: str
@@ -55,7 +54,6 @@ class LabelledSet:
     left_out: tuple[str, ...] = ()
     trained_here: bool = False
     stored_pool: Pool | None = None
-    pseudo_labels: FoundBoxes | None = None
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -147,7 +145,7 @@ class LabelledSet:
         kept = np.isin(self.boxes.clean.image, chosen)
         parts = {
             name: part.on_images(chosen)
-            for name in ("boxes", "truth", "stored_pool", "pseudo_labels")
+            for name in ("boxes", "truth", "stored_pool")
             if (part := getattr(self, name)) is not None
         }
         made = replace(self, **parts)

@@ -132,8 +132,6 @@ CASES = {
         "labels": (ESTIMATE_BY_RUN, "--labels some_labels.json"),
         "label_images": (ESTIMATE, "--labels some_labels.txt img_dir=nowhere"),
         "words": (ESTIMATE, "--labels new_labels.json words=x=nothing"),
-        "pseudo_labels": (ESTIMATE, "--pseudo-labels others.json"),
-        "pseudo_words": (ESTIMATE, "--pseudo-labels others.json words=x"),
         "export": (ESTIMATE, "--export exported"),
         "work_dir": (ESTIMATE, "--work-dir elsewhere"),
         "json": (ESTIMATE, "--json"),
@@ -162,8 +160,6 @@ CASES = {
         "verbose": (PLAN, "--verbose"),
         "compare": (PLAN, "--compare nowhere predictions=others.json"),
         "compare_predictions": (PLAN, "--compare other predictions=nowhere.json"),
-        "pseudo_labels": (PLAN, "--pseudo-labels others.json"),
-        "pseudo_words": (PLAN, "--pseudo-labels others.json words=x"),
         "work_dir": (PLAN, "--work-dir elsewhere"),
     },
     "label estimate": {

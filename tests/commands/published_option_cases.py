@@ -151,8 +151,6 @@ PUBLISHED_CASES = {
         "seed": (DROPPED, "--seed 1"),
         "work_dir": (FIT, "--work-dir elsewhere_map"),
         "json": (FIT, "--json"),
-        "pseudo_labels": (FIT, "--pseudo-labels pseudo_boxes"),
-        "pseudo_words": (FIT, "--pseudo-labels pseudo_boxes words=x"),
     },
     "search-dropout": {
         **dropping(SEARCH),
@@ -241,8 +239,7 @@ PUBLISHED_REFUSED = (
     # without a training, what is about it
     (REPORT_ONLY, "--config longer.py"),
     (REPORT_ONLY, "--work-dir elsewhere_trained"),
-    # a method that is no default has no label assistance, and a line is fitted on sample sets
-    (FIT, "--pseudo-labels rectangles"),
+    # a line is fitted on sample sets
     (FIT, "--metaset n_images=2"),
     # with a saved estimator, what is about a fit
     *(

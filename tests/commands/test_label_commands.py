@@ -4,7 +4,6 @@ import json
 import shutil
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from labelled_colours import (
     labels_of,
@@ -16,15 +15,10 @@ from labelled_colours import (
 )
 
 from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
-from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.any_format import load_labels
-from autoeval.io.labels.truth import Truth
-from autoeval.labels.control_variates import true_influence
-from autoeval.labels.plan_file import load_plan
 from autoeval.monitoring.monitor_settings import labelled_level
 
 POOL = 40
@@ -211,26 +205,6 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
         estimator.plan_labels(replace(free, site=None))
 
 
-def test_pseudo_labels_predict_influence_too(world, plan, tmp_path, capsys):
-    """A second detector that finds every labelled box: its prediction is nearly the truth."""
-    words = ["words=CAR=car,BUS=bus"]
-    pseudo = ["--pseudo-labels", str(found_by_another(world / "new", tmp_path / "new")), *words]
-    assert main([*plan, *pseudo]) == 2
-    assert "the labelled sites, `--pseudo-labels DIR`" in last_line(capsys)
-    for name in ("w0", "w1", "w2"):
-        found_by_another(world / "worlds" / name, tmp_path / name)
-    shutil.copytree(world / "work", tmp_path / "work")
-    fit = ["--task", str(world / "task.py"), "--work-dir", str(tmp_path / "work")]
-    detector = ["--detector", f"{world / 'mine.py'}:detector"]
-    assert main(["estimate-map", *detector, *fit, "--pseudo-labels", str(tmp_path), *words]) == 0
-    pool = ["--estimator", str(tmp_path / "work" / "estimator.parquet"), *plan[4:]]
-    assert main(["label", "plan", *pool, "--n", "9"]) == 0
-    alone = influence(tmp_path, world)
-    shutil.rmtree(tmp_path / "site")
-    assert main(["label", "plan", *pool, "--n", "9", *pseudo]) == 0
-    assert influence(tmp_path, world) > max(alone, 0.8)
-
-
 def test_an_estimator_with_a_reference_runs_it_on_the_pool(world, plan, tmp_path):
     """The boxes of the detector that is estimated are further from the objects."""
     code = (world / "mine.py").read_text()
@@ -248,27 +222,6 @@ def test_an_estimator_with_a_reference_runs_it_on_the_pool(world, plan, tmp_path
     assert estimate(tmp_path, labels) == 0
     unplanned = [pool[3], *pool[:2], "--labels", str(labels), "--work-dir", str(tmp_path / "u")]
     assert main(["estimate", *unplanned]) == 0
-
-
-def found_by_another(folder, stem):
-    """Write the labels of a data set as what a second detector has found."""
-    content, path = read_coco(folder / "annotations.json"), stem.with_suffix(".json")
-    files = {image.image_id: image.file_name for image in content.images}
-    found = [
-        {"image_id": int(of.image_id), "file_name": files[of.image_id], "score": 0.9}
-        | {"category": of.category.upper(), "bbox": of.xywh}
-        for of in content.boxes
-    ]
-    path.write_text(json.dumps(found))
-    return path
-
-
-def influence(tmp_path, world):
-    """Correlate the predicted influence of a plan with the true one, over images of both words."""
-    made = load_plan(tmp_path / "site")
-    truth = Truth.of(load_labels(world / "new" / "annotations.json"), made.found.categories)
-    true = [true_influence(ranking) for ranking in rank_categories(made.found, truth)]
-    return np.corrcoef(np.ravel(true), made.predicted("mAP")[:-1].ravel())[0, 1]
 
 
 def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):

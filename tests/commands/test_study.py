@@ -199,7 +199,7 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
     assert set(studies()[name].settings) - extra == set(named) - unused
     read = read_settings([], studies()[name].settings)
     for setting, default in named.items():
-        if default is not inspect.Parameter.empty and setting not in (*unused, "pseudo_words"):
+        if default is not inspect.Parameter.empty and setting not in unused:
             assert read[setting] == default, setting
 
 

@@ -185,7 +185,6 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
         boxes=boxes,
         truth=replace(labelled.truth, images=images),
         stored_pool=pool_of_predictions(boxes.clean, boxes.half_size),
-        pseudo_labels=boxes.half_size,
         group="cameras",
         trained_here=True,
         left_out=(note,),
@@ -199,7 +198,6 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     pairs = [
         (read.boxes.clean, boxes.clean),
         (read.boxes.half_size, boxes.half_size),
-        (read.pseudo_labels, boxes.half_size),
         (read.stored_pool.found, labelled.stored_pool.found),
     ]
     for ours, theirs in pairs:

@@ -40,16 +40,13 @@ def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
     assert not ignored.any()
 
 
-def test_a_stored_pool_and_pseudo_labels_follow():
-    """As where no box is in the pseudo-labels of any image."""
+def test_a_stored_pool_follows():
     site = crowded_site()
-    nothing = site.boxes.clean.where(np.zeros(len(site.boxes.clean), bool))
     again = pool_of_predictions(site.boxes.clean, perturbed=[site.boxes.clean])
-    some = replace(site, stored_pool=again, pseudo_labels=nothing).on_images(CHOSEN)
+    some = replace(site, stored_pool=again).on_images(CHOSEN)
     assert some.pool.names == again.names != site.pool.names
     expected = pool_of_predictions(some.boxes.clean, perturbed=[some.boxes.clean])
     assert (some.pool.features == expected.features).all()
-    assert some.pseudo_labels.images == some.truth.images
 
 
 def test_at_most_so_many_images_are_drawn_by_a_seed():

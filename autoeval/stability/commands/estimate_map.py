@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target", "count_thr", "bins", "bins_name"),
     *("preset", "dropout", "stages", "seed", "class_aware", "box_score", "views", "das"),
-    *("pseudo_labels", "pseudo_words"),
 )
 COMMAND = "estimate-map"
 WITHOUT_DROPOUT: tuple[str, ...] = ("bayes",)
@@ -69,9 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     site_options.add_category_option(method, presence=False)
     meta_set_options.add_pass_options(parser, light=True)
     execution_options.add_execution_options(parser)
-    site_options.add_pseudo_label_options(
-        method, "a folder with SOURCE.json in COCO; for `label plan --pseudo-labels`"
-    )
     run_options.add_json(parser)
 
 
@@ -228,8 +224,6 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
         meta_set=meta_set,
         methods=methods,
         target=args.target,
-        pseudo_labels=args.pseudo_labels and Path(args.pseudo_labels),
-        pseudo_words=args.pseudo_words,
         loading=run.loading,
     )
 

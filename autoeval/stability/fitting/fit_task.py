@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
@@ -28,7 +27,6 @@ from autoeval.estimation.protocol import (
 from autoeval.estimation.score_table import sources
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.io.wording import listed
-from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.notices import Notice, prefixed
 from autoeval.report.tables import counted
 from autoeval.runtime import OK
@@ -56,8 +54,6 @@ def fit_task(
     methods: Sequence[str] = (DEFAULT_METHOD,),
     target: str = "mAP",
     level: float = 0.9,
-    pseudo_labels: Path | None = None,
-    pseudo_words: Mapping[str, str] | None = None,
     loading: Mapping[str, Any] | None = None,
 ) -> AccuracyEstimator | PublishedEstimator:
     """Score a detector on a meta-set, evaluate methods by leaving sources out, fit the first one.
@@ -74,7 +70,6 @@ def fit_task(
         always evaluated.
     target: by the default method also one at a threshold, such as ``recall@0.3``, which is
         evaluated pair by pair of source and category.
-    pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
     loading: how the detector is loaded; kept with the estimator.
     Returned: `AccuracyEstimator` where the first method is the default, else `PublishedEstimator`.
     """
@@ -83,12 +78,6 @@ def fit_task(
         raise InputError(
             f"{target} is estimated by '{DEFAULT_METHOD}' alone, not by "
             f"{listed(sorted({*methods} - {DEFAULT_METHOD}))}: leave that out."
-        )
-    if pseudo_labels is not None and DEFAULT_METHOD not in methods:
-        raise InputError(
-            f"`pseudo_labels` (--pseudo-labels) are read by label assistance, which "
-            f"'{DEFAULT_METHOD}' has alone, not {listed(methods)}: leave them out, or name "
-            f"'{DEFAULT_METHOD}', too."
         )
     evaluated = list(dict.fromkeys([*methods, BASELINE]))
     for method in evaluated:
@@ -126,8 +115,6 @@ def fit_task(
         warnings += [Notice("not-evaluated", skipped)] if DEFAULT_METHOD in methods else []
         methods = [method for method in methods if method != DEFAULT_METHOD]
         evaluated = [method for method in evaluated if method != DEFAULT_METHOD]
-    if pseudo_labels is not None:
-        sets = [with_pseudo_labels(labelled, pseudo_labels, pseudo_words) for labelled in sets]
     made_with: dict[str, Any] = {
         "context": observer.context(),
         "loading": with_stages(loading, getattr(observer.settings, "stages", ())),

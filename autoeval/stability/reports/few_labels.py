@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +17,6 @@ from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.regression_estimate import bounds
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.prior import OF_ONE_SET
-from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part
@@ -71,8 +70,6 @@ def labels_report(
     work_dir: Path,
     *,
     also: Sequence[Path] = (),
-    pseudo_labels: str | Path | None = None,
-    pseudo_words: Mapping[str, str] | None = None,
     fewest: int = FEWEST_IMAGES,
     draws: int = 200,
     seed: int = 0,
@@ -86,8 +83,6 @@ def labels_report(
     ]
     sites = [site for sets in sets_by_folder for site in sets]
     rows = pd.concat(pairs, ignore_index=True)
-    if pseudo_labels is not None:
-        sites = [with_pseudo_labels(site, Path(pseudo_labels), pseudo_words) for site in sites]
     evaluated = list(leave_groups_out(sites, _priors(rows), fewest=fewest))
     if not evaluated:
         raise InputError(f"None of {len(sites)} sites has {fewest} images: lower fewest=.")

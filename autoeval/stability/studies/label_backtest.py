@@ -106,7 +106,7 @@ def evaluated_pairs(
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
-        probable = ProbableLabels.of_set(site)
+        probable = ProbableLabels.of_reference(site.boxes)
         predicted = [drawn.mean(axis=0) for drawn in assistance.predict(site.pool, probable)]
         mixing = assistance.mixing_weights(probable)
         if point is not None:

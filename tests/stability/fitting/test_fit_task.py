@@ -194,8 +194,6 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
-    with pytest.raises(InputError, match="are read by label assistance"):
-        fit(detector, task, tmp_path / "other", methods=["bos"], pseudo_labels=tmp_path)
 
 
 def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):

@@ -1,7 +1,5 @@
 """The backtest of few labels, from made work dirs and made labelled sets to its tables."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,6 @@ from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import influence_on
 from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import NOTHING
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.sites.labelled_set import labelled_set
@@ -88,23 +85,6 @@ def test_the_effective_sample_size_of_the_sample_estimate_is_its_size():
     effective = effective_labels(pd.DataFrame(rows))["effective"]
     # 1 / w = 1 / 100 + (1 / 10 - 1 / 100) / 4
     assert effective.tolist() == pytest.approx(2 * [10, 1 / (0.01 + 0.09 / 4)])
-
-
-def test_pseudo_labels_are_read_from_files(tmp_path):
-    site = make_site(3, n_images=30, name="here")
-    found = site.pool.found
-    xywh = np.hstack([found.boxes[:, :2], found.boxes[:, 2:] - found.boxes[:, :2]]).tolist()
-    columns = zip(found.image, xywh, found.scores.tolist(), strict=True)
-    rows = [
-        {"image_id": found.images[k].image_id, "category": "van", "bbox": box, "score": score}
-        for k, box, score in columns
-    ]
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "here.json").write_text(json.dumps(rows))
-    helped = with_pseudo_labels(site, tmp_path, {"van": "car"})
-    assert np.sort(helped.pseudo_labels.scores) == pytest.approx(np.sort(found.scores), abs=1e-6)
-    with pytest.raises(InputError, match="found 0"):
-        with_pseudo_labels(make_site(3, name="there"), tmp_path, {"van": "car"})
 
 
 def test_for_precision_a_plan_draws_from_the_images_with_a_box():

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.given_words import translation
 from autoeval.errors import InputError
 from autoeval.stability.commands.studies.inputs import NO_NAMES, TARGET, task_sites
 from autoeval.stability.commands.studies.registry import StudyRun, study
@@ -49,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     {
         **TARGET,
         **{"fewest": 60, "draws": 200},
-        **{"fit_on": NO_NAMES, "pseudo_labels": "", "pseudo_words": NO_NAMES},
+        "fit_on": NO_NAMES,
     },
     inputs=("scores", "sites", "labels"),
     add_arguments=add_arguments,
@@ -63,13 +62,10 @@ def labels(run: StudyRun) -> StudyReport:
     if not args.sites:
         if args.labels or fit_on or target != TARGET["target"]:
             raise InputError("--labels and --set fit_on=, target= go with --sites.")
-        settings["pseudo_words"] = translation(settings["pseudo_words"], "--set pseudo_words=")
         first, *also = args.scores
         return run.report(first, also=also, **settings)
     from autoeval.stability.reports.few_labels import labels_from_files_report
 
-    if any([settings.pop(name) for name in ("pseudo_labels", "pseudo_words")]):
-        raise InputError("--set pseudo_labels= and pseudo_words= go with --scores.")
     labelled, sites = _labelled_files(args, fit_on)
     return labels_from_files_report(labelled, sites, target=target, **settings)
 
