@@ -31,7 +31,7 @@ def watch_images(
     from autoeval.io.image_folder import ImageFile
     from autoeval.monitoring.monitor import monitor_images
     from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.monitoring.times import Clock
+    from autoeval.monitoring.windows import Clock
 
     clock, settings = Clock(args.time), _settings(args)
     listed = find_images(args.images, args.img_dir)
@@ -100,7 +100,7 @@ def observe_other(
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.monitor import observe_candidate
     from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.monitoring.times import Clock
+    from autoeval.monitoring.windows import Clock
 
     estimator = load_estimator(args.against)
     kept = estimator.loading_.get("detector")

@@ -1,5 +1,9 @@
 r"""The change of a site's accuracy from that of its boxes, by slopes fitted on known changes.
 
+`box_numbers` describes the boxes of each image. Windows are compared by functions of the means of
+these numbers alone, so that the sampling error of a comparison follows from how the numbers vary
+between images. The change of average precision is
+
 .. math:: \Delta = \ell\, x^T b, \qquad x_j = t_j \tanh(d_j / t_j)
 
 with :math:`\ell` the average precision before, d the difference of what boxes look like in two
@@ -21,9 +25,18 @@ from typing_extensions import Self
 
 from autoeval.io.config_file import shipped_config
 from autoeval.io.json_file import read_json
-from autoeval.monitoring.box_numbers import AT
-from autoeval.monitoring.two_samples import Difference
+from autoeval.io.predictions import FoundBoxes
+from autoeval.model.calibration import ScoreCalibration
 
+LOW, SURE, CERTAIN = 0.05, 0.3, 0.7  # true-positive probabilities
+UNKNOWN_SIZE = (480, 640)
+SMALLEST = 1e-6  # area of a box, relative to its image
+NUMBERS = ("boxes", "score", "best", "empty", "sure", "size", "squares", "certain")
+"""The square root of the number of likely boxes, those with a true-positive probability over
+`SURE`; the mean probability of boxes over `LOW`, 0 without any; the best one; whether no box is
+likely. How many are likely, and the sum of the logarithms of their sides relative to the image; the
+sum of squared probabilities over `LOW`; how many are over `CERTAIN`."""
+AT = {name: k for k, name in enumerate(NUMBERS)}
 LEAST_LEVEL = 0.05  # a site estimated at nothing may still have something to lose
 FEW = 0.1  # boxes an image, added where a logarithm or a ratio of numbers of boxes is taken
 STEP = 1e-4  # of numeric derivatives
@@ -35,6 +48,43 @@ CONDITION = {
 }
 AMOUNTS = ("found", "certain")  # what counts is by which share these change
 SHIPPED = "changes.json"
+
+
+def box_numbers(
+    boxes: FoundBoxes, calibration: ScoreCalibration, category: int | None = None
+) -> np.ndarray:
+    """Return the numbers of each of M images, (M, len(NUMBERS)), float64.
+
+    category: the one whose boxes count; by default those of all categories, as one.
+    """
+    rows = np.arange(len(boxes)) if category is None else boxes.rows_of(category)
+    image, n_images = boxes.image[rows], len(boxes.images)
+    p = np.asarray(calibration.at_half(boxes.scores[rows], boxes.boxes[rows]), np.float64)
+    sizes = np.array([image.size or UNKNOWN_SIZE for image in boxes.images], np.float64)
+    if any(image.size is None or min(image.size) <= 0 for image in boxes.images):
+        sizes[:] = UNKNOWN_SIZE
+    corners = np.asarray(boxes.boxes[rows], np.float64)
+    area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+    share = area / sizes.reshape(-1, 2).prod(axis=1)[image]
+    side = 0.5 * np.log(np.maximum(share, SMALLEST))
+
+    def total(weights: np.ndarray) -> np.ndarray:
+        return np.bincount(image, weights, minlength=n_images)
+
+    best = np.zeros(n_images)
+    np.maximum.at(best, image, p)
+    n_sure, n_low = total(p > SURE), total(p > LOW)
+    columns = {
+        "boxes": np.sqrt(n_sure),  # counts vary as their mean does, their roots by about 1/2
+        "score": total(p * (p > LOW)) / np.maximum(n_low, 1),
+        "best": best,
+        "empty": (n_sure == 0).astype(np.float64),
+        "sure": n_sure,
+        "size": total(side * (p > SURE)),
+        "squares": total(p**2 * (p > LOW)),
+        "certain": total(p > CERTAIN),
+    }
+    return np.stack([columns[name] for name in NUMBERS], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,14 +200,15 @@ class Change:
 
 
 def change_with_interval(
-    predicted: tuple[float, float], sampling: Difference, before: float, level: float
+    predicted: tuple[float, float], sampling: float, before: float, level: float
 ) -> Change:
     """Add the sampling error of both windows to that of the slopes, which is independent of it.
 
     predicted: of `ChangeModel.predict`; `before` is the accuracy before.
+    sampling: half the width of the interval of the sampling error, at this level.
     """
     raw, std = predicted
-    half = float(np.hypot(ndtri((1 + level) / 2) * std, sampling.half_width(level)))
+    half = float(np.hypot(ndtri((1 + level) / 2) * std, sampling))
     value = min(max(raw, -before), 1 - before)
     lower, upper = np.clip([raw - half, raw + half], -1, 1).tolist()
     return Change(float(value), lower, upper)

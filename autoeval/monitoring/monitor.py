@@ -40,8 +40,7 @@ from autoeval.monitoring.monitored import (
     reasons_of,
     units_text,
 )
-from autoeval.monitoring.reading_results import ResultsReader, read_results
-from autoeval.monitoring.results_files import find_results
+from autoeval.monitoring.results_files import ResultsReader, find_results, read_results
 from autoeval.monitoring.site_categories import SiteCategories, check_named_sites
 from autoeval.monitoring.site_pass import (
     NO_REFERENCE,
@@ -54,8 +53,18 @@ from autoeval.monitoring.site_pass import (
     site_observer,
 )
 from autoeval.monitoring.site_windows import SiteWindows, WatchedSites
-from autoeval.monitoring.times import AUTO, EXIF, FILE, Clock, time_warnings
-from autoeval.monitoring.windows import FORMS, Baseline, in_time, kind_of, windows_of
+from autoeval.monitoring.windows import (
+    AUTO,
+    EXIF,
+    FILE,
+    FORMS,
+    Baseline,
+    Clock,
+    in_time,
+    kind_of,
+    time_warnings,
+    windows_of,
+)
 from autoeval.notices import Notice, notices_of
 from autoeval.report.tables import counted
 from autoeval.runtime.files import PathLike

@@ -22,7 +22,7 @@ from autoeval.estimation.site import own_words
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.same_files import file_stamp
 from autoeval.monitoring.monitor_store import BOX, CameraImage, ImageRow, MonitorStore, box_rows
-from autoeval.monitoring.times import Clock
+from autoeval.monitoring.windows import Clock
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.shards import Shards, Undivided

@@ -17,8 +17,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
 from autoeval.model.calibration import LIKELY, ScoreCalibration
-from autoeval.monitoring.box_change import shipped_model
-from autoeval.monitoring.box_numbers import AT, box_numbers
+from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, SCALES, TESTED, SiteLook, look_at
 from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.monitoring.monitor_store import MonitorStore

@@ -19,7 +19,7 @@ from autoeval.monitoring.site_pass import (
     site_images,
     site_observer,
 )
-from autoeval.monitoring.times import Clock
+from autoeval.monitoring.windows import Clock
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from autoeval.monitoring.times import Clock, time_in_name, time_warnings
+from autoeval.monitoring.windows import Clock, time_in_name, time_warnings
 
 WHEN = datetime(2026, 3, 2, 9, 15, 7)
 

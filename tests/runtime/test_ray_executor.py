@@ -20,7 +20,7 @@ from autoeval.monitoring.site_pass import (
     site_images,
     site_observer,
 )
-from autoeval.monitoring.times import Clock
+from autoeval.monitoring.windows import Clock
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.ray_executor import RayExecutor

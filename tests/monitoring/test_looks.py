@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from autoeval.monitoring.looks import look_at
-from autoeval.monitoring.two_samples import compare_images, compare_windows
+from autoeval.monitoring.looks import compare_images, compare_windows, look_at
 
 
 def test_few_images_are_compared_as_by_students_test():

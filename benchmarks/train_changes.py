@@ -1,6 +1,6 @@
 r"""Train the shipped slopes of change, `configs/changes.json`, on known changes of labelled sites.
 
-    python -m autoeval.monitoring.train_changes TABLE.csv
+    python -m benchmarks.train_changes TABLE.csv
 
 TABLE has a row for each site under each kind of change: ``group``, ``kind``, ``before`` (average
 precision in [0, 1]), ``change`` (of it), and ``before/NAME`` and ``after/NAME``, the means of
@@ -31,8 +31,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.io.config_file import shipped_config
-from autoeval.monitoring.box_change import CONDITION, SHIPPED, ChangeModel, moves
-from autoeval.monitoring.box_numbers import NUMBERS
+from autoeval.monitoring.box_change import CONDITION, NUMBERS, SHIPPED, ChangeModel, moves
 from autoeval.runtime.files import write_json
 
 GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, group, kind, both; noise
