@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.api import detect
     from autoeval.estimation.given_boxes import Detector
     from autoeval.io.wording import listed
-    from autoeval.report.tables import counted
+    from autoeval.words import counted
 
     if args.launcher == "pytorch":
         raise InputError(

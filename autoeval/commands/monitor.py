@@ -145,11 +145,11 @@ def _report(
 ) -> int:
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.report.terminal import written_files
-    from autoeval.report.warning_lines import warning_lines
     from autoeval.results.monitoring.new_alarms import json_lines, prometheus_text
     from autoeval.results.monitoring.site_board import Pictures, site_board
     from autoeval.results.monitoring.sites_report import Sites, run_warnings, sites_report
     from autoeval.runtime.files import write_table, write_text
+    from autoeval.words import warning_lines
 
     pictures: Pictures = {}
     if files:

@@ -16,8 +16,8 @@ from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
-from autoeval.report.tables import counted
 from autoeval.targets import OperatingPoint
+from autoeval.words import counted
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:

@@ -19,9 +19,8 @@ from autoeval.comparison.gate import (
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
 from autoeval.notices import codes_of
-from autoeval.report.tables import counted
-from autoeval.report.warning_lines import warning_lines
 from autoeval.runtime.json_values import plain
+from autoeval.words import counted, warning_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,8 +19,8 @@ from autoeval.io.wording import listed
 from autoeval.labels.sample_size import Outlook
 from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.notices import as_notice
-from autoeval.report.tables import counted
 from autoeval.runtime.json_values import plain
+from autoeval.words import counted
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
 OTHER_WORDS = ("categories-without-labels", "categories-not-detected", "category-not-known")

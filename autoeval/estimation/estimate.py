@@ -15,10 +15,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.model.prediction_interval import WIDEST
 from autoeval.notices import codes_of
-from autoeval.report.tables import counted
-from autoeval.report.warning_lines import ordered_warnings, warning_lines
 from autoeval.runtime.json_values import plain
 from autoeval.targets import OperatingPoint, find_target
+from autoeval.words import counted, ordered_warnings, warning_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ import pandas as pd
 
 from autoeval.model import PredictionInterval
 from autoeval.notices import Notice
-from autoeval.report.tables import counted
 from autoeval.targets import OperatingPoint
+from autoeval.words import counted
 
 HIGHEST = "highest_score"  # of the boxes of a category, over all images of a site
 

@@ -12,9 +12,9 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.operating_curve import ENDS, FINE, THRESHOLDS
 from autoeval.notices import codes_of
-from autoeval.report.warning_lines import warning_lines
 from autoeval.runtime.json_values import plain
 from autoeval.targets import MEASURES
+from autoeval.words import warning_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from autoeval.model import PredictionInterval
 from autoeval.notices import Notice
-from autoeval.report.tables import counted
 from autoeval.targets import LOWEST_MAP, OperatingPoint
+from autoeval.words import counted
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 MANY_SKIPPED = 0.2

@@ -14,10 +14,10 @@ from autoeval.labels.estimators import LabelEstimates
 from autoeval.labels.sample_size import WidthForecast
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import codes_of
-from autoeval.report.warning_lines import warning_lines
 from autoeval.runtime.json_values import plain
 from autoeval.sites.label_check import contradicted
 from autoeval.targets import OperatingPoint
+from autoeval.words import warning_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

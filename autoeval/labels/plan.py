@@ -32,9 +32,9 @@ from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.notices import Notice
-from autoeval.report.warning_lines import warning_lines
 from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
+from autoeval.words import warning_lines
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 BY_CHANCE = "nothing (a simple random sample)"

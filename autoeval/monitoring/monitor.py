@@ -66,13 +66,13 @@ from autoeval.monitoring.windows import (
     windows_of,
 )
 from autoeval.notices import Notice, notices_of
-from autoeval.report.tables import counted
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards
 from autoeval.runtime.store import rows_digest
 from autoeval.targets import find_target
 from autoeval.version import __version__
+from autoeval.words import counted
 
 DRAWS = 4000  # of the accuracies of all sites together
 AT_ONCE = 64  # sites whose windows are kept in one transaction

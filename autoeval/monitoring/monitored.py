@@ -12,9 +12,9 @@ import pandas as pd
 from autoeval.monitoring.looks import ALL, TESTED, SiteLook
 from autoeval.monitoring.monitor_settings import BELOW, CHANGED, FELL, MonitorSettings
 from autoeval.notices import codes_of
-from autoeval.report.tables import counted
 from autoeval.runtime.json_values import plain
 from autoeval.targets import find_target
+from autoeval.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -29,10 +29,10 @@ from autoeval.monitoring.monitor_store import CameraImage, ImageRow, MonitorStor
 from autoeval.monitoring.site_pass import site_of
 from autoeval.monitoring.windows import Clock
 from autoeval.notices import Notice, codes_of, notices_of
-from autoeval.report.tables import counted
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
 from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.words import counted
 
 RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
 HIDDEN = re.compile(r"(^|/)\.")

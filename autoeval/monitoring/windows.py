@@ -16,8 +16,8 @@ from autoeval.io.image_folder import natural_order
 from autoeval.io.image_header import exif_time
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
-from autoeval.report.tables import counted
 from autoeval.runtime.files import PathLike
+from autoeval.words import counted
 
 AUTO, EXIF, FILE = "auto", "exif", "file"
 IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"

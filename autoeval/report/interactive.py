@@ -13,8 +13,8 @@ from matplotlib.colors import to_hex
 from matplotlib.markers import MarkerStyle
 
 from autoeval.report.plots import Cloud, RegressionBand, axis_title, source_styles
-from autoeval.report.tables import counted
 from autoeval.targets import Target
+from autoeval.words import counted
 
 FEWEST_POINTS = 3
 SAMPLE_SET = "sample set"

@@ -12,9 +12,9 @@ import pandas as pd
 
 from autoeval.report.page import Page
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.report.warning_lines import MOST, warning_lines
 from autoeval.runtime.files import write_figure, write_json, write_table, write_text
 from autoeval.runtime.json_values import plain
+from autoeval.words import MOST, warning_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

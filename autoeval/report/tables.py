@@ -137,15 +137,6 @@ def _number_cell(value: float, whole: bool, spec: str | None) -> Cell:
     return Cell(text.replace("-", "\N{MINUS SIGN}", 1) if value < 0 else text, value)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """Write how many there are of something.
-
-    >>> counted(1, "box", "boxes"), counted(0, "image")
-    ('1 box', '0 images')
-    """
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
 def number_text(value: float, spec: str) -> str:
     """Write a number by a format, or in short where that would take more than fifteen digits.
 

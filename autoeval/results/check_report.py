@@ -14,7 +14,8 @@ from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
 from autoeval.io.wording import listed
 from autoeval.report.sections import Section
-from autoeval.report.tables import counted, format_cells, to_terminal
+from autoeval.report.tables import format_cells, to_terminal
+from autoeval.words import counted
 
 LEVEL = 0.9
 _AIMS = (0.05, 0.1)

@@ -21,8 +21,9 @@ from autoeval.io.images import UnreadableImageError
 from autoeval.model.calibration import FOUND
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
-from autoeval.report.tables import counted, format_cells, to_terminal
+from autoeval.report.tables import format_cells, to_terminal
 from autoeval.results.estimate.about import about_section
+from autoeval.words import counted
 
 SHOWN, SIDE = 6, 480  # images, each for two detectors: twelve pictures
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from autoeval.comparison.comparison import Comparison
 from autoeval.comparison.gate import Gate
-from autoeval.report.tables import counted, escaped_markdown, format_cells, to_markdown
-from autoeval.report.warning_lines import MOST, warning_lines
+from autoeval.report.tables import escaped_markdown, format_cells, to_markdown
 from autoeval.results.comparison import Pairwise
+from autoeval.words import MOST, counted, warning_lines
 
 
 def comparison_markdown(result: Comparison, gate: Gate | None = None) -> str:

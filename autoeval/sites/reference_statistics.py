@@ -16,7 +16,6 @@ from autoeval.errors import InputError
 from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.notices import Notice, codes_of, notices_of
-from autoeval.report.tables import counted
 from autoeval.sites.category_numbers import frequencies, kind_of
 from autoeval.sites.confident_boxes import ConfidentBoxes, unlike_fit
 from autoeval.sites.list_starts import (
@@ -30,6 +29,7 @@ from autoeval.sites.list_starts import (
 )
 from autoeval.sites.score_range import another_scale, unseen_share
 from autoeval.sites.site_boxes import LOW_FLOOR
+from autoeval.words import counted
 
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit

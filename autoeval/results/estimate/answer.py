@@ -11,10 +11,10 @@ import pandas as pd
 from autoeval.estimation.estimate import WIDEST_TEXT, Estimate
 from autoeval.report.page import IntervalRow, Page
 from autoeval.report.sections import Part, Section, Tables
-from autoeval.report.tables import counted
 from autoeval.results.category_intervals import add_category_intervals
 from autoeval.results.columns import explained
 from autoeval.targets import Target, find_target
+from autoeval.words import counted
 
 TIGHTNESS = (
     "How tightly labellers draw boxes at a site is seen by no score: it moves mAP75 and mAP, and "

@@ -13,8 +13,6 @@ from autoeval.estimation.operating_curve import expected_curve
 from autoeval.estimation.protocol import LeaveOneSourceOut, worse_than_constant
 from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
-from autoeval.report.tables import counted
-from autoeval.report.warning_lines import ordered_warnings
 from autoeval.results.estimate.about import about_section
 from autoeval.results.estimate.answer import Answer, EstimatesByCategory, labelled_pairs, star
 from autoeval.results.estimate.estimate_charts import (
@@ -31,6 +29,7 @@ from autoeval.results.estimate.panel_chart import plotted_with_panel
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import WhatWasRun, facts, missing_scores, time_table
 from autoeval.targets import OperatingPoint, find_target
+from autoeval.words import counted, ordered_warnings
 
 
 def estimate_page(

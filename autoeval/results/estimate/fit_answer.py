@@ -12,9 +12,9 @@ from autoeval.estimation.pair_table import CATEGORY, category_weights
 from autoeval.estimation.protocol import FitResult
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
-from autoeval.report.tables import counted
 from autoeval.sites.labelled_set import FEWEST_BOXES, FEWEST_IMAGES
 from autoeval.targets import Target, find_target
+from autoeval.words import counted
 
 SAME = 0.0005  # of accuracies that are printed as one number, or nearly
 

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from autoeval.labels.labelled_estimate import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section, Tables
-from autoeval.report.tables import counted
 from autoeval.results.estimate.about import about_section
 from autoeval.results.labels.category_sections import CategoriesInOrder
 from autoeval.sites.label_check import contradicted
+from autoeval.words import counted
 
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 

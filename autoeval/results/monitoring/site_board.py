@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from autoeval.monitoring.looks import TESTED
 from autoeval.monitoring.monitored import OK, Monitored, MonitoredSite
 from autoeval.report.interactive import Board, BoardItem
-from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
+from autoeval.words import counted
 
 MOST_POINTS = 60_000  # of all lines over time together, so that a page stays small
 MOST_HISTORIES = 12  # that are drawn where nobody has to open them

@@ -16,11 +16,12 @@ from autoeval.notices import as_notice, prefixed
 from autoeval.report.interactive import Board
 from autoeval.report.page import Page
 from autoeval.report.sections import Notes, Part, Report, Section
-from autoeval.report.tables import counted, format_cells, to_terminal
+from autoeval.report.tables import format_cells, to_terminal
 from autoeval.results.estimate.about import about_section
 from autoeval.results.monitoring.site_board import histories
 from autoeval.runtime.json_values import plain
 from autoeval.targets import find_target
+from autoeval.words import counted
 
 SHOWN = 12
 NOTHING_FOUND = "nothing-found"

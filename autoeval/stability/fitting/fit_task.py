@@ -28,7 +28,6 @@ from autoeval.estimation.score_table import sources
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.io.wording import listed
 from autoeval.notices import Notice, prefixed
-from autoeval.report.tables import counted
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.store import RowStore
@@ -43,6 +42,7 @@ from autoeval.stability.methods.score_rows import seed_rows
 from autoeval.stability.methods.scored_pass import with_stages
 from autoeval.stability.methods.two_lines import two_lines
 from autoeval.targets import AP_TARGETS, OperatingPoint
+from autoeval.words import counted
 
 
 def fit_task(

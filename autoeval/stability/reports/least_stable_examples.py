@@ -11,10 +11,10 @@ import pandas as pd
 
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section
-from autoeval.report.tables import counted
 from autoeval.results.estimate.example_images import SHOWN, Pictures, picture_of
 from autoeval.stability.methods.scored_site import ScoredSite
 from autoeval.stability.passes.least_stable import UnstableImage
+from autoeval.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,10 +12,10 @@ from autoeval.io.tasks.seed_set import SeedSet, thinned
 from autoeval.io.tasks.task import Task
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
-from autoeval.report.tables import counted
 from autoeval.runtime.progress import duration
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images
 from autoeval.stability.reproduce.printed import not_as_printed
+from autoeval.words import counted
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
-"""Warnings of a result, each once, the most severe first."""
+"""Words that numbers, notices and reports share: counts, and warnings in lines."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
 from autoeval.notices import SEVERITIES, Severity, as_notice
-from autoeval.report.tables import counted
 
 MOST = 3  # in the short form on the terminal
 OF_INPUT = frozenset(
@@ -24,6 +23,15 @@ OF_INPUT = frozenset(
     }
 )
 """Codes of warnings that inputs do not seem to belong together, so that any number may be wrong."""
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write how many there are of something.
+
+    >>> counted(1, "box", "boxes"), counted(0, "image")
+    ('1 box', '0 images')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def importance(warning: str) -> tuple[int, bool]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autoeval.notices import Notice
-from autoeval.report.warning_lines import MOST, OF_INPUT, ordered_warnings, warning_lines
+from autoeval.words import MOST, OF_INPUT, ordered_warnings, warning_lines
 
 COPIES = Notice("copies-left-out", "2 copies", severity="note")
 NOTHING = Notice("nothing-found", "nothing found", severity="refused")
@@ -31,5 +31,5 @@ def test_inputs_that_do_not_belong_together_come_before_other_warnings():
 
 
 def test_codes_of_the_input_are_codes_that_exist():
-    page = Path(__file__).parents[2] / "docs/reference/warnings.md"
+    page = Path(__file__).parents[1] / "docs/reference/warnings.md"
     assert [code for code in OF_INPUT if f"| `{code}` |" not in page.read_text()] == []
