@@ -14,7 +14,6 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 
-HALF_SIZE = "half_size"  # a field of `Evidence`, and the name of its pass
 OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
 FRAMEWORK = "framework"
 PRECISIONS = (FRAMEWORK, "single", "half")  # see `autoeval.detectors.predicting.in_precision`
@@ -142,8 +141,6 @@ class Evidence:
         Boxes of each repeat with feature dropout; empty where none was asked for.
     views : tuple of Detections
         Boxes of photometrically altered views of the image, in its own coordinates.
-    half_size : Detections, optional
-        Boxes found at half the input size, in the image's own coordinates.
     reference : Detections, optional
         Boxes of a second, stronger detector, labelled as those of the first.
     reweighted : tuple of Classified
@@ -173,7 +170,6 @@ class Evidence:
     clean: Detections = field(metadata=OF_BOXES)
     perturbed: tuple[Detections, ...] = field(default=(), metadata=OF_BOXES)
     views: tuple[Detections, ...] = field(default=(), metadata=OF_BOXES)
-    half_size: Detections | None = field(default=None, metadata=OF_BOXES)
     reference: Detections | None = field(default=None, metadata=OF_BOXES)
     reweighted: tuple[Classified, ...] = field(default=(), metadata=OF_BOXES)
     candidates: Candidates | None = field(default=None, metadata=OF_BOXES)

@@ -1,8 +1,8 @@
-"""Write what a detector finds on all places, clean and at half the size, as COCO results.
+"""Write what a detector finds on all sites as COCO results.
 
     python benchmarks/export_predictions.py yolox_nano --checkpoint yolox_nano_coco.pth DATA OUT
 
-reads ``DATA/<task>/<seed>`` and writes ``OUT/clean/<task>/<seed>.json`` and ``OUT/half/...``,
+reads ``DATA/<task>/<seed>`` and writes ``OUT/<task>/<seed>.json``,
 scores from .01 on, at most 300 boxes an image: what `benchmarks/foreign_predictions.py` takes.
 """
 
@@ -54,33 +54,26 @@ def _sized(name: str, size: int) -> dict[str, tuple[int, int]]:
 
 
 def main() -> None:
-    """Run the detector over every image twice."""
+    """Run the detector over every image."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("detector")
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--checkpoint")
     parser.add_argument("--size", type=int, help="longer side of its input, in place of its own")
-    parser.add_argument("--clean-only", action="store_true", help="no pass at half the size")
     args = parser.parse_args()
     options = _sized(args.detector, args.size) if args.size else None
     detector = load_detector(args.detector, checkpoint=args.checkpoint, cfg_options=options)
     for folder in [seed for task in TASKS for seed in sorted((args.data / task).glob("*"))]:
         content = read_coco(folder / "annotations.json")
-        found: dict[str, list[dict[str, Any]]] = {"clean": []}
-        wanted = () if args.clean_only else ("half_size",)
+        rows: list[dict[str, Any]] = []
         with progress_bar(len(content.images), folder.name) as bar:
             for image in content.images:
                 pixels = read_image(folder / "images" / image.file_name)
-                (seen,) = detector.observe([pixels], [image.image_id], wants=wanted)
-                named = image.image_id, image.file_name, detector.categories
-                found["clean"] += entries(seen.clean, *named)
-                for name in wanted:
-                    found.setdefault("half", []).extend(entries(seen.require(name), *named))
+                (seen,) = detector.observe([pixels], [image.image_id])
+                rows += entries(seen.clean, image.image_id, image.file_name, detector.categories)
                 bar.update()
-        for name, rows in found.items():
-            path = args.out / name / folder.parent.name / f"{folder.name}.json"
-            write_json(path, rows, indent=None)
+        write_json(args.out / folder.parent.name / f"{folder.name}.json", rows, indent=None)
 
 
 if __name__ == "__main__":

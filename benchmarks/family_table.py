@@ -27,8 +27,6 @@ need (`pip install 'autoeval[open-vocabulary]'`); their text encoder is small an
 * **boxes**: `=` where they equal those of mmdet's `inference_detector` to the last bit, with their
   number; (0) shows nothing but that it runs, since random weights gave none. SOLO's and SOLOv2's
   are those around their masks, where mmdet leaves zeros.
-* **half**: boxes at half the input size; `canvas` where the network takes one size only, and the
-  image is at half its size on a grey canvas.
 * **dropout**: `split` where perturbed passes start from the cached output of the last layer that is
   not perturbed; else the modules of the backbone at which features are dropped, in a pass of the
   whole model.
@@ -37,8 +35,8 @@ need (`pip install 'autoeval[open-vocabulary]'`); their text encoder is small an
 * **classes**: how many names the config gives; `classes=FILE` where neither it nor the
   checkpoint has them.
 
-| family | config | boxes | half | dropout | candidates | logits | features | classes |
-|---|---|---|---|---|---|---|---|---|
+| family | config | boxes | dropout | candidates | logits | features | classes |
+|---|---|---|---|---|---|---|---|
 """
 YES, NO = "yes", "-"
 
@@ -60,11 +58,11 @@ def write_table(path: Path, outcomes: Mapping[str, Mapping[str, Any]]) -> None:
 def summary(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
     """Count what runs in a sentence."""
     ran = [each for each in outcomes.values() if "boxes" in each]
-    full = [e for e in ran if e["dropout"] and e["half"]]
+    full = [e for e in ran if e["dropout"]]
     equal = sum(each["equal"] for each in ran)
     crashed = sum("crash" in each for each in outcomes.values())
     return (
-        f"{len(ran)} of {len(outcomes)} run, {len(full)} with boxes, dropout and half size; "
+        f"{len(ran)} of {len(outcomes)} run, {len(full)} with boxes and dropout; "
         f"{equal} with boxes equal to mmdet's. {len(outcomes) - len(ran) - crashed} are refused "
         f"in one line that says what they need, and {crashed} end in a traceback."
     )
@@ -74,11 +72,10 @@ def _row(config: str, outcome: Mapping[str, Any]) -> str:
     family, file = config.split("/")
     if "boxes" not in outcome:
         reason = outcome.get("told") or outcome["crash"].strip().splitlines()[-1]
-        return f"| {family} | `{file}` | {_escaped(_bare(reason))} | | | | | | |"
+        return f"| {family} | `{file}` | {_escaped(_bare(reason))} | | | | | |"
     missing = outcome["missing"]
     cells = [
         ("= " if outcome["equal"] else "not equal ") + f"({outcome['boxes']})",
-        outcome["half"] or NO,
         outcome["dropout"] or NO,
         *(NO if name in missing else YES for name in ("candidates", "logits", "features")),
         str(outcome["classes"]),

@@ -1,6 +1,6 @@
 """How well the predictions of an external detector estimate its accuracy: tables of docs/results.
 
-    python benchmarks/foreign_predictions.py DATA PREDICTIONS [--half-size PREDICTIONS] > tables.md
+    python benchmarks/foreign_predictions.py DATA PREDICTIONS > tables.md
 
 DATA holds ``<task>/<seed>/annotations.json`` and PREDICTIONS ``<task>/<seed>.json`` of one
 detector, for the tasks vehicle, person and two, and ``all/coco_mini`` with all categories.
@@ -44,18 +44,13 @@ def read(
     return read_predictions(path, images=content.images).as_categories(categories, words)
 
 
-def sites(data: Path, predictions: Path, half_size: Path | None) -> list[LabelledSet]:
+def sites(data: Path, predictions: Path) -> list[LabelledSet]:
     """Read every site."""
     sets = []
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
-            boxes = SiteBoxes(
-                read(predictions / task / path.name, content, categories, WORDS),
-                read(half_size / task / path.name, content, categories, WORDS)
-                if half_size
-                else None,
-            )
+            boxes = SiteBoxes(read(path, content, categories, WORDS))
             group, truth = group_of(path.stem), Truth.of(content, categories)
             sets.append(labelled_set(boxes, truth, name=path.stem, group=group, everywhere=True))
     return sets
@@ -66,10 +61,8 @@ def rows_of(sets: Sequence[LabelledSet], calibration: ScoreCalibration) -> pd.Da
     return pd.concat([labelled_rows(of, calibration) for of in sets], ignore_index=True)
 
 
-def split(
-    data: Path, predictions: Path, half_size: Path | None, name: str
-) -> tuple[FoundBoxes, FoundBoxes | None, Truth]:
-    """Return the images of coco_mini that a COCO split holds: both passes, and the labels."""
+def split(data: Path, predictions: Path, name: str) -> tuple[FoundBoxes, Truth]:
+    """Return the images of coco_mini that a COCO split holds: boxes and labels."""
     path = data / "all/coco_mini/annotations.json"
     content, entries = read_coco(path), json.loads(path.read_bytes())["images"]
     kept = np.flatnonzero([entry["coco_split"] == name for entry in entries])
@@ -77,8 +70,7 @@ def split(
     words = {word: word for word in truth.categories}
     file, asked = "all/coco_mini.json", truth.categories
     found = read(predictions / file, content, asked, words)
-    half = read(half_size / file, content, asked, words) if half_size else None
-    return found.on_images(kept), half and half.on_images(kept), truth.on_images(kept)
+    return found.on_images(kept), truth.on_images(kept)
 
 
 def estimated(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
@@ -126,16 +118,14 @@ def figures(what: str, evaluated: pd.DataFrame) -> dict[str, object]:
     return row
 
 
-def many_categories(
-    data: Path, predictions: Path, half_size: Path | None
-) -> list[dict[str, object]]:
+def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
     """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
     rows = []
     for known, new in (("val", "train"), ("train", "val")):
-        pairs, calibration = calibrated_rows([coco(data, predictions, half_size, known)])
+        pairs, calibration = calibrated_rows([coco(data, predictions, known)])
         estimator = BayesianRegression().fit(pairs)
-        found, half, truth = split(data, predictions, half_size, new)
-        boxes = SiteBoxes(found, half, calibration=calibration)
+        found, truth = split(data, predictions, new)
+        boxes = SiteBoxes(found, calibration=calibration)
         presence = boxes.presence()
         pairs = site_rows(site_scores(boxes, FEATURES, presence), presence)
         pairs = pairs[pairs[COUNTED]]
@@ -160,10 +150,10 @@ def many_categories(
     return rows
 
 
-def coco(data: Path, predictions: Path, half_size: Path | None, name: str) -> LabelledSet:
+def coco(data: Path, predictions: Path, name: str) -> LabelledSet:
     """Read a split of coco_mini."""
-    found, half, truth = split(data, predictions, half_size, name)
-    return labelled_set(SiteBoxes(found, half), truth, name="coco_mini", group="coco")
+    found, truth = split(data, predictions, name)
+    return labelled_set(SiteBoxes(found), truth, name="coco_mini", group="coco")
 
 
 def main() -> None:
@@ -171,9 +161,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("predictions", type=Path)
-    parser.add_argument("--half-size", type=Path)
     args = parser.parse_args()
-    folders = args.data, args.predictions, args.half_size
+    folders = args.data, args.predictions
     sets, labelled = sites(*folders), coco(*folders, "val")
     known, calibration = calibrated_rows([labelled])
     table = rows_of(sets, calibration)

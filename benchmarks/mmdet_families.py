@@ -2,8 +2,8 @@
 
 Takes one stock config from each directory of mmdet's configs that holds detectors
 (mmdet_families.txt names them; trackers and re-identification are no detectors), makes its inputs
-and numbers of boxes small, gives it random weights, and observes a drawing with all evidence, one
-perturbed pass and half size. Each runs in a process of its own. Prints a line a family and
+and numbers of boxes small, gives it random weights, and observes a drawing with all evidence and
+one perturbed pass. Each runs in a process of its own. Prints a line a family and
 writes the table of docs/reference/mmdet-families.md. Results are kept as one JSON file a family,
 and what is there is not run again.
 
@@ -29,7 +29,6 @@ from mmengine.logging import MMLogger
 
 from autoeval.detectors.building.category_names import count_classes, find_categories, takes_words
 from autoeval.detectors.building.configs import build_model, read_config
-from autoeval.detectors.causes import UnsuitableSize
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.perturbable import PerturbableDetector
@@ -67,25 +66,14 @@ def class_names(model: Any, config: Config) -> tuple[str, ...]:
 
 def observe(detector: PerturbableDetector) -> dict[str, Any]:
     """Observe the drawing and say which evidence is there, or why it is not."""
-    wants = (*EVIDENCE, "half_size")
-    (found,) = detector.observe([image()], ["a"], dropout=DropoutSpec(), repeats=1, wants=wants)
+    (found,) = detector.observe([image()], ["a"], dropout=DropoutSpec(), repeats=1, wants=EVIDENCE)
     return {
         "boxes": len(found.clean),
         "equal": _as_mmdet(detector, found.clean),
         "dropout": "split" if detector.splits_backbone else ", ".join(detector.stages),
         "dropout moves boxes": not np.array_equal(found.clean.boxes, found.perturbed[0].boxes),
-        "half": "" if found.half_size is None else half_size(detector),
         "missing": dict(found.missing),
     }
-
-
-def half_size(detector: PerturbableDetector) -> str:
-    """Say whether a detector takes half its input size, or a canvas with half the image."""
-    try:
-        detector.halving.of_input([image()])
-    except UnsuitableSize:
-        return "canvas"
-    return "yes"
 
 
 def image() -> np.ndarray:

@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("predictions", type=Path)
     args = parser.parse_args()
     there = [of for of in sites(args.data, args.predictions) if group_of(of.name) != OF_LABELS]
-    labelled, _, truth = split(args.data, args.predictions, None, "val")
+    labelled, truth = split(args.data, args.predictions, "val")
     val = Site(OF_LABELS, labelled, truth, everywhere=False)
     fits = fits_at_floors(val)
     floors = tuple((of, float(np.mean(labelled.scores >= of))) for of in tuple(fits)[1:])

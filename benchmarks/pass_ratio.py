@@ -2,8 +2,7 @@
 
 Runs in turns, over the same image files: plain inference (``model.test_step``, one by one), the
 pass without and with perturbed passes, all scores of these and mAP included, and the naive way of
-`benchmarks.naive`. The further pass at half the input size is left out, but for a run of its own.
-Prints medians of ratios within rounds, by the clock on the wall and of the CPU.
+`benchmarks.naive`. Prints medians of ratios within rounds, by the clock on the wall and of the CPU.
 
     python -m benchmarks.pass_ratio --checkpoint yolox_nano_coco.pth --images photographs/
     python -m benchmarks.pass_ratio --detector retinanet_r50 --n-images 1 --only one
@@ -24,7 +23,7 @@ import pandas as pd
 
 from autoeval.detectors.detector import MMDetector
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
-from autoeval.stability.passes.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
+from autoeval.stability.passes.presets import preset
 from benchmarks import naive
 from benchmarks.subjects import (
     LabelledFiles,
@@ -69,7 +68,6 @@ class Figure:
 ONE = (
     Figure("scores of one clean pass / plain", lambda s: s["clean"] / s["plain"], most=1.15),
     Figure("clean + 1 repeat / plain", lambda s: s["one"] / s["plain"], most=1.9),
-    Figure("the same with the pass at half size / plain", lambda s: s["one, half"] / s["plain"]),
     Figure("naive, clean + 1 repeat / plain", lambda s: s["naive one"] / s["plain"]),
     Figure("naive / pass, clean + 1 repeat", lambda s: s["naive one"] / s["one"]),
 )
@@ -96,7 +94,7 @@ def runs(
     detector: MMDetector, samples: LabelledFiles, repeats: int, only: str | None
 ) -> dict[str, Callable[[], object]]:
     """Return what is timed, by name."""
-    settings = replace(preset("paper"), wants=BY_PRODUCTS)
+    settings = preset("paper")
 
     def observed(spec: DropoutSpec, k: int) -> Callable[[], object]:
         return partial(score, detector, samples, replace(settings, dropout=spec, repeats=k))
@@ -107,8 +105,6 @@ def runs(
     }
     if only != "many":
         found["one"] = observed(MIDDLE, 1)
-        half = replace(settings, dropout=MIDDLE, repeats=1, wants=DEFAULT_WANTS)
-        found["one, half"] = partial(score, detector, samples, half)
         found["naive one"] = partial(naive.estimate, detector, samples, MIDDLE, 1)
     if only != "one":
         found["middle"], found["last"] = observed(MIDDLE, repeats), observed(LAST, repeats)

@@ -4,7 +4,7 @@
     python -m benchmarks.published_scores table OUT.csv
 
 `scores` runs a detector on at most 16 images of each site of ``configs/tasks/vehicle_22.py`` and
-``person_19.py`` under DATA: a pass over the images, at half their size, over three views and with
+``person_19.py`` under DATA: a pass over the images, over three views and with
 perturbed weights; no dropout. The images of ``coco_vehicle`` and ``coco_person`` stand for the
 training domain. `table` regresses mAP on each score alone, and leaves out one group in turn.
 """
@@ -38,7 +38,7 @@ from autoeval.stability.passes.tally import scored_rows
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = {"vehicle": "vehicle_22", "person": "person_19"}
 MOST = 16  # images of a site
-WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
+WANTS = (*BY_PRODUCTS, "views", "reweighted", "prototypes")
 ALONE = (
     "ac",
     "atc@0.30",
@@ -46,7 +46,6 @@ ALONE = (
     "ps@0.30",
     "es_mean@0.30",
     "contrastive_confidence",
-    "scale_ap@0.30",
     "view_consistency",
     "energy",
     "fd",

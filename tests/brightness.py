@@ -30,7 +30,7 @@ class BrightnessDetector:
         shake = ((255 - level) / 25)[:, None]
         boxes = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], 1) + shake
         boxes = Detections(boxes, (level - 100) / 300, labels)
-        return Evidence(image_id, gray.shape, boxes, half_size=boxes)
+        return Evidence(image_id, gray.shape, boxes)
 
 
 def write_table(folder, *, n_images=12, names=tuple(BRIGHT)):

@@ -18,11 +18,8 @@ class FadingDetector(RectangleDetector):
         rows, columns = np.nonzero(grey > (low + high) / 2)
         box = np.array([[columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]])
         sure = float(np.clip((high - low) / 255, 0.06, 1))
-        clean, half = (
-            Detections(box + shift, np.array([score]), np.zeros(1))
-            for shift, score in ((6 * (1 - sure), sure), (9 * (1 - sure), 0.9 * sure))
-        )
-        return Evidence(image_id, image.shape[:2], clean, half_size=half)
+        clean = Detections(box + 6 * (1 - sure), np.array([sure]), np.zeros(1))
+        return Evidence(image_id, image.shape[:2], clean)
 
 
 def fading_task(folder, *, n_images=30):

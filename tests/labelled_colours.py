@@ -95,23 +95,21 @@ def labels_of(folder, file_names, path):
 
 
 def write_predictions(detector, folder):
-    """Write what a detector finds on a labelled set, and at half the size, as COCO results."""
+    """Write what a detector finds on a labelled set as COCO results; return the file."""
     content = read_coco(folder / "annotations.json")
     numbers = {image["file_name"]: image["id"] for image in images_of(folder)}
-    entries = {"clean": [], "half_size": []}
+    entries = []
     for image in content.images:
         pixels = cv2.imread(str(folder / "images" / image.file_name))
-        (seen,) = detector.observe([pixels], [image.image_id], wants=("half_size",))
-        for name, of in entries.items():
-            found = getattr(seen, name)
-            for box, score, label in zip(found.boxes, found.scores, found.labels, strict=True):
-                x, y, x2, y2 = map(float, box)
-                entry = {"image_id": numbers[image.file_name], "score": float(score)}
-                entry |= {"category": detector.categories[label], "bbox": [x, y, x2 - x, y2 - y]}
-                of.append(entry)
-    for name, of in entries.items():
-        (folder / f"{name}.json").write_text(json.dumps(of))
-    return folder / "clean.json", folder / "half_size.json"
+        (seen,) = detector.observe([pixels], [image.image_id])
+        found = seen.clean
+        for box, score, label in zip(found.boxes, found.scores, found.labels, strict=True):
+            x, y, x2, y2 = map(float, box)
+            entry = {"image_id": numbers[image.file_name], "score": float(score)}
+            entry |= {"category": detector.categories[label], "bbox": [x, y, x2 - x, y2 - y]}
+            entries.append(entry)
+    (folder / "clean.json").write_text(json.dumps(entries))
+    return folder / "clean.json"
 
 
 def images_of(folder):

@@ -61,9 +61,7 @@ def write_worlds(folder):
     write_colours(folder / "others", 1, n_images=6)
     shutil.copy(write_detector(folder, threshold=110).partition(":")[0], folder / "other.py")
     write_detector(folder)
-    write_predictions(black_box(folder), folder / "colours")[0].rename(
-        folder / "colours_found.json"
-    )
+    write_predictions(black_box(folder), folder / "colours").rename(folder / "colours_found.json")
     _write_plans(folder)
     _write_network(folder / "net")
     return folder

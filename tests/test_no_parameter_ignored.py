@@ -303,7 +303,6 @@ def of_predictions(w):
         base,
         {
             "path": {"path": w / "weak/one.json"},
-            "half_size": {"half_size": w / "weak/one.json"},
             "reference": {"reference": w / "weak/one.json"},
             "names": {"names": NAMES},
             "reference_names": {"reference_names": NAMES},
@@ -325,7 +324,6 @@ def of_predictions_of_an_estimate(w):
         autoeval.Predictions,
         base,
         {
-            "half_size": {"half_size": w / "moved.json"},
             "reference": {"reference": w / "moved.json"},
             "names": {"names": NAMES},
             "reference_names": {"reference_names": NAMES},

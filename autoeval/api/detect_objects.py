@@ -88,9 +88,7 @@ def detect(
         run = Detector(run.spec.with_low_scores(), batch_size=run.batch_size, executor=run.executor)
     pictures = list_images(images)
     observer = keeping(
-        Observer(
-            run.loaded, own_words(run.loaded), PassSettings(wants=()), batch_size=run.batch_size
-        ),
+        Observer(run.loaded, own_words(run.loaded), PassSettings(), batch_size=run.batch_size),
         run.keeping(work_dir),
     )
     names, samples = _file_names(pictures), UnlabelledSamples(pictures)

@@ -119,10 +119,6 @@ def run(args: argparse.Namespace) -> int:
 def _refuse_unused(args: argparse.Namespace) -> None:
     """Refuse options that have no effect beside, or without, others."""
     site_options.refuse_of_other_inputs(args)
-    if args.half_size_predictions:
-        raise InputError(
-            "A monitor reads no boxes at half the size: leave half_size= behind --predictions out."
-        )
     if args.predictions:
         reason = "is run on images: give its results as --predictions PATH reference=PATH."
         refuse_beside(args, ["reference"], reason)

@@ -52,11 +52,6 @@ PREDICTIONS_DETAILS = (
         "counted from 0",
     ),
     Detail(
-        "half_size",
-        "the same of a second pass at half the size, in pixels of the full size",
-        "half_size_predictions",
-    ),
-    Detail(
         "complete",
         "no: go on although boxes with a score under .3 are missing",
         read=yes_or_no,
@@ -229,7 +224,6 @@ def named_predictions(args: argparse.Namespace) -> Predictions | None:
         return None
     return Predictions(
         args.predictions,
-        args.half_size_predictions,
         getattr(args, "reference", None),
         args.names or {},
         complete=args.complete,

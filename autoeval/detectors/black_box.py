@@ -1,18 +1,17 @@
-"""Any callable as a detector: it gives boxes, and those at half the size of images."""
+"""Any callable as a detector of which nothing but its boxes is known."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detections import Detections, Evidence
 from autoeval.detectors.fingerprint import fingerprint
-from autoeval.detectors.half_images import on_half, shrink
 from autoeval.errors import FailedOnImagesError, InputError
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
@@ -179,17 +178,13 @@ class BlackBoxDetector:
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        *,
-        wants: Collection[str] = (),
     ) -> list[Evidence]:
-        """Run the detector once on each image, and again for the half-size pass.
+        """Run the detector once on each image.
 
         Parameters
         ----------
         images : sequence of ndarray of shape (H, W, 3), uint8, BGR
         image_ids : sequence of str
-        wants : collection of str
-            Further fields of `Evidence`: ``half_size``.
 
         Returns
         -------
@@ -203,19 +198,9 @@ class BlackBoxDetector:
         InputError
             If it answers for another number of images, or with something that is no box.
         """
-        unknown = sorted(set(wants) - {HALF_SIZE})
-        if unknown:
-            raise ValueError(f"Expected `wants` among {HALF_SIZE}, got {', '.join(unknown)}.")
         clean = self._detect(images, image_ids)
-        half: list[Detections | None] = [None] * len(images)
-        if HALF_SIZE in wants:
-            shrunk = self._detect([shrink(image) for image in images], image_ids)
-            half = [
-                on_half(detections, image.shape)
-                for detections, image in zip(shrunk, images, strict=True)
-            ]
         return [
-            Evidence(image_id, (image.shape[0], image.shape[1]), clean[i], half_size=half[i])
+            Evidence(image_id, (image.shape[0], image.shape[1]), clean[i])
             for i, (image, image_id) in enumerate(zip(images, image_ids, strict=True))
         ]
 

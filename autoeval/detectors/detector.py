@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,11 +12,11 @@ import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.detections import FRAMEWORK, HALF_SIZE, PRECISIONS, Detections, Evidence
+from autoeval.detections import FRAMEWORK, PRECISIONS, Detections, Evidence
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.predicting import Batch, in_precision, predict
-from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
+from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.quick_pooling import QuickPooling
 from autoeval.detectors.settings import describe
 from autoeval.errors import InputError
@@ -33,16 +32,13 @@ ACCELERATOR_BATCH = 16
 class MMDetector:
     """An mmdet model together with all that is needed to run it on decoded images.
 
-    The model, with its weights and on its device, is switched to eval mode. `halving` finds boxes
-    at half the size. `max_batch` samples go through the network together: 1 on a CPU, where more
-    brings nothing and rounds differently, and for a model that asks for its words in parts;
-    `ACCELERATOR_BATCH` elsewhere, and half as many each time that the memory of the device runs
-    out. The numbers of a CPU therefore do not depend on how images are grouped, to the last bit;
-    those of an accelerator agree to rounding. `precision` is one of `PRECISIONS`, see
-    `in_precision`.
+    The model, with its weights and on its device, is switched to eval mode. `max_batch` samples go
+    through the network together: 1 on a CPU, where more brings nothing and rounds differently, and
+    for a model that asks for its words in parts; `ACCELERATOR_BATCH` elsewhere, and half as many
+    each time that the memory of the device runs out. The numbers of a CPU therefore do not depend
+    on how images are grouped, to the last bit; those of an accelerator agree to rounding.
+    `precision` is one of `PRECISIONS`, see `in_precision`.
     """
-
-    gives: tuple[str, ...] = (HALF_SIZE,)  # fields of `Evidence` beside the clean boxes
 
     def __init__(
         self,
@@ -66,9 +62,6 @@ class MMDetector:
         self.max_batch = 1 if alone else ACCELERATOR_BATCH
         metainfo = prompt(model, self.categories)
         self._preprocess = Preprocessor(config, metainfo=metainfo)
-        self.halving = Halving(
-            lambda: Preprocessor(config, scale=0.5, metainfo=metainfo), self._clean
-        )
         self._quick_pooling = QuickPooling(model)
 
     def __repr__(self) -> str:
@@ -105,54 +98,34 @@ class MMDetector:
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        *,
-        wants: Collection[str] = (),
     ) -> list[Evidence]:
         """Run the detector once on each image.
 
-        Images are (H, W, 3), uint8, BGR; their sizes may differ. `wants` names further fields of
-        `Evidence`: ``half_size`` is a pass at half the input size (see `Halving`). What the
-        detector does not give is missing from the evidence, with the reason.
+        Images are (H, W, 3), uint8, BGR; their sizes may differ.
 
         Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
         ValueError for arguments that do not fit together.
         """
-        self._check(images, image_ids, wants)
-        evidence = [
+        self._check(images, image_ids)
+        return [
             Evidence(image_id, (image.shape[0], image.shape[1]), boxes)
             for image, image_id, boxes in zip(images, image_ids, self._clean(images), strict=True)
         ]
-        return self._with_half_size(images, evidence) if HALF_SIZE in wants else evidence
 
-    def _with_half_size(
-        self, images: Sequence[np.ndarray], evidence: Sequence[Evidence]
-    ) -> list[Evidence]:
-        """Add the boxes at half the input size, or the reason why there are none."""
-        try:
-            halves = self.halving(images)
-        except InputError as error:
-            reason = f"{type(self.model).__name__} gives nothing at half its input size: {error}"
-            return [replace(e, missing={**e.missing, HALF_SIZE: reason}) for e in evidence]
-        return [replace(e, half_size=half) for e, half in zip(evidence, halves, strict=True)]
-
-    def _clean(
-        self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None
-    ) -> list[Detections]:
-        """Return the boxes of a plain pass, by default at the usual input size."""
+    def _clean(self, images: Sequence[np.ndarray]) -> list[Detections]:
+        """Return the boxes of a plain pass."""
 
         def observe() -> list[Detections]:
             boxes_of: dict[int, Detections] = {}
-            for rows, batch in self._batches(images, preprocess):
+            for rows, batch in self._batches(images):
                 boxes_of.update(zip(rows, self._run(predict, self.model, batch), strict=True))
             return [boxes_of[i] for i in range(len(images))]
 
         return self._halving_batches(observe)
 
-    def _batches(
-        self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None
-    ) -> Iterator[tuple[list[int], Batch]]:
+    def _batches(self, images: Sequence[np.ndarray]) -> Iterator[tuple[list[int], Batch]]:
         """Yield numbers of images of one size, `max_batch` at most, and what they become."""
-        prepared = [(preprocess or self._preprocess)(image) for image in images]
+        prepared = [self._preprocess(image) for image in images]
         by_size: dict[torch.Size, list[int]] = {}
         for i, one in enumerate(prepared):
             by_size.setdefault(one["inputs"].shape, []).append(i)
@@ -186,14 +159,7 @@ class MMDetector:
                 stacklevel=2,
             )
 
-    def _check(
-        self, images: Sequence[np.ndarray], image_ids: Sequence[str], wants: Collection[str]
-    ) -> None:
-        unknown = sorted(set(wants) - set(self.gives))
-        if unknown:
-            raise ValueError(
-                f"Expected `wants` among {', '.join(self.gives)}, got {', '.join(unknown)}."
-            )
+    def _check(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> None:
         if len(images) != len(image_ids):
             raise ValueError(
                 f"Expected one id for each image, got {len(image_ids)} for {len(images)}."

@@ -1,12 +1,11 @@
-"""Images as the detector's own configuration wants them, at its input size or half of it."""
+"""Images as the detector's own configuration wants them."""
 
 from __future__ import annotations
 
 import copy
-import math
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,12 @@ import numpy as np
 from mmengine.config import Config
 from torch import Tensor
 
-from autoeval.detections import Detections
-from autoeval.detectors.causes import UnsuitableSize, first_line, size_errors
-from autoeval.detectors.half_images import on_half, shrink
+from autoeval.detectors.causes import first_line
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
-STRIDE = 32
 MOST_THREADS = 8  # that prepare images ahead of the network
 NO_PIPELINE = (
     "The detector's config has no test pipeline: expected `test_dataloader.dataset.pipeline`, "
@@ -80,60 +76,27 @@ def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
-    """Multiply the sizes that images are resized to, and those they are padded to.
-
-    The latter are rounded up to what `STRIDE` divides: some necks can take nothing else. Where no
-    step resizes (CornerNet), the image is resized once it is read.
-    """
-    rescaled: list[dict[str, Any]] = []
-    resizes = False
-    for step in map(dict, steps):
-        if step_name(step) in ("Resize", "FixScaleResize"):
-            resizes = True
-            step |= {k: _times(step[k], scale) for k in ("scale", "scale_factor") if step.get(k)}
-        elif step_name(step) == "Pad" and step.get("size"):
-            step["size"] = tuple(math.ceil(n * scale / STRIDE) * STRIDE for n in step["size"])
-        rescaled.append(step)
-    if resizes:
-        return rescaled
-    first, *rest, last = rescaled
-    if "meta_keys" in last:  # let it hand on by how much
-        last = {**last, "meta_keys": (*last["meta_keys"], "scale_factor")}
-    return [first, {"type": "mmdet.Resize", "scale_factor": scale}, *rest, last]
-
-
 def step_name(step: dict[str, Any]) -> str:
     """Return the bare name of a pipeline step's type, given as a class or a scoped string."""
     kind = step["type"]
     return kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__
 
 
-def _times(size: Any, scale: float) -> Any:
-    """Multiply pixels, which stay whole, or a factor."""
-    if isinstance(size, list | tuple):
-        return tuple(_times(side, scale) for side in size)
-    return max(1, round(size * scale)) if isinstance(size, int) else size * scale
-
-
 class Preprocessor:
-    """The test pipeline of a detector at a multiple of its input size, fed with decoded images.
+    """The test pipeline of a detector, fed with decoded images.
 
     The step that reads a file is replaced by one that takes an array, as mmdet's
     ``inference_detector`` does, and the steps that read annotations are left out. `metainfo` is
     what the data samples carry besides sizes, such as words to look for.
     """
 
-    def __init__(
-        self, config: Config, *, scale: float = 1.0, metainfo: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, config: Config, *, metainfo: Mapping[str, Any] | None = None) -> None:
         from mmcv.transforms import Compose
 
         self._metainfo = dict(metainfo or {})
         self._local = threading.local()
         self._begun: dict[int, tuple[np.ndarray, Future[dict[str, Any]]]] = {}
         steps = adapt_pipeline(test_pipeline(config))
-        steps = steps if scale == 1 else rescale_pipeline(steps, scale)
         try:
             self._run = Compose(steps)
         except Exception as error:  # steps are programs: their constructors fail in any way
@@ -173,41 +136,3 @@ def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Te
     batch = {key: [one[key] for one in prepared] for key in ("inputs", "data_samples")}
     data = model.data_preprocessor(batch, False)
     return data["inputs"], data["data_samples"]
-
-
-#: Takes images and a preprocessor (None for the usual one), and returns the boxes.
-Find = Callable[[Sequence[np.ndarray], Preprocessor | None], list[Detections]]
-
-
-class Halving:
-    """Boxes at half the input size, for a network that takes one size only (SSD) on a canvas.
-
-    `make` makes the preprocessor of half the size; `find` is a clean pass of the detector.
-    """
-
-    def __init__(self, make: Callable[[], Preprocessor], find: Find) -> None:
-        self._make = make
-        self._find = find
-
-    @cached_property
-    def _preprocess(self) -> Preprocessor:
-        return self._make()
-
-    def __call__(self, images: Sequence[np.ndarray]) -> list[Detections]:
-        """Find boxes at half the input size, or on a canvas where an image does not go through."""
-        try:
-            return self.of_input(images)
-        except UnsuitableSize:
-            if len(images) == 1:
-                return self.on_canvas(images)
-        return [boxes for image in images for boxes in self([image])]
-
-    def of_input(self, images: Sequence[np.ndarray]) -> list[Detections]:
-        """Find boxes at half the input size; `UnsuitableSize` if the network cannot take it."""
-        with size_errors():
-            return self._find(images, self._preprocess)
-
-    def on_canvas(self, images: Sequence[np.ndarray]) -> list[Detections]:
-        """Find boxes on images at half their size, see `shrink`."""
-        shrunk = self._find([shrink(image) for image in images], None)
-        return [on_half(boxes, image.shape) for boxes, image in zip(shrunk, images, strict=True)]

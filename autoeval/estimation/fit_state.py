@@ -112,14 +112,7 @@ class FitState:
     @property
     def of_pass(self) -> FittedPass:
         """The pass over the images of the fit, which those of a new site get, too."""
-        labels = self.label_assistance
-        return FittedPass(
-            self.context,
-            self.loading,
-            self.regression.features_,
-            self.table,
-            frozenset() if labels is None else labels.needs,
-        )
+        return FittedPass(self.context, self.loading, self.regression.features_, self.table)
 
     def check_point(self, score_thr: float | None, iou: float) -> None:
         """Refuse a threshold or an IoU that nothing would be estimated at."""

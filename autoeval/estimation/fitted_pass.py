@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.detections import HALF_SIZE
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
@@ -29,13 +28,6 @@ from autoeval.io.labels.content import LabelledImage, LabelSet
 from autoeval.labels.plan_file import load_plan
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import PASSES
-
-UNREAD = {
-    "half_size": "a pass at half the size (`half_size=`)",
-    "reference": "a reference detector (`reference`, --reference)",
-}
-"""What a pass that a fit did not have is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +37,12 @@ class FittedPass:
     context, loading: as an estimator holds them; see `AccuracyEstimator`.
     features: columns of the table that the regression reads.
     table: rows of the fit.
-    of_labels: passes that label assistance reads.
     """
 
     context: Mapping[str, Any]
     loading: Mapping[str, Any]
     features: tuple[str, ...]
     table: pd.DataFrame
-    of_labels: frozenset[str] = frozenset()
 
     @property
     def statistics(self) -> ReferenceStatistics:
@@ -122,11 +112,10 @@ class FittedPass:
             present=present,
         )
         self.check_read(site.boxes.passes)
-        missing = sorted(self.needs(self.features) - site.boxes.passes)
-        if missing:
+        if self.needs(self.features) - site.boxes.passes:
             raise InputError(
-                f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
-                "again without."
+                "This estimator was fitted with a reference detector: give its boxes on these "
+                "images, too (--reference), or fit again without."
             )
         return replace(site, images=listed) if listed else site
 
@@ -134,11 +123,11 @@ class FittedPass:
         """Refuse passes beside the clean one that the fit did not have: nothing reads them."""
         of_pass = self.context.get("pass", {})
         readable = self.needs(self.table.columns) | {name for name in of_pass if of_pass[name]}
-        unread = sorted(set(passes) - readable - self.of_labels)
+        unread = set(passes) - readable
         if unread:
             raise InputError(
-                f"This estimator was fitted without {UNREAD[unread[0]]}, so it would not be read: "
-                "leave it out, or fit again with it."
+                "This estimator was fitted without a reference detector (`reference`, "
+                "--reference), so it would not be read: leave it out, or fit again with it."
             )
 
     def load_detector(self, detector: ImageDetector | None) -> ImageDetector:
@@ -172,14 +161,13 @@ class FittedPass:
         reference: Reference | None = None,
         batch_size: int | None = None,
     ) -> Observer:
-        """Make the pass that finds the boxes which features and label assistance read.
+        """Make the pass that finds the boxes that are read.
 
         Its categories are the detector's own words, so that one pass serves all categories.
         """
         self.check_reference(reference)
         self.check_detector(detector)
-        wants = (HALF_SIZE,) if HALF_SIZE in self.of_labels else ()
-        settings = PassSettings(wants=wants, reference=reference)
+        settings = PassSettings(reference=reference)
         return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
     def check_reference(self, reference: Reference | None) -> None:

@@ -133,12 +133,7 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> LabelledSet:
         names, warnings = values["pool"]
         features = arrays["pool/features"]
         pool = Pool(passes["pool"], features, tuple(names), notices_of(warnings))
-    boxes = SiteBoxes(
-        passes["clean"],
-        passes.get("half_size"),
-        passes.get("reference"),
-        arrays.get("blocks"),
-    )
+    boxes = SiteBoxes(passes["clean"], passes.get("reference"), arrays.get("blocks"))
     return LabelledSet(
         values["name"],
         values["group"],

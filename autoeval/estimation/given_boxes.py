@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.predictions.entries import NoBoxError
-from autoeval.io.predictions.prediction_checks import check_half_size
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
@@ -41,8 +40,6 @@ class Predictions:
         other files are then such folders, too. Or a DataFrame with the columns of Parquet, rows of
         a COCO result, a COCO dict or ``pycocotools.COCO``, or a list with one item an image of
         ``supervision.Detections``, torchvision's dicts or Ultralytics ``Results``.
-    half_size : path-like, optional
-        The same of a second pass at half the input size, in pixels of the full size.
     reference : path-like or sequence of path-like, optional
         What a stronger detector found on the same images: its boxes count as probable labels; see
         docs/how-to/reference.md. Of several a fit reads the strongest.
@@ -64,7 +61,6 @@ class Predictions:
     """
 
     path: Any
-    half_size: PathLike | None = None
     reference: PathLike | Sequence[PathLike] | None = None
     names: Mapping[str, str] | PathLike = field(default_factory=dict)
     complete: bool = True
@@ -113,28 +109,20 @@ class Predictions:
             usual=usual_way(kind, text=self.is_folder),
             undecided=True,
         ).spelt_as([*numbers.values(), *(words or ())])
-        half, reference = (
-            None if path is None else _read_beside(clean, path, self, words, same_tool=same_tool)
-            for path, words, same_tool in (
-                (self.half_size, numbers, True),
-                ((*self.references, None)[0], _words_of(self.reference_names) or numbers, False),
-            )
-        )
-        if half is not None:
-            check_half_size(clean, half, Path(str(self.half_size)))
-        read = [boxes for boxes in (clean, half, reference) if boxes is not None]
-        covered = [boxes.covered for boxes in read]
-        kept = reduce(np.intersect1d, covered)
+        kept, reference = clean.covered, None
+        if self.references:
+            numbers = _words_of(self.reference_names) or numbers
+            reference = _read_reference(clean, self.references[0], self.name, numbers)
+            kept = np.intersect1d(kept, reference.covered)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
-        boxes = SiteBoxes(clean, half, reference, blocks)
+        boxes = SiteBoxes(clean, reference, blocks)
         return boxes if len(kept) == len(boxes) else boxes.on_images(kept)
 
     def of_source(self, path: Path) -> Predictions:
         """Return those of one source of a task: its file, and those of equal name beside it."""
-        half = None if self.half_size is None else Path(self.half_size) / path.name
         references = [Path(reference) / path.name for reference in self.references]
-        return replace(self, path=path, half_size=half, reference=references or None)
+        return replace(self, path=path, reference=references or None)
 
     @property
     def name(self) -> Path:
@@ -269,35 +257,18 @@ def _words_of(names: Mapping[str, str] | PathLike) -> Mapping[str, str]:
     return read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
 
 
-def _read_beside(
-    clean: FoundBoxes,
-    path: PathLike,
-    files: Predictions,
-    numbers: Mapping[str, str],
-    *,
-    same_tool: bool,
+def _read_reference(
+    clean: FoundBoxes, path: PathLike, where: Path, numbers: Mapping[str, str]
 ) -> FoundBoxes:
-    """Read another pass over the same images, in the same words; its file may hold no box.
-
-    same_tool: whether it is of the same detector, on a canvas, and written in the same way.
-    """
+    """Read a reference's boxes on the same images, in the same words; its file may hold no box."""
     try:
-        second_pass = read_predictions(
-            path,
-            images=clean.images,
-            where=str(files.name),
-            numbers=numbers,
-            on_canvas=same_tool,
-            columns=files.columns if same_tool and Path(path).is_dir() else (),
-            numbering=clean.numbering.used if same_tool else "",
-        )
+        reference = read_predictions(path, images=clean.images, where=str(where), numbers=numbers)
     except NoBoxError:
         return clean.where(np.zeros(len(clean), bool))
-    second_pass = second_pass.spelt_as(clean.categories)
-    words = {word: word for word in second_pass.categories if word in clean.categories}
+    reference = reference.spelt_as(clean.categories)
+    words = {word: word for word in reference.categories if word in clean.categories}
     if not words:
         raise InputError(
-            f"{path} has other categories than the predictions: "
-            f"{listed(second_pass.categories, 10)}."
+            f"{path} has other categories than the predictions: {listed(reference.categories, 10)}."
         )
-    return second_pass.as_categories(clean.categories, words)
+    return reference.as_categories(clean.categories, words)

@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 from autoeval.labels.box_model import BoxModel
 from autoeval.labels.control_variates import MODEL, REFERENCE, ProbableLabels, control_variates
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.sites.pool import Pool, passes_of
+from autoeval.sites.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -44,28 +44,7 @@ class LabelAssistance:
     mixing: dict[str, MixingWeights]  # of `MODEL` alone, and with `REFERENCE`
     small_sample_bias: float
     sites: tuple[str, ...]  # names of those that it was fitted on
-    of_clean: LabelAssistance | None = None  # of clean boxes, where `box_model` needs other passes
     points: dict[str, MixingWeights] = field(default_factory=dict)  # of precision, recall and f1
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Passes beside the clean one that the box model reads: ``perturbed``, ``half_size``."""
-        return passes_of(self.box_model.names)
-
-    def for_features(self, names: Sequence[str]) -> LabelAssistance:
-        """Return what a pool with these features allows: this model, or that of clean boxes.
-
-        Raises InputError if there is neither.
-        """
-        for assistance in (self, self.of_clean):
-            if assistance and {*assistance.box_model.names} <= {*names}:
-                return assistance
-        missing = [name for name in self.box_model.names if name not in names]
-        raise InputError(
-            f"The label-assistance model needs the features {', '.join(missing)} of each box, "
-            f"from the passes {', '.join(sorted(passes_of(missing))) or 'of boxes'}. Observe "
-            "the images with them."
-        )
 
     def mixing_weights(self, others: ProbableLabels | None) -> MixingWeights:
         """Return those with boxes of another detector, or without where none were fitted so."""
@@ -97,7 +76,6 @@ class LabelAssistance:
             "mixing": {name: asdict(weights) for name, weights in self.mixing.items()},
             "small_sample_bias": self.small_sample_bias,
             "sites": list(self.sites),
-            "of_clean": self.of_clean and self.of_clean.to_dict(),
             "points": {name: asdict(weights) for name, weights in self.points.items()},
         }
 
@@ -113,7 +91,6 @@ class LabelAssistance:
                 },
                 float(values["small_sample_bias"]),
                 tuple(values["sites"]),
-                values["of_clean"] and cls.from_dict(values["of_clean"]),
                 {
                     n: MixingWeights.from_dict(weights)
                     for n, weights in values.get("points", {}).items()

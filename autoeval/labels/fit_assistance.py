@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from autoeval.labels.control_variates import (
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.pool import OF_BOX, passes_of
 from autoeval.targets import MEASURES
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
@@ -101,8 +100,6 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
             f"hold it or show a box of it, with {FEWEST_BOXES} labelled boxes, some of them found "
             f"in {FEWEST_FOUND} images and not all, but got none. Label more images."
         )
-    if passes_of(names):
-        fitted = replace(fitted, of_clean=_fit(sites, pairs, folds, OF_BOX))
     return fitted
 
 

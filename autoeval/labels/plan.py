@@ -31,7 +31,6 @@ from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.notices import Notice
 from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
 from autoeval.words import warning_lines
@@ -244,27 +243,15 @@ def make_plan(
     a reference detector disagrees are drawn more often, unless the draw is `equal`, over time, or
     for a target at a threshold.
 
-    Raises InputError if `n` is not from 1 to the number of images, or the pool lacks features that
-    the assistance needs.
+    Raises InputError if `n` is not from 1 to the number of images.
     """
     site = PlannedSite() if site is None else site
     n, others = request.n, site.others
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
-    fitting = assistance.for_features(pool.names)
-    warnings = pool.warnings
-    if fitting is not assistance:
-        passes = " and ".join(sorted(assistance.needs))
-        warnings += (
-            Notice(
-                "pass-missing",
-                f"the pass {passes} is missing here: the true-positive probability of boxes is "
-                "estimated from clean boxes alone",
-            ),
-        )
     wanted = request.point or request
-    probabilities = fitting.box_model.probabilities(pool)
-    rankings = fitting.box_model.rankings(pool, probabilities)
+    probabilities = assistance.box_model.probabilities(pool)
+    rankings = assistance.box_model.rankings(pool, probabilities)
     if site.nothing_found:  # no box says how often images hold a category
         holding = Holding(np.zeros(len(rankings)), np.ones(len(rankings)))
     else:
@@ -274,24 +261,24 @@ def make_plan(
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
         found=pool.found,
-        influence=ByImage.of(map(at_levels, fitting.predict(pool, others, rankings)), len(pool)),
+        influence=ByImage.of(map(at_levels, assistance.predict(pool, others, rankings)), len(pool)),
         sequence=np.arange(len(pool)),
         n=n,
         seed=request.seed,
         order=BY_TIME if by_time else BY_CHANCE if site.nothing_found else BY_INFLUENCE,
         blocks=blocks,
-        mixing=fitting.mixing_weights(others),
-        small_sample_bias=fitting.small_sample_bias,
+        mixing=assistance.mixing_weights(others),
+        small_sample_bias=assistance.small_sample_bias,
         priors=dict(site.priors),
         target=request.target,
         level=request.level,
         detector=site.detector,
-        warnings=(*warnings, *site.warnings),
+        warnings=(*pool.warnings, *site.warnings),
         score_thr=wanted.score_thr,
         iou=wanted.iou,
         probabilities=with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))]),
         objects=ByImage.of((ranking.n_true[None] for ranking in rankings), len(pool)),
-        points=fitting.points,
+        points=assistance.points,
         named=site.named,
         rest=site.rest,
         known=site.known,

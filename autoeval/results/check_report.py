@@ -59,7 +59,7 @@ class Plan(Section):
         return (
             f"A run observes {counted(self.n_observed, 'image')}: "
             f"{counted(self.n_sets, 'sample set')} of {groups}, and the new images. "
-            "Each is seen once as it is, once at half the size, and again in each repeat."
+            "Each is seen once as it is, and again in each repeat."
         )
 
     def _time(self) -> str:

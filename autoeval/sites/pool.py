@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,50 +28,31 @@ OF_BOX = (
     "overlap_below",
     "at_edge",
 )
-OF_PASS = {
-    "perturbed": ("dropout_overlap", "dropout_score", "dropout_spread"),
-    "half_size": ("half_overlap", "half_score"),
-}
-"""Features that need another pass than the clean one, by the name of that pass."""
+OF_DROPOUT = ("dropout_overlap", "dropout_score", "dropout_spread")
+"""Features that need passes under feature dropout."""
 
 EDGE = 3.0  # pixels
 ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
 SAME_BOX = 0.3  # overlap over which a box of another pass is taken for the same
 
 
-def feature_names(passes: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the columns of `box_features` for the clean pass and some others."""
-    passes = set(passes)
-    return (
-        *OF_BOX,
-        *(name for pass_name, names in OF_PASS.items() if pass_name in passes for name in names),
-    )
-
-
-def passes_of(names: Iterable[str]) -> frozenset[str]:
-    """Return the passes beside the clean one that features need."""
-    names = set(names)
-    return frozenset(pass_name for pass_name, columns in OF_PASS.items() if names & set(columns))
-
-
 def box_features(
     boxes: FoundBoxes,
     sizes: np.ndarray,
     perturbed: Sequence[FoundBoxes] = (),
-    half_size: FoundBoxes | None = None,
 ) -> np.ndarray:
     """Describe N boxes on M images, each among the others of its category in its image.
 
     `sizes` are height and width of each image in pixels, (M, 2), NaN where unknown; `perturbed` has
-    the boxes under feature dropout of each repeat, `half_size` those at half the size.
+    the boxes under feature dropout of each repeat.
 
-    Columns of the result, (N, F), are as in `feature_names`: score and its log-odds; logarithm of
-    the side relative to the image and of the aspect ratio; logarithm of the rank among the boxes of
-    its category in the image and of the number of confident ones; the best score among them; the
-    largest IoU with a more and a less confident one; whether the box ends at the edge. For each
-    other pass: IoU and score of the box that overlaps it and is confident, and how the score
-    varies. The side relative to an image of unknown size is NaN, and so is whether a box ends at
-    the far edges of one.
+    Columns of the result, (N, F), are `OF_BOX`, and `OF_DROPOUT` where there are repeats: score and
+    its log-odds; logarithm of the side relative to the image and of the aspect ratio; logarithm of
+    the rank among the boxes of its category in the image and of the number of confident ones; the
+    best score among them; the largest IoU with a more and a less confident one; whether the box
+    ends at the edge. Of dropout: IoU and score of the box that overlaps it and is confident, and
+    how the score varies. The side relative to an image of unknown size is NaN, and so is whether a
+    box ends at the far edges of one.
     """
     sizes = sizes[boxes.image]
     columns = [*_of_one_box(boxes, sizes), *_of_its_group(boxes), _at_edge(boxes, sizes)]
@@ -79,8 +60,6 @@ def box_features(
         again = [_in_other_pass(boxes, other) for other in perturbed]
         overlaps, scores = (np.array(part) for part in zip(*again, strict=True))
         columns += [overlaps.mean(axis=0), scores.mean(axis=0), scores.std(axis=0)]
-    if half_size is not None:
-        columns += _in_other_pass(boxes, half_size)
     return np.stack(columns, axis=1)
 
 
@@ -190,34 +169,30 @@ class Pool:
 
 def pool_of_predictions(
     clean: FoundBoxes,
-    half_size: FoundBoxes | None = None,
     perturbed: Sequence[FoundBoxes] = (),
 ) -> Pool:
-    """Make a pool of the boxes of one or more passes; InputError if there is no image.
+    """Make a pool of the clean boxes; InputError if there is no image.
 
-    `perturbed` has one for each repeat. Features that need the size of an image are NaN where that
-    is unknown.
+    `perturbed` has the boxes under feature dropout of each repeat. Features that need the size
+    of an image are NaN where that is unknown.
     """
     if not clean.images:
         raise InputError("Expected a pool of at least one image but got none.")
     counted = clean.where(top_detections(clean.image, clean.label, clean.scores))
-    features = box_features(counted, image_sizes(counted.images), perturbed, half_size)
-    passes = ("perturbed",) * bool(perturbed) + ("half_size",) * (half_size is not None)
-    return Pool(counted, features, feature_names(passes))
+    features = box_features(counted, image_sizes(counted.images), perturbed)
+    return Pool(counted, features, OF_BOX + (OF_DROPOUT if perturbed else ()))
 
 
 def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) -> Pool:
     """Make a pool of the evidence of each image, labelled by `categories`.
 
-    A pass that some image lacks is left out. Raises InputError if there is no image.
+    A repeat that some image lacks is left out. Raises InputError if there is no image.
     """
     images = tuple(LabelledImage(e.image_id, e.image_id, e.image_size) for e in evidence)
     repeats = min((len(e.perturbed) for e in evidence), default=0)
     perturbed = [[e.perturbed[k] for e in evidence] for k in range(repeats)]
-    half_size = [e.half_size for e in evidence if e.half_size is not None]
     return pool_of_predictions(
         _columns(images, [e.clean for e in evidence], categories),
-        _columns(images, half_size, categories) if len(half_size) == len(images) else None,
         [_columns(images, boxes, categories) for boxes in perturbed],
     )
 

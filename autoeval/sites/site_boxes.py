@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from typing_extensions import Self
@@ -20,13 +19,6 @@ from autoeval.notices import Notice
 from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
 from autoeval.sites.presence import Presence
 
-PASSES = {
-    "half_size": "a pass at half the size: give that of these images, too "
-    "(--predictions FILE half_size=FILE)",
-    "reference": "a reference detector: give its boxes on these images, too (--reference)",
-}
-"""Passes beside the clean one that predictions can have, each with where they come from."""
-
 LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
 LITTLE = 0.01  # that few boxes begin over the score that they were exported from
 FEWEST_FULL, MANY_FULL = 3, 0.1
@@ -36,7 +28,6 @@ FEWEST_FULL, MANY_FULL = 3, 0.1
 class SiteBoxes:
     """The boxes of each pass over M images.
 
-    half_size: those of a second pass at half the input size, in pixels of the full size.
     blocks (M,), int64: block of time of each image; images of one block are dependent. Default:
         none.
     calibration, reference_calibration: of the clean boxes, and of those of a reference detector.
@@ -45,7 +36,6 @@ class SiteBoxes:
     """
 
     clean: FoundBoxes
-    half_size: FoundBoxes | None = None
     reference: FoundBoxes | None = None
     blocks: np.ndarray | None = None
     calibration: ScoreCalibration | None = None
@@ -53,13 +43,11 @@ class SiteBoxes:
     reference_probabilities: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        for name in PASSES:
-            boxes = getattr(self, name)
-            if boxes is None:
-                continue
-            if boxes.images != self.clean.images or boxes.categories != self.clean.categories:
-                what = name.replace("_", "-")
-                raise InputError(f"The {what} predictions are of other images or categories.")
+        boxes = self.reference
+        if boxes is None:
+            return
+        if boxes.images != self.clean.images or boxes.categories != self.clean.categories:
+            raise InputError("The reference predictions are of other images or categories.")
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -68,7 +56,7 @@ class SiteBoxes:
     @property
     def passes(self) -> frozenset[str]:
         """Passes beside the clean one, as scores need them."""
-        return frozenset(name for name in PASSES if getattr(self, name) is not None)
+        return frozenset(() if self.reference is None else ("reference",))
 
     @cached_property
     def areas(self) -> np.ndarray:
@@ -77,7 +65,7 @@ class SiteBoxes:
 
     def as_pool(self) -> Pool:
         """Return the clean boxes as evaluation takes them, with their features."""
-        return pool_of_predictions(self.clean, self.half_size)
+        return pool_of_predictions(self.clean)
 
     @classmethod
     def of_evidence(
@@ -88,27 +76,20 @@ class SiteBoxes:
     ) -> Self:
         """Lay out what a detector left of each image, labelled by `categories`.
 
-        A pass that some image lacks is left out.
+        A reference that some image lacks is left out.
         """
         images = tuple(
             LabelledImage(e.image_id, e.image_id, e.image_size if all(e.image_size) else None)
             for e in evidence
         )
         clean = columns_of([e.clean for e in evidence], images, categories)
-        passes: dict[str, Any] = {}
-        for name in PASSES:
-            boxes = [getattr(e, name) for e in evidence]
-            complete = all(detections is not None for detections in boxes)
-            passes[name] = columns_of(boxes, images, categories) if complete else None
-        return cls(clean, blocks=blocks, **passes)
+        boxes = [e.reference for e in evidence if e.reference is not None]
+        reference = columns_of(boxes, images, categories) if len(boxes) == len(images) else None
+        return cls(clean, reference, blocks)
 
     def renumbered(self, clean: FoundBoxes) -> SiteBoxes:
         """Take the clean boxes with their category numbers read anew; see `category_numbers`."""
-        half, lookup = self.half_size, self.clean.numbering.others.get(clean.numbering.used)
-        if half is not None and lookup is not None:  # of the same tool, in the same numbers
-            half = replace(half, label=lookup[half.label])
-            half = half.where(half.label >= 0)
-        return replace(self, clean=clean, half_size=half)
+        return replace(self, clean=clean)
 
     @property
     def right_at_half(self) -> np.ndarray:
@@ -177,25 +158,23 @@ class SiteBoxes:
         """Return what the passes found of one category in one image."""
         only = np.full(len(self.clean.categories), -1)
         only[category] = category
-        passes = {name: getattr(self, name) for name in self.passes}
-        others = {name: boxes.detections(image).relabel(only) for name, boxes in passes.items()}
+        reference = None
+        if self.reference is not None:
+            reference = self.reference.detections(image).relabel(only)
         described = self.clean.images[image]
         clean = self.clean.detections(image).relabel(only)
-        return Evidence(described.image_id, described.size or (0, 0), clean, **others)
+        size = described.size or (0, 0)
+        return Evidence(described.image_id, size, clean, reference=reference)
 
     @property
     def left_out(self) -> list[str]:
         """What was left out of the predictions of each pass."""
-        every = [self.clean, *(getattr(self, name) for name in PASSES if name in self.passes)]
-        return [warning for boxes in every for warning in boxes.left_out]
+        of_reference = self.reference.left_out if self.reference is not None else ()
+        return [*self.clean.left_out, *of_reference]
 
     def _each(self, change: Callable[[FoundBoxes], FoundBoxes]) -> Self:
-        changed = {
-            name: change(getattr(self, name))
-            for name in ("clean", *PASSES)
-            if getattr(self, name) is not None
-        }
-        return replace(self, **changed)  # type: ignore[arg-type]
+        reference = None if self.reference is None else change(self.reference)
+        return replace(self, clean=change(self.clean), reference=reference)
 
 
 def columns_of(

@@ -63,7 +63,6 @@ def predictions(base):
     return {
         "predictions": (base, "--predictions others.json"),
         "names": (base, f"{path} {NAMES}"),
-        "half_size_predictions": (base, f"{path} half_size=others.json"),
         "complete": (cut, "--predictions cut.json complete=no"),
         "numbering": (base, f"{path} numbering=coco"),
         "columns": (base, f"{path} columns=class,x,y,w,h,score"),
@@ -93,7 +92,6 @@ CASES = {
         "join": ("fit", "--join fit other"),
         "predictions": (FIT, "--predictions others_val.json"),
         "names": (FIT, f"--predictions {NAMES}"),
-        "half_size_predictions": (FIT, "--predictions half_size=others_val.json"),
         "complete": (
             "fit --labels val_labels.json --predictions cut_val.json",
             "--predictions complete=no",
@@ -263,7 +261,6 @@ REFUSED = (
     # without files, what is about them
     (ESTIMATE_BY_RUN, "--images-list a.txt"),
     (ESTIMATE_BY_RUN, "--predictions names=a.txt"),
-    (ESTIMATE_BY_RUN, "--predictions half_size=a.json"),
     (ESTIMATE_BY_RUN, "--predictions complete=no"),
     # of another mode
     ("fit --join fit other", "--device cpu"),
@@ -274,7 +271,6 @@ REFUSED = (
     (THRESHOLD, "--labels a.json"),
     (THRESHOLD, "--plan plan"),
     (f"threshold --labels new_labels.json {FILES}", "--labels words=a=b"),
-    (f"threshold --labels new_labels.json {FILES}", "--predictions half_size=a.json"),
     # values that would do nothing
     (LABELLED, "--until 0"),
     (LABELLED, "--until -1"),

@@ -20,7 +20,6 @@ OTHER_CASES = {
         "estimator": (f"{WATCH}", "--estimator other/estimator.parquet"),
         "predictions": (WATCH, "--predictions watched_others"),
         "names": (WATCH, f"--predictions watched {NAMES}"),
-        "half_size_predictions": (WATCH, "--predictions watched half_size=nowhere"),
         "reference_predictions": (WATCH, "--predictions watched reference=watched"),
         "reference_names": (WATCH, "--predictions watched reference_names=words.txt"),
         "reference": (WATCH_BY_RUN, "--detector reference=nowhere.py:detector"),

@@ -45,7 +45,7 @@ def test_the_pass_and_the_estimate(tmp_path, capsys):
     for name in ("pcr", "energy"):
         assert "black box" in absent[name]
     assert {"bos", "stability_ap"} <= absent.keys()  # the pass has no repeats
-    assert {"scale_ap@0.30", "view_consistency", "ac"} <= set(table)
+    assert {"view_consistency", "ac"} <= set(table)
     estimate = json.loads((tmp_path / "work/result.json").read_text())["estimate"]
     assert estimate["lower"] < estimate["value"] < estimate["upper"]
     capsys.readouterr()

@@ -28,11 +28,11 @@ def world(tmp_path_factory):
         text = code.read_text().replace("level / 256", "(level - 60) ** 2 / 40000")
         code.write_text(text.replace("(255 - level) / 15", f"(255 - level) / {contrast}"))
         loaded, labels = load_black_box(detector), known / "annotations.json"
-        predictions, _ = write_predictions(loaded, known)
+        predictions = write_predictions(loaded, known)
         autoeval.fit(labels, predictions, work_dir=root / f"{name}_files")
         run, images = autoeval.Detector(detector), known / "images"
         autoeval.fit(labels, run, img_dir=images, work_dir=root / f"{name}_run")
-        shutil.move(write_predictions(loaded, new)[0], root / f"{name}.json")
+        shutil.move(write_predictions(loaded, new), root / f"{name}.json")
     return root
 
 

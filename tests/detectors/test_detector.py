@@ -41,7 +41,6 @@ def test_its_representation_says_what_it_is(build):
         ({"images": [np.zeros((4, 4, 3))]}, r"\(4, 4, 3\) float64"),
         ({"images": [np.zeros((4, 4), np.uint8)]}, r"\(4, 4\) uint8"),
         ({"images": [np.zeros((0, 4, 3), np.uint8)]}, r"\(0, 4, 3\)"),
-        ({"wants": ["half_size", "logits"]}, "among half_size, got logits"),
     ],
 )
 def test_bad_calls(build, changes, message):

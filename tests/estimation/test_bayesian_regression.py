@@ -185,12 +185,12 @@ def test_bad_input():
         BayesianRegression().fit(table).predict(table.drop(columns="expected_ap"))
     with pytest.raises(InputError, match=r"regression of mAP on ac\. .* on expected_ap, "):
         BayesianRegression(features=["ac"]).fit(table.assign(ac=0.5))
-    half = table.assign(**{"scale_ap@0.30": table["expected_ap"]})
-    of_two = {"features": ["expected_ap", "scale_ap@0.30"], "prior": Prior((0.1, 0.1))}
+    half = table.assign(**{"stability_ap@0.30": table["expected_ap"]})
+    of_two = {"features": ["expected_ap", "stability_ap@0.30"], "prior": Prior((0.1, 0.1))}
     scaling = Scaling(np.full(2, 0.3), np.full(2, 0.2))
     estimator = BayesianRegression(**of_two, scaling=scaling).fit(half)
-    asked = half.assign(**{"scale_ap@0.30": np.nan})
-    with pytest.raises(InputError, match=r"scale_ap@0\.30 of .* 24 of 24 lack it"):
+    asked = half.assign(**{"stability_ap@0.30": np.nan})
+    with pytest.raises(InputError, match=r"stability_ap@0\.30 of .* 24 of 24 lack it"):
         estimator.predict(asked)
     with pytest.raises(InputError, match="threshold, not count_mae"):
         BayesianRegression(target="count_mae").fit(score_table())

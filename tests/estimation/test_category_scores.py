@@ -97,7 +97,7 @@ def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     assert set(row) == {"category", "n_images", "highest_score", *FEATURES, "expected_counts"}
 
 
-def test_half_size_of_other_images_is_refused():
+def test_a_reference_on_other_images_is_refused():
     found = random_found(2)
     with pytest.raises(InputError, match="other images or categories"):
         SiteBoxes(found, found.on_images(range(5)))

@@ -176,7 +176,7 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     images = (replace(clean.images[0], size=None, taken=taken), *clean.images[1:])
     boxes = replace(
         labelled.boxes.with_images(images),
-        half_size=replace(clean.where(clean.scores > 0.5), images=images),
+        reference=replace(clean.where(clean.scores > 0.5), images=images),
         blocks=np.arange(len(labelled)) // 2,
     )
     note = Notice("copies-left-out", "2 copies", severity="note")
@@ -184,7 +184,7 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
         labelled,
         boxes=boxes,
         truth=replace(labelled.truth, images=images),
-        stored_pool=pool_of_predictions(boxes.clean, boxes.half_size),
+        stored_pool=pool_of_predictions(boxes.clean, [boxes.reference]),
         group="cameras",
         trained_here=True,
         left_out=(note,),
@@ -197,7 +197,7 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     assert read.boxes.clean.images == images and read.truth.images == images
     pairs = [
         (read.boxes.clean, boxes.clean),
-        (read.boxes.half_size, boxes.half_size),
+        (read.boxes.reference, boxes.reference),
         (read.stored_pool.found, labelled.stored_pool.found),
     ]
     for ours, theirs in pairs:

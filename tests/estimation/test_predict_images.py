@@ -18,7 +18,6 @@ from autoeval.io.tasks.task import Task
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import BY_PRODUCTS, SourceDomain, preset
 from autoeval.stability.passes.tally import scored_rows
-from autoeval.stability.scores.agreement import ScaleAP
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 
 # nothing as it is by default
@@ -82,12 +81,10 @@ def test_what_is_remembered_comes_back(estimator):
 def test_no_more_passes_than_an_estimate_needs():
     table = make_table(WORLDS)
     table = table.assign(view_consistency=table["bos"])
-    table = table.assign(**{name: table["bos"] for name in ScaleAP.features})
     made = Observer(Crates(), TASK, SETTINGS).context()
     for method, more in (
         ("view_consistency", ["views"]),
         ("constant", []),
-        ("scale_ap", ["half_size"]),
     ):
         fitted = PublishedEstimator(method).fit(table, context=made)
         settings = fitted.pass_.observer(Crates()).settings

@@ -35,8 +35,7 @@ def sites(tmp_path_factory):
 
 def fit_by_files(sites, **options):
     known, _, _, files = sites
-    clean, half = files[known]
-    return autoeval.fit(known / LABELS, Predictions(clean, half), **options)
+    return autoeval.fit(known / LABELS, files[known], **options)
 
 
 def fit_by_callable(sites, **options):
@@ -52,8 +51,7 @@ def both(sites):
 
 def predict_by_files(estimator, sites, **options):
     _, new, _, files = sites
-    found = Predictions(*files[new])
-    return estimator.predict(found, images=new / LABELS, **options)
+    return estimator.predict(files[new], images=new / LABELS, **options)
 
 
 def predict_by_callable(estimator, sites, *detector, **options):
@@ -97,8 +95,7 @@ def test_the_fit_of_one_category(sites, tmp_path):
     estimate = fitted.predict(images=sites[1] / IMAGES, categories={"car": ["car"]})
     assert 0 <= estimate.lower < estimate.value < estimate.upper <= 1
     assert estimate.upper - estimate.lower > 0.3 and estimate.width_warning  # one pair says little
-    clean, half = write_predictions(load_black_box(name), one)
-    by_files = autoeval.fit(labels, Predictions(clean, half))
+    by_files = autoeval.fit(labels, write_predictions(load_black_box(name), one))
     np.testing.assert_array_equal(by_files.table_[SCORES], fitted.table_[SCORES])
 
 
@@ -158,7 +155,7 @@ def perfect(folder, file, category=None):
 
 
 def test_a_reference_detector_that_knows_no_bus_is_read_for_cars(sites, tmp_path):
-    known = sites[3][sites[0]][0]
+    known = sites[3][sites[0]]
     cars = perfect(sites[0], tmp_path / "cars.json", "car")
     fitted = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=cars))
     assert "reference_ap" in fitted.regression_.features_
@@ -168,7 +165,7 @@ def test_a_reference_detector_that_knows_no_bus_is_read_for_cars(sites, tmp_path
         "bus of annotations"
     ]
     new = perfect(sites[1], tmp_path / "new.json", "car")
-    clean = sites[3][sites[1]][0]
+    clean = sites[3][sites[1]]
     given = Predictions(clean, reference=new)
     estimate = fitted.predict(given, images=sites[1] / LABELS)
     assert any("which are estimated without it: bus" in w for w in estimate.warnings)
@@ -178,7 +175,7 @@ def test_a_reference_detector_that_knows_no_bus_is_read_for_cars(sites, tmp_path
 
 
 def test_a_comparison_reads_the_reference_detector_of_its_fits(sites, tmp_path):
-    known, clean = sites[3][sites[0]][0], sites[3][sites[1]][0]
+    known, clean = sites[3][sites[0]], sites[3][sites[1]]
     better, new = (perfect(sites[k], tmp_path / f"perfect{k}.json") for k in (0, 1))
     one = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better))
     plain = autoeval.fit(sites[0] / LABELS, known)
@@ -198,12 +195,12 @@ def test_a_comparison_reads_the_reference_detector_of_its_fits(sites, tmp_path):
 
 
 def test_a_reference_detector_is_not_read_where_it_cannot_help(sites, tmp_path):
-    known = sites[3][sites[0]][0]
+    known = sites[3][sites[0]]
     itself = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known))
     plain = autoeval.fit(sites[0] / LABELS, known)
     assert itself.regression_.features_ == plain.regression_.features_ == FEATURES
     assert any("it is no stronger" in w for w in itself.fit_result_.warnings)
-    clean, images = sites[3][sites[1]][0], sites[1] / LABELS
+    clean, images = sites[3][sites[1]], sites[1] / LABELS
     found = itself.predict(Predictions(clean, reference=clean), images=images)
     assert numbers_of(found) == numbers_of(plain.predict(clean, images=images))
     better = perfect(sites[0], tmp_path / "better.json")
@@ -213,7 +210,7 @@ def test_a_reference_detector_is_not_read_where_it_cannot_help(sites, tmp_path):
 
 def test_numbers_of_a_reference_have_words_of_their_own(sites, tmp_path):
     """Its numbers are 7 and 9, of words that no file of the detector has."""
-    known, words = sites[3][sites[0]][0], {"car": 7, "bus": 9}
+    known, words = sites[3][sites[0]], {"car": 7, "bus": 9}
     file = perfect(sites[0], tmp_path / "reference.json")
     rows = json.loads(file.read_text())
     rows = [{"category_id": words[row.pop("category")], **row} for row in rows]
@@ -233,11 +230,7 @@ def test_routes_do_not_mix(both, sites, tmp_path):
         by_files.predict(images=sites[1] / IMAGES)
     with pytest.raises(InputError, match="fitted on prediction files"):
         by_files.predict(load_black_box(sites[2]), images=sites[1] / IMAGES)
-    clean, _ = sites[3][sites[1]]
-    # the default reads no pass at half the size
-    without = by_files.predict(clean, images=sites[1] / LABELS)
-    assert numbers_of(without) == numbers_of(predict_by_files(by_files, sites))
-    known = sites[3][sites[0]][0]
+    clean, known = sites[3][sites[1]], sites[3][sites[0]]
     better = perfect(sites[0], tmp_path / "better.json")
     taught = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better))
     with pytest.raises(InputError, match=r"a reference detector: give its boxes .*\(--reference\)"):
@@ -255,12 +248,12 @@ def test_routes_do_not_mix(both, sites, tmp_path):
 def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_path, capsys):
     """As warnings of the estimate, the plan and the comparison, and once by the command."""
     _, new, _, files = sites
-    rows = json.loads(files[new][0].read_text())
+    rows = json.loads(files[new].read_text())
     odd = ([1, 1, -5, 5], [float("nan"), 1, 5, 5], [1, 1, 5, None])
     rows += [{**rows[0], "bbox": bbox} for bbox in odd]
     file = tmp_path / "odd.json"
     file.write_text(json.dumps(rows))
-    site = Predictions(file, files[new][1])
+    site = Predictions(file)
     named = [
         "whose bbox is not four finite numbers, left out: 2",
         "has a negative width or height, left out: 1",
@@ -269,16 +262,16 @@ def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_pa
     estimate = estimator.predict(site, images=images)
     plan = autoeval.plan_labels(estimator, site, images=images, n=4)
     fits = {"a": estimator, "b": estimator}
-    moved = [{**row, "score": row["score"] / 2} for row in json.loads(files[new][0].read_text())]
+    moved = [{**row, "score": row["score"] / 2} for row in json.loads(files[new].read_text())]
     (tmp_path / "other.json").write_text(json.dumps(moved))
-    both_files = [site, Predictions(tmp_path / "other.json", files[new][1])]
+    both_files = [site, Predictions(tmp_path / "other.json")]
     compared = autoeval.compare(fits, both_files, images=images)
     for result in (estimate, plan, compared):
         said = "\n".join(result.warnings)
         assert all(text in said for text in named), said
     fitted = tmp_path / "estimator.parquet"
     estimator.save(fitted)
-    inputs = ["--predictions", str(file), f"half_size={files[new][1]}", "--images-list", images]
+    inputs = ["--predictions", str(file), "--images-list", images]
     words = ["estimate", *inputs, "--estimator", fitted, "--work-dir", tmp_path / "w", "--verbose"]
     assert not main([*map(str, words)])
     assert capsys.readouterr().out.count(named[0]) == 1

@@ -10,9 +10,7 @@ from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.pool import (
     OF_BOX,
-    OF_PASS,
-    feature_names,
-    passes_of,
+    OF_DROPOUT,
     pool_of_evidence,
     pool_of_predictions,
     unknown_sizes,
@@ -35,7 +33,7 @@ def evidence():
 
     def passes():
         clean, perturbed = detections(rng), tuple(detections(rng) for _ in range(3))
-        return {"clean": clean, "perturbed": perturbed, "half_size": detections(rng)}
+        return {"clean": clean, "perturbed": perturbed}
 
     return [Evidence(f"{k}.jpg", SIZE, **passes()) for k in range(40)]
 
@@ -65,8 +63,7 @@ def of_one_image(boxes, evidence):
         ]
         again = [in_other_pass(boxes, k, other) for other in evidence.perturbed]
         overlaps, scores = zip(*again, strict=True)
-        row += [np.mean(overlaps), np.mean(scores), np.std(scores)]
-        rows.append([*row, *in_other_pass(boxes, k, evidence.half_size)])
+        rows.append([*row, np.mean(overlaps), np.mean(scores), np.std(scores)])
     return rows
 
 
@@ -86,22 +83,16 @@ def test_all_images_at_once_equal_one_at_a_time(evidence):
     expected = [
         r for k, e in enumerate(evidence) for r in of_one_image(pool.found.detections(k), e)
     ]
-    assert pool.names == (*OF_BOX, *OF_PASS["perturbed"], *OF_PASS["half_size"])
+    assert pool.names == (*OF_BOX, *OF_DROPOUT)
     assert pool.features == pytest.approx(np.array(expected), abs=1e-6)
     assert not pool.warnings
 
 
 def test_a_pass_that_an_image_lacks_is_left_out(evidence):
-    some = [*evidence[:3], Evidence("x.jpg", SIZE, evidence[3].clean, evidence[3].perturbed)]
-    assert pool_of_evidence(some, CATEGORIES).names == (*OF_BOX, *OF_PASS["perturbed"])
+    some = [*evidence[:3], Evidence("x.jpg", SIZE, evidence[3].clean)]
+    assert pool_of_evidence(some, CATEGORIES).names == OF_BOX
     none = [Evidence("x.jpg", SIZE, Detections.empty())]
     assert pool_of_evidence(none, CATEGORIES).features.shape == (0, len(OF_BOX))
-
-
-def test_features_name_their_passes():
-    assert passes_of(feature_names(("half_size",))) == {"half_size"}
-    assert passes_of(feature_names(("perturbed", "half_size"))) == {"half_size", "perturbed"}
-    assert passes_of(feature_names()) == frozenset()
 
 
 def columns(images, boxes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
@@ -49,8 +49,6 @@ class ImageDetector(Protocol):
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        *,
-        wants: Collection[str] = (),
     ) -> list[Evidence]:
         """Return what it leaves of each image; for options see `PassSettings.options`."""
 

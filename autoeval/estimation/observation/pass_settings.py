@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from autoeval.detections import HALF_SIZE
 from autoeval.estimation.observation.reference_boxes import Reference
 
 # In what older versions and passes with dropout note; no box of a plain pass depends on them.
@@ -16,20 +15,18 @@ OF_DROPOUT = ("stages",)  # the same, of a detector
 
 @dataclass(frozen=True)
 class PassSettings:
-    """The settings of a pass; by default clean boxes, and those at half the size for labels.
+    """The settings of a pass that finds clean boxes.
 
-    wants: further evidence beside the clean boxes; see `MMDetector.observe`.
     reference: a stronger detector, whose boxes stand beside those of the detector.
     """
 
     seed: int = 0
-    wants: tuple[str, ...] = (HALF_SIZE,)
     reference: Reference | None = None
 
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of the detector's `observe`."""
-        return {"wants": self.wants}
+        return {}
 
     def equipped(self, detector: Any) -> Any:
         """Return a detector as a pass with these settings runs it: here as it is."""
@@ -38,12 +35,12 @@ class PassSettings:
     @property
     def kept_with(self) -> Mapping[str, Any]:
         """What evidence that is kept depends on beside `Observer.context`."""
-        return {"wants": self.wants}
+        return {}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return nested plain values, without the further evidence, which stands on its own."""
+        """Return nested plain values."""
         values = asdict(replace(self, reference=None))
-        del values["wants"], values["reference"]
+        del values["reference"]
         return values | ({"reference": self.reference.digest} if self.reference else {})
 
 

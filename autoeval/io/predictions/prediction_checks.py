@@ -1,8 +1,7 @@
-"""Checks of predictions: units of boxes, images that they cover, half-size passes."""
+"""Checks of predictions: units of boxes, images that they cover."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from autoeval.boxes import has_area, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.predictions.box_columns import FoundBoxes
-from autoeval.io.wording import printable
 from autoeval.notices import Notice
 
 SAME_OBJECT = 0.9
@@ -23,8 +21,6 @@ FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
 AT_ONCE = 1_000_000
 LOW_FLOOR = 0.05
 SOME, MANY = 0.03, 1 / 3
-ENOUGH_HALF_SIZE = 10
-ON_IT, IDENTICAL = 0.5, 0.999
 
 
 def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
@@ -150,15 +146,6 @@ def _refuse_twice(path: Path, read: FoundBoxes) -> None:
         )
 
 
-def _overlapping(a: FoundBoxes, b: FoundBoxes, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of boxes of `b` and of `a` that overlap, of one image and category."""
-    group, of_a = (boxes.image * len(a.categories) + boxes.label for boxes in (b, a))
-    rows, columns, _ = overlapping_pairs(
-        b.boxes.astype(np.float64), group, a.boxes.astype(np.float64), of_a, least=least
-    )
-    return rows, columns
-
-
 def unseen_images(
     boxes: FoundBoxes,
     images: np.ndarray,
@@ -224,44 +211,3 @@ def unseen_images(
         "it has seen them all, add complete=no behind the file"
     )
     return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)
-
-
-def within_images(read: FoundBoxes) -> FoundBoxes:
-    """Take boxes of a grey canvas back to their images, as `on_half` does.
-
-    Boxes that are centred beyond their image are dropped, others are clipped to it. Images of
-    unknown size keep theirs.
-    """
-    unknown = (np.inf, np.inf)
-    limits = np.array([image.size or unknown for image in read.images], float).reshape(-1, 2)
-    limits = limits[:, ::-1][read.image]
-    centres = (read.boxes[:, :2] + read.boxes[:, 2:]) / 2
-    clipped = np.minimum(read.boxes, np.tile(limits, 2)).astype(read.boxes.dtype)
-    return replace(read, boxes=clipped).where((centres < limits).all(axis=1))
-
-
-def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
-    """Refuse the same boxes twice, and boxes of the file `path` that are still half as large.
-
-    Raises `InputError` if more than half of its boxes over .3 equal one at full size; or if more of
-    them lie on a confident box at full size when multiplied by two than as they are, ten or more.
-    """
-    sure, other = (boxes.where(boxes.scores > CONFIDENT) for boxes in (clean, half))
-    rows, columns = _overlapping(sure, other, IDENTICAL)
-    n_same = len(np.unique(rows[other.scores[rows] == sure.scores[columns]]))
-    if len(other) >= ENOUGH_HALF_SIZE and n_same > len(other) / 2:
-        raise InputError(
-            f"{printable(path)}: {n_same} of {len(other)} boxes over {CONFIDENT} are exactly those "
-            "of the predictions at full size. Expected those of a second pass, on images that are "
-            "shrunk to half their sides."
-        )
-    doubled = replace(other, boxes=other.boxes * 2)
-    n_on, n_on_doubled = (
-        len(np.unique(_overlapping(sure, boxes, ON_IT)[0])) for boxes in (other, doubled)
-    )
-    if n_on_doubled >= ENOUGH_HALF_SIZE and n_on_doubled > n_on:
-        raise InputError(
-            f"{printable(path)}: {n_on_doubled} of {len(other)} boxes over {CONFIDENT} lie on a "
-            f"box of the predictions at full size when they are multiplied by two, and {n_on} as "
-            "they are. Expected boxes in pixels of the full size: multiply them by two."
-        )

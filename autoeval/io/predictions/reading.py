@@ -20,7 +20,7 @@ from autoeval.io.predictions.detector_run import DetectorRun
 from autoeval.io.predictions.entries import NoBoxError, read_entries
 from autoeval.io.predictions.file_formats import Content, read_columns
 from autoeval.io.predictions.placing import place_images, uncovered_images
-from autoeval.io.predictions.prediction_checks import unusual_boxes, within_images
+from autoeval.io.predictions.prediction_checks import unusual_boxes
 from autoeval.io.predictions.text_folder import read_text_folder
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -79,7 +79,6 @@ def read_predictions(
     images: Sequence[LabelledImage] | None = None,
     where: str = "the list of images",
     numbers: Mapping[str, str] | None = None,
-    on_canvas: bool = False,
     words: Sequence[str] | None = None,
     columns: Sequence[str] = (),
     numbering: str = "",
@@ -108,8 +107,6 @@ def read_predictions(
         What lists them, for messages.
     numbers : mapping of str to str, optional
         Word for each number of a category, where the file has neither words nor `categories`.
-    on_canvas : bool
-        Whether images were shown on a larger canvas; see `within_images`.
     words : sequence of str, optional
         The words of the detector: with them a file without a box, of images that are known, is read
         as nothing found.
@@ -205,8 +202,6 @@ def read_predictions(
         n_boxes = np.bincount(read.image, minlength=len(images))
         uncovered, notes = uncovered_images(placement, images, n_boxes, read.floor, where)
         read = replace(read, uncovered=tuple(uncovered.tolist()), left_out=(*notes, *read.left_out))
-    if on_canvas:
-        read = within_images(read)
     return replace(read, left_out=read.left_out + unusual_boxes(path, read))
 
 

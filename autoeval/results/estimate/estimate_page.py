@@ -85,7 +85,7 @@ def estimate_page(
         plotted_with_panel(estimator, estimate),
         fit_result=() if estimate else (fit_answer(regression, estimator.fit_result_),),
         curve=tuple(_curve(estimator, estimate)),
-        details=(pairs, missing_scores(regression.features_, from_files)),
+        details=(pairs, missing_scores(from_files)),
     )
     return page_of_method(
         title, estimator, content, estimate=estimate, detector=detector, given=given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,6 @@ from autoeval.version import __version__
 
 LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations")
 MISSING = {
-    "agreement at half the size": "needs a second predictions file (half_size=FILE behind "
-    "--predictions)",
     "agreement and box stability under dropout": "need the network",
     "energy, PCR, Fréchet distance": "need logits, suppressed boxes or features of the network",
     "view consistency": "needs passes over altered images",
@@ -71,11 +69,9 @@ class WhatWasRun(Section):
         return {"facts": dict(self.facts)}
 
 
-def missing_scores(features: Sequence[str], from_files: bool) -> Tables:
+def missing_scores(from_files: bool) -> Tables:
     """Show what an estimator fitted on prediction files does without, and why."""
-    half = any(name.startswith("scale_") for name in features)
-    why = {k: v for k, v in MISSING.items() if not (half and "half" in k)}
-    table = pd.DataFrame({"score": list(why), "why": list(why.values())})
+    table = pd.DataFrame({"score": list(MISSING), "why": list(MISSING.values())})
     shown = [(Part("missing_scores", table), "Scores that predictions cannot give")]
     return Tables(shown if from_files else [], sortable=False)
 

@@ -117,7 +117,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     without = ", none where the preset is light and no method asks" if light else ""
     about = (
         "paper has 50 sample sets of 250 images for each source and ten passes under dropout, "
-        f"{LIGHT} each image once, and once at half size (default: paper)"
+        f"{LIGHT} each image once (default: paper)"
     )
     add_preset_option(
         run,
@@ -175,7 +175,7 @@ def pass_settings(args: argparse.Namespace) -> ScoredSettings:
     if args.preset == LIGHT:
         settings = presets.light(repeats=repeats, seed=args.seed, dropout=dropout)
         by_products = tuple(name for name in presets.BY_PRODUCTS if name in needs)
-        settings = replace(settings, wants=(*by_products, *settings.wants))
+        settings = replace(settings, wants=by_products)
     else:
         settings = presets.preset(args.preset, repeats=repeats, seed=args.seed, dropout=dropout)
     if args.class_aware:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 TIMED_IMAGES = 4
 FEW_IMAGES = 200  # take no time worth measuring
 LONG_S = 240.0
-PLAIN_PASSES = 2
 SMALL = {"n_sets": 5, "n_images": 20, "repeats": 2}
 """Settings that are offered in place of hours."""
 
@@ -53,11 +52,10 @@ def warn_of_long_run(
         offers = []
         if meta_set is not None:
             repeats = getattr(observer.settings, "repeats", 0)
-            # A clean pass and one at half the size go with each image.
-            a_pass = seconds / total / (PLAIN_PASSES + repeats)
+            a_pass = seconds / total / (1 + repeats)
             few = _n_images(sizes, SMALL["n_sets"], SMALL["n_images"])
-            small = a_pass * few * (PLAIN_PASSES + SMALL["repeats"])
-            light = a_pass * sum(sizes) * PLAIN_PASSES
+            small = a_pass * few * (1 + SMALL["repeats"])
+            light = a_pass * sum(sizes)
             if small < seconds / 2:
                 offers.append(
                     f"--metaset n_sets={SMALL['n_sets']} n_images={SMALL['n_images']} --preset "

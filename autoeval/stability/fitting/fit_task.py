@@ -32,7 +32,7 @@ from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.store import RowStore
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.pool import OF_PASS
+from autoeval.sites.pool import OF_DROPOUT
 from autoeval.stability.fitting.meta_set import BOXES_FILE, apart, recorded_sets, score_meta_set
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.stability.methods import make_method
@@ -198,7 +198,7 @@ def without_dropout(stored: LabelledSet) -> LabelledSet:
     pool = stored.stored_pool
     if pool is None:
         return stored
-    kept = [k for k, name in enumerate(pool.names) if name not in OF_PASS["perturbed"]]
+    kept = [k for k, name in enumerate(pool.names) if name not in OF_DROPOUT]
     names = tuple(pool.names[k] for k in kept)
     return stored.changed(stored_pool=replace(pool, features=pool.features[:, kept], names=names))
 

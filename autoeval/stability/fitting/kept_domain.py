@@ -39,9 +39,9 @@ def observe_source_domain(
 
     observer: of its settings the score threshold counts, and whether prototypes are wanted.
     """
-    score_thr = scored_settings(observer).stability.score_thr
-    wanted = "prototypes" in observer.settings.wants
-    wants = ("features", "prototypes") if wanted else ("features",)
+    settings = scored_settings(observer)
+    score_thr = settings.stability.score_thr
+    wants = ("features", "prototypes") if "prototypes" in settings.wants else ("features",)
     pooled, prototypes = FrechetDistance(), PrototypeRatio()
     scores, correct = [np.zeros(0)], [np.zeros(0, bool)]
     for sample, evidence in observer.changed(repeats=0, wants=wants).each(samples):
@@ -99,7 +99,7 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
             kept = SourceDomain.load(file, seed_set.name)
             if kept.features is None or kept.features.prototypes is not None:
                 return kept
-            if "prototypes" not in observer.settings.wants:
+            if "prototypes" not in scored_settings(observer).wants:
                 return kept
     samples = SampleSet(seed_set, own_images(seed_set))
     with announced_bar(len(samples), "observing the training domain") as bar:

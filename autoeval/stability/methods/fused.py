@@ -12,7 +12,7 @@ from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.score_table import SEED
 from autoeval.stability.methods.linear import MOST_UNDEFINED, check_precision
 from autoeval.stability.methods.score_rows import Rows
-from autoeval.stability.scores.agreement import ScaleAP, StabilityAP
+from autoeval.stability.scores.agreement import StabilityAP
 from autoeval.stability.scores.base import feature_names
 from autoeval.stability.scores.registry import direction_of
 
@@ -22,7 +22,7 @@ PENALTIES = (0.01, 0.03, 0.1)
 class Fused:
     """Ridge regression on confidence and agreement, in which no score may speak against accuracy.
 
-    Scores of confidence and of agreement under dropout and at half the size rise with mAP, the
+    Scores of confidence and of agreement under dropout rise with mAP, the
     share of images without a box falls; no slope is allowed the other sign, which leaves most at
     0. How far slopes are shrunk is chosen out of `PENALTIES` by the mean squared error on each
     training source estimated without it. Each source weighs the same, its own images as much as
@@ -38,9 +38,8 @@ class Fused:
         "contrastive_confidence",
         *feature_names("atc")[4:13:2],  # .20, .30, ..., .60
         *StabilityAP.features,
-        *ScaleAP.features,
     )
-    optional: tuple[str, ...] = (*StabilityAP.features, *ScaleAP.features)
+    optional: tuple[str, ...] = tuple(StabilityAP.features)
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Choose the penalty and fit; with fewer than three sources it is the largest."""

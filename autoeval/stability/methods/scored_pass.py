@@ -19,7 +19,7 @@ from autoeval.stability.passes.presets import BY_PRODUCTS, ScoredSettings, Sourc
 from autoeval.stability.scores.registry import needs_of, of_domain
 
 REMEMBERED = {"detector", "pass", "task"}
-WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
+WANTS = (*BY_PRODUCTS, "views", "reweighted", "prototypes")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mmengine.config import Config
 
-from autoeval.detections import FRAMEWORK, HALF_SIZE, Detections, Evidence
+from autoeval.detections import FRAMEWORK, Detections, Evidence
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.predicting import Batch
 from autoeval.stability.network.capturing.capture import CAPTURED, capture
@@ -41,7 +41,7 @@ class PerturbableDetector(MMDetector):
     For `stages` see `choose_passes`.
     """
 
-    gives = (*CAPTURED, VIEWED, HALF_SIZE, REWEIGHTED)
+    gives = (*CAPTURED, VIEWED, REWEIGHTED)  # fields of `Evidence` beside the clean boxes
 
     def __init__(
         self,
@@ -91,10 +91,9 @@ class PerturbableDetector(MMDetector):
         Images are (H, W, 3), uint8, BGR; their sizes may differ. The dropout masks derive from the
         name of the image, `seed` and the number of the repeat. `wants` names further fields of
         `Evidence`: ``candidates``, ``logits``, ``features`` and ``prototypes`` are by-products of
-        the clean pass, ``views`` are one more clean pass for each of `VIEWS`, ``half_size`` is a
-        clean pass at half the input size (see `Halving`), and ``reweighted`` one with perturbed
-        weights, the same ones for a seed, which adds ``logits``. What the detector does not give is
-        missing from the evidence, with the reason.
+        the clean pass, ``views`` are one more clean pass for each of `VIEWS`, and ``reweighted``
+        one with perturbed weights, the same ones for a seed, which adds ``logits``. What the
+        detector does not give is missing from the evidence, with the reason.
 
         Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
         ValueError for arguments that do not fit together, and `InputError` if the backbone lacks a
@@ -112,8 +111,6 @@ class PerturbableDetector(MMDetector):
                 replace(image_evidence, views=image_views)
                 for image_evidence, image_views in zip(evidence, views, strict=True)
             ]
-        if HALF_SIZE in wants:
-            evidence = self._with_half_size(images, evidence)
         return self._reweighted(images, evidence, seed) if REWEIGHTED in wants else evidence
 
     def observe_each(
@@ -151,7 +148,12 @@ class PerturbableDetector(MMDetector):
         wants: Collection[str] = (),
     ) -> list[_Passes]:
         """Run the passes of all images, those of one size together."""
-        self._check(images, image_ids, wants)
+        self._check(images, image_ids)
+        unknown = sorted(set(wants) - set(self.gives))
+        if unknown:
+            raise ValueError(
+                f"Expected `wants` among {', '.join(self.gives)}, got {', '.join(unknown)}."
+            )
         if repeats < 0:
             raise ValueError(f"Expected `repeats` 0 or more, got {repeats}.")
 

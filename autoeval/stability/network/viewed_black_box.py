@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.stability.network.views import views_of
@@ -53,7 +53,7 @@ class ViewedBlackBox(BlackBoxDetector):
     ) -> list[Evidence]:
         """Run the detector as `BlackBoxDetector.observe` does, and again for each view.
 
-        `wants` may name anything that a pass leaves; given are ``half_size`` and ``views``. With
+        `wants` may name anything that a pass leaves; given are ``views``. With
         `dropout` and `seed` nothing is done, and InputError is raised if `repeats` are asked for.
         """
         if repeats:
@@ -61,7 +61,7 @@ class ViewedBlackBox(BlackBoxDetector):
                 f"Expected no dropout repeats for {self.name} but got {repeats}: "
                 f"{MISSING['perturbed']}."
             )
-        plain = super().observe(images, image_ids, wants={HALF_SIZE} & set(wants))
+        plain = super().observe(images, image_ids)
         evidence = [
             replace(clean_only, missing={**clean_only.missing, **MISSING}) for clean_only in plain
         ]

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.detections import HALF_SIZE, Detections
+from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
@@ -37,7 +37,6 @@ from autoeval.stability.scores.feature_statistics import UNREADABLE, FeatureStat
 
 # What a clean pass leaves behind at next to no cost.
 BY_PRODUCTS = ("candidates", "logits", "features")
-DEFAULT_WANTS = (*BY_PRODUCTS, HALF_SIZE)
 PRESETS = {
     "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings()),
     "paper_skip_empty": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
@@ -114,6 +113,7 @@ class MeasureSettings(Protocol):
 class ScoredSettings(PassSettings):
     """All that decides the scores of a pass, apart from the detector and the images.
 
+    wants: further evidence beside the clean boxes; see `PerturbableDetector.observe`.
     repeats: perturbed passes an image; with none, the scores that need none remain.
     measures: what to measure with mAP where there are labels.
     domain: the training domain, for scores that compare with it.
@@ -121,7 +121,7 @@ class ScoredSettings(PassSettings):
         among the settings of the detector that is run, see `PerturbableDetector`.
     """
 
-    wants: tuple[str, ...] = DEFAULT_WANTS
+    wants: tuple[str, ...] = BY_PRODUCTS
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
     stability: BoxStabilitySettings = field(default_factory=BoxStabilitySettings)
     repeats: int = 10
@@ -133,7 +133,7 @@ class ScoredSettings(PassSettings):
     def options(self) -> dict[str, Any]:
         """Keyword arguments of the detector's `observe`."""
         dropped = {"dropout": self.dropout, "repeats": self.repeats, "seed": self.seed}
-        return {**super().options, **dropped}
+        return {"wants": self.wants, **dropped}
 
     def equipped(self, detector: Any) -> Any:
         """Return a detector with all passes that it allows; see `as_perturbable`."""
@@ -142,7 +142,7 @@ class ScoredSettings(PassSettings):
     @property
     def kept_with(self) -> Mapping[str, Any]:
         """What evidence that is kept depends on beside `Observer.context`."""
-        return {**super().kept_with, "repeats": self.repeats}
+        return {"wants": self.wants, "repeats": self.repeats}
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain values; what is not measured or not given is not mentioned.
@@ -151,7 +151,7 @@ class ScoredSettings(PassSettings):
         are settings of the detector.
         """
         values = super(ScoredSettings, replace(self, domain=None)).to_dict()
-        del values["repeats"], values["domain"], values["stages"]
+        del values["wants"], values["repeats"], values["domain"], values["stages"]
         if not values["measures"]:
             del values["measures"]
         return values | ({"domain": self.domain.digest} if self.domain else {})
@@ -162,7 +162,7 @@ class ScoredSettings(PassSettings):
         values: Mapping[str, Any],
         *,
         repeats: int,
-        wants: tuple[str, ...] = DEFAULT_WANTS,
+        wants: tuple[str, ...] = BY_PRODUCTS,
         domain: SourceDomain | None = None,
         reference: Reference | None = None,
         stages: tuple[str, ...] = (),
@@ -173,11 +173,11 @@ class ScoredSettings(PassSettings):
         """
         return cls(
             values["seed"],
-            wants,
             reference,
-            DropoutSpec(**values["dropout"]),
-            BoxStabilitySettings(**values["stability"]),
-            repeats,
+            wants=wants,
+            dropout=DropoutSpec(**values["dropout"]),
+            stability=BoxStabilitySettings(**values["stability"]),
+            repeats=repeats,
             domain=domain,
             stages=stages,
         )
@@ -201,12 +201,13 @@ def preset(
 
 
 def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> ScoredSettings:
-    """Return the pass of the default, the clean one and that at half size, with all its scores.
+    """Return the pass of the default, the clean one alone.
 
+    wants: further evidence beside the clean boxes; see `PerturbableDetector.observe`.
     repeats: perturbed passes beside them, as in the preset ``paper``; 0 or more.
     """
     settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
-    return replace(settings, wants=(HALF_SIZE,))
+    return replace(settings, wants=())
 
 
 def scored_settings(observer: Observer) -> ScoredSettings:

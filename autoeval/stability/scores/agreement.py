@@ -12,7 +12,7 @@ from typing_extensions import Self
 from autoeval.accuracy.average_precision import average_precision
 from autoeval.accuracy.coco_matching import IOU_THRESHOLDS, match_detections, top_detections
 from autoeval.detections import Detections, Evidence
-from autoeval.stability.scores.base import RatioScore, Score, rising
+from autoeval.stability.scores.base import Score, rising
 from autoeval.stability.scores.registry import register
 
 CONFIDENT = (0.2, 0.3, 0.4, 0.5)
@@ -173,20 +173,6 @@ def _mean_known(values: np.ndarray) -> np.ndarray:
 
 
 @register
-class ScaleAP(Agreement):
-    """Agreement of the pass at half the input size; see `Agreement`."""
-
-    name = "scale_ap"
-    meaning = "average precision of the pass at half the size, confident clean boxes being true"
-    features = rising(*at_confidences("scale_ap"))
-    needs = frozenset({"half_size"})
-    source = "this project"
-
-    def again(self, evidence: Evidence) -> Iterator[Detections]:
-        yield evidence.require("half_size")
-
-
-@register
 class StabilityAP(Agreement):
     """Agreement of the passes under feature dropout; see `Agreement`."""
 
@@ -219,27 +205,6 @@ class HardReferenceAP(Agreement):
 
     def again(self, evidence: Evidence) -> Iterator[Detections]:
         yield evidence.clean
-
-
-@register
-class ScaleCount(RatioScore):
-    r"""Confident boxes at half the input size for each one at full size.
-
-    .. math:: \frac{\sum_i |\{j : s'_{ij} > t\}|}{\sum_i |\{j : s_{ij} > t\}|}
-
-    with s' the scores at half the size, for each t of `CONFIDENT`. It falls where objects are
-    small: they are the first to be lost. NaN where nothing is that confident.
-    """
-
-    name = "scale_count"
-    meaning = "confident boxes at half the size, for each at full size"
-    features = rising(*at_confidences("scale_count"))
-    needs = frozenset({"half_size"})
-    source = "this project"
-
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of confident boxes of one image, at half and at full size, (T,)."""
-        return _confident(evidence.require("half_size")), _confident(evidence.clean)
 
 
 def _confident(boxes: Detections) -> np.ndarray:

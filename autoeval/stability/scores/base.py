@@ -112,7 +112,7 @@ class Score(ABC):
         The columns that it fills, and whether each rises or falls with accuracy.
     needs : frozenset of str
         Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
-        ``logits``, ``features``, ``views``, ``half_size``, ``reference``.
+        ``logits``, ``features``, ``views``, ``reference``.
     given : tuple of str
         Parameters of its constructor, and attributes, that are fields of `ScoreContext`.
     ungiven : str

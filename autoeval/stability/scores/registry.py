@@ -62,8 +62,8 @@ def direction_of(feature: str) -> Direction:
 def needs_of(features: Iterable[str]) -> frozenset[str]:
     """Return the fields of `Evidence` that some columns take, beside the clean boxes.
 
-    >>> sorted(needs_of(["ac", "bos", "scale_ap@0.30"]))
-    ['half_size', 'perturbed']
+    >>> sorted(needs_of(["ac", "bos", "hard_reference_ap@0.30"]))
+    ['perturbed', 'reference']
     """
     scores = [score for score in map(score_of, features) if score]
     return frozenset().union(*(score.needs for score in scores))

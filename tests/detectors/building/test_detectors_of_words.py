@@ -55,7 +55,7 @@ def test_boxes_are_those_of_mmdet_for_the_same_words(model, options):
 
     config = read_config(CONFIG, options)
     detector = MMDetector(model, config, ANIMALS)
-    (found,) = detector.observe([IMAGE], ["a"], wants=["half_size"])
+    (found,) = detector.observe([IMAGE], ["a"])
     model.cfg = config
     asked = {"text_prompt": ANIMALS, "custom_entities": True}
     expected = inference_detector(model, IMAGE, **asked).pred_instances

@@ -35,7 +35,6 @@ def full(rng, name, n):
         n,
         perturbed=tuple(boxes(rng, k) for k in (n, 0, 3)),
         views=(boxes(rng, 2),),
-        half_size=boxes(rng, n + 1),
         reference=boxes(rng, 1),
         reweighted=(classified(rng, n), classified(rng, 0)),
         candidates=candidates(rng, 7),

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.io.predictions.prediction_checks import (
-    check_half_size,
     unseen_images,
-    within_images,
 )
 
 N = 100
@@ -98,49 +93,6 @@ def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
         unseen_images(half, images, path.name, refuse=True)
 
 
-PATH = Path("half.json")
-M = 30
-
-
-def at_scale(scale=1.0, shake=0.0, score=0.9, seed=0):
-    """One box in each of 30 images."""
-    rng = np.random.default_rng(seed)
-    images = tuple(LabelledImage(str(k), f"{k}.jpg", (200, 300)) for k in range(M))
-    corner = np.random.default_rng(0).uniform(40, 100, (M, 2))
-    boxes = scale * np.concatenate([corner, corner + 50], axis=1) + shake * rng.normal(size=(M, 4))
-    scores = np.full(M, score)
-    none = np.zeros(M, int)
-    return FoundBoxes(images, ("car",), np.arange(M), none, boxes.astype("f4"), scores, {})
-
-
-def test_boxes_near_those_at_full_size_are_right():
-    check_half_size(at_scale(), at_scale(shake=2, score=0.7), PATH)
-    check_half_size(at_scale(), at_scale(score=0.7), PATH)  # two decimals may make boxes equal
-    check_half_size(at_scale(), at_scale(score=0.2), PATH)  # none that is confident
-    few = np.arange(9)
-    check_half_size(at_scale(), at_scale().where(few), PATH)
-
-
-def test_the_same_file_twice():
-    with pytest.raises(InputError, match=r"half\.json: 30 of 30 boxes over 0\.3 are exactly those"):
-        check_half_size(at_scale(), at_scale(), PATH)
-
-
-def test_boxes_that_are_still_half_as_large():
-    with pytest.raises(InputError, match=r"30 of 30 boxes .* multiplied by two, and 0 as they are"):
-        check_half_size(at_scale(), at_scale(scale=0.5, shake=1, score=0.7), PATH)
-
-
-def test_boxes_of_the_canvas_are_taken_back_to_the_image():
-    boxes = np.float32([[250, 50, 330, 90], [290, 50, 330, 90], [10, 150, 20, 260]])
-    images = (*at_scale().images[:1], LabelledImage("x", "x.jpg", None))
-    # centres at 290 of 300 and 310 of 300 across, 205 of 200 down; the second image has no size
-    for image, expected in ((0, [[250, 50, 300, 90]]), (1, boxes)):
-        columns = np.full(3, image), np.zeros(3, int), boxes, np.ones(3, "f4")
-        within = within_images(FoundBoxes(images, ("car",), *columns, {}))
-        np.testing.assert_array_equal(within.boxes, expected)
-
-
 def test_predictions_of_a_list_without_images_are_none(tmp_path):
     row = {"image_id": 1, "category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9}
     (tmp_path / "clean.json").write_text(json.dumps([row]))
@@ -163,41 +115,6 @@ def test_boxes_may_reach_beyond_but_their_centres_not(tmp_path):
     assert "beyond their images: 100" in read(15).left_out[0]
     with pytest.raises(InputError, match="100% of the boxes reach out"):
         read(16)
-
-
-def test_a_sound_second_pass_gives_no_note(tmp_path):
-    """Boxes of the grey part of the canvas reach beyond the image, as they do at full size."""
-    row = {"category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9}
-    rows = [{"image_id": k, **row} for k in range(9)]
-    beyond = [{**row, "bbox": [320, 60, 50, 50], "score": 0.4} for row in rows]
-    (tmp_path / "clean.json").write_text(json.dumps(rows))
-    half = [{**row, "bbox": [61, 60, 50, 50], "score": 0.8} for row in rows]
-    (tmp_path / "half.json").write_text(json.dumps([*half, *beyond]))
-    files = Predictions(tmp_path / "clean.json", tmp_path / "half.json")
-    read = files.read(at_scale().images, where="val.json", numbers={"1": "car"})
-    assert read.half_size.left_out == () and len(read.half_size) == 9
-    plain = read_predictions(tmp_path / "half.json", images=at_scale().images, numbers={"1": "car"})
-    assert "beyond their images: 9" in plain.left_out[0]
-
-
-def test_a_real_second_pass(shared):
-    """YOLOX-nano on photographs: sound as observed, refused where halved or repeated."""
-    from autoeval.detectors import load_detector
-    from autoeval.sites.site_boxes import SiteBoxes
-
-    folder = shared / "real/all/coco_mini"
-    detector = load_detector("yolox_nano", checkpoint=shared / "weights/yolox_nano_coco.pth")
-    names = [image.file_name for image in read_coco(folder / "annotations.json").images[:24]]
-    images = [cv2.imread(str(folder / "images" / name)) for name in names]
-    seen = detector.observe(images, names, wants=("half_size",))
-    boxes = SiteBoxes.of_evidence(seen, detector.categories)
-    check_half_size(boxes.clean, boxes.half_size, PATH)
-    halved = boxes.half_size
-    halved.boxes[:] /= 2
-    with pytest.raises(InputError, match="multiplied by two"):
-        check_half_size(boxes.clean, halved, PATH)
-    with pytest.raises(InputError, match="are exactly those"):
-        check_half_size(boxes.clean, boxes.clean, PATH)
 
 
 REAL = ["yolo26n/vehicle", "nanodet_plus/all", "fastestdet/person", "yolov8n/two"]

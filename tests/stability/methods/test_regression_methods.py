@@ -30,11 +30,11 @@ def rng_column(seed):
 
 def test_the_fused_regressor_finds_the_scores_that_make_up_the_accuracy():
     rows = world()
-    rows["mAP"] = 0.1 + 0.4 * rows["scale_ap@0.30"] + 0.3 * rows["stability_ap@0.30"]
+    rows["mAP"] = 0.1 + 0.4 * rows["stability_ap@0.50"] + 0.3 * rows["stability_ap@0.30"]
     fitted = Fused().fit(Rows(**rows), "mAP")
     slopes = dict(zip(fitted.selected_, fitted.coefficients_, strict=False))
     assert fitted.penalty_ == 0.01
-    assert slopes.pop("scale_ap@0.30") == pytest.approx(0.4, abs=0.01)
+    assert slopes.pop("stability_ap@0.50") == pytest.approx(0.4, abs=0.01)
     assert slopes.pop("stability_ap@0.30") == pytest.approx(0.3, abs=0.01)
     assert all(slope < 0.01 for slope in slopes.values())
     np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"], atol=0.01)
@@ -42,7 +42,7 @@ def test_the_fused_regressor_finds_the_scores_that_make_up_the_accuracy():
 
 def test_slopes_solve_the_penalised_least_squares_with_source_weights():
     rows = world(mAP=rng_column(11) + rng_column(12))
-    rows |= {"scale_ap@0.30": rng_column(11), "stability_ap@0.20": rng_column(12)}
+    rows |= {"stability_ap@0.50": rng_column(11), "stability_ap@0.20": rng_column(12)}
     fitted = Fused().fit(Rows(**rows), "mAP")
     own = rows["kind"] == "seed"
     weights = np.where(own, 0.5, 0.5 / N_SETS) / N_SOURCES
@@ -56,8 +56,8 @@ def test_slopes_solve_the_penalised_least_squares_with_source_weights():
 
 def test_accuracy_that_falls_with_agreement_is_not_believed():
     rows = world(mAP=1 - 0.5 * rng_column(1))
-    rows["scale_ap@0.30"] = rng_column(1)
-    assert "scale_ap@0.30" not in Fused().fit(Rows(**rows), "mAP").selected_
+    rows["stability_ap@0.50"] = rng_column(1)
+    assert "stability_ap@0.50" not in Fused().fit(Rows(**rows), "mAP").selected_
 
 
 def test_without_a_helpful_score_the_fused_regressor_is_a_constant():
@@ -82,10 +82,10 @@ def test_a_missing_score_counts_as_the_worst_and_one_that_many_rows_lack_is_left
     assert name not in Fused().fit(Rows(**rows), "mAP").selected_
 
 
-def test_a_detector_that_has_no_half_size_is_estimated_without_that_score():
+def test_a_detector_without_dropout_is_estimated_without_those_scores():
     rows = world(mAP=rng_column(3))
-    rows["stability_ap@0.30"] = rows["mAP"]
-    known = {name: values for name, values in rows.items() if not name.startswith("scale_ap")}
+    rows["atc@0.30"] = rows["mAP"]
+    known = {name: values for name, values in rows.items() if not name.startswith("stability_ap")}
     fitted = Fused().fit(Rows(**known), "mAP")
     assert fitted.selected_ and np.isfinite(fitted.predict(Rows(**known))).all()
     assert set(readable(Fused(), known)) == {n for n in Fused.features if n in known}
@@ -95,7 +95,7 @@ def test_a_detector_that_has_no_half_size_is_estimated_without_that_score():
 
 def test_the_fit_does_not_depend_on_the_order_of_rows():
     rows = world(mAP=rng_column(4))
-    rows["scale_ap@0.40"] = rng_column(4) + 0.1 * rng_column(5)
+    rows["stability_ap@0.40"] = rng_column(4) + 0.1 * rng_column(5)
     shuffled = np.random.default_rng(0).permutation(len(rows["mAP"]))
     one = Fused().fit(Rows(**rows), "mAP")
     other = Fused().fit(Rows(**{name: values[shuffled] for name, values in rows.items()}), "mAP")

@@ -30,7 +30,7 @@ def test_without_dropout_and_without_images(build, images):
     detector = build("yolox_nano")
     seen = detector.observe(images, ["a", "b", "c"])
     assert [(one.image_id, one.perturbed) for one in seen] == [("a", ()), ("b", ()), ("c", ())]
-    assert detector.observe([], [], wants=["views", "half_size"]) == []
+    assert detector.observe([], [], wants=["views"]) == []
 
 
 @pytest.mark.parametrize(

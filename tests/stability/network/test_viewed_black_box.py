@@ -21,12 +21,11 @@ def test_views_are_found_on_altered_images(detector):
     assert found.views[1].scores[0] == 1.0
 
 
-def test_each_image_has_its_own_views_and_boxes_at_half_the_size(detector):
+def test_each_image_has_its_own_views(detector):
     images = [street(), np.zeros((8, 8, 3), np.uint8)]
-    first, second = detector.observe(images, ["a", "b"], wants=("views", "half_size", "logits"))
-    (plain,) = BlackBoxDetector(find_bright, WORDS).observe(images[:1], ["a"], wants=["half_size"])
+    first, second = detector.observe(images, ["a", "b"], wants=("views", "logits"))
+    (plain,) = BlackBoxDetector(find_bright, WORDS).observe(images[:1], ["a"])
     np.testing.assert_array_equal(first.clean.boxes, plain.clean.boxes)
-    np.testing.assert_array_equal(first.half_size.boxes, plain.half_size.boxes)
     assert [len(view) for view in second.views] == [0, 0, 0]
 
 

@@ -67,7 +67,6 @@ def random_evidence(seed, *, repeats=2):
         clean,
         *(shaken(rng, clean)[1:] for _ in range(repeats)),
         views=(shaken(rng, clean), clean),
-        half_size=shaken(rng, clean)[2:],
         reference=shaken(rng, clean)[1:],
         reweighted=tuple(classified(of, *rng.dirichlet((1, 1, 1), 6)) for of in doubles[:2]),
         candidates=candidates,

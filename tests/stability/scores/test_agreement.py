@@ -5,7 +5,7 @@ import pytest
 from made import computed, evidence, found, random_detections, shaken
 
 from autoeval.accuracy.mean_ap import MeanAP
-from autoeval.stability.scores.agreement import HardReferenceAP, ScaleAP, ScaleCount, StabilityAP
+from autoeval.stability.scores.agreement import HardReferenceAP, StabilityAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
@@ -62,23 +62,6 @@ def test_nothing_confident_gives_no_agreement():
     assert all(math.isnan(value) for value in StabilityAP().compute().values())
 
 
-def test_the_agreement_of_scales_reads_the_pass_at_half_the_size():
-    clean = found(A, B)
-    one = evidence(0, clean, half_size=found(A, scores=[0.3]))
-    assert computed(ScaleAP(), one)["scale_ap@0.50"] == pytest.approx(0.5)
-    assert "without half_size" in (ScaleAP().absence(evidence(0, clean)) or "")
-
-
-def test_boxes_at_half_the_size_are_counted_by_confidence():
-    """Three sure boxes, of which .45 is over .4 only; of two at half the size one is over .4."""
-    clean, half = found(A, B, FAR, scores=[0.9, 0.6, 0.45]), found(A, B, scores=[0.8, 0.25])
-    values = computed(ScaleCount(), evidence(0, clean, half_size=half))
-    expected = {"0.20": 2 / 3, "0.30": 1 / 3, "0.40": 1 / 3, "0.50": 1 / 2}
-    assert values == pytest.approx({f"scale_count@{t}": v for t, v in expected.items()})
-    nothing = computed(ScaleCount(), evidence(0, found(), half_size=found()))
-    assert all(math.isnan(value) for value in nothing.values())
-
-
 def test_with_a_reference_for_truth_it_is_the_accuracy_by_its_boxes():
     """As COCO's evaluation has it when the reference's confident boxes are labels, to about .01."""
     rng = np.random.default_rng(5)
@@ -105,15 +88,15 @@ def test_a_pass_without_a_reference_has_no_agreement_with_one():
 def test_how_many_images_are_matched_together_changes_no_bit():
     """150 images are matched in three parts as they come, and one by one where they are merged."""
     rng = np.random.default_rng(3)
-    whole, merged = ScaleAP(), ScaleAP()
+    whole, merged = StabilityAP(), StabilityAP()
     for k in range(150):
         clean = random_detections(rng, k % 9)
-        image = evidence(k, clean, half_size=shaken(rng, clean)[1:])
-        alone = ScaleAP()
+        image = evidence(k, clean, shaken(rng, clean)[1:])
+        alone = StabilityAP()
         for score in (whole, alone):
             score.update(image)
         merged.merge(alone)
-    assert 0.1 < whole.compute()["scale_ap@0.30"] < 0.9
+    assert 0.1 < whole.compute()["stability_ap@0.30"] < 0.9
     assert whole.compute() == merged.compute()
     counts = rng.integers(0, 3, (4, 150))
     for name, values in whole.resample(counts).items():

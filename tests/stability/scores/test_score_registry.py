@@ -12,7 +12,7 @@ from autoeval.stability.scores.box_stability_settings import BoxStabilitySetting
 from autoeval.stability.scores.registry import direction_of, register, scores
 from autoeval.stability.scores.score_set import ScoreSet
 
-EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size", "reference"}
+EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "reference"}
 EVIDENCE |= {"reweighted", "prototypes"}
 ARROWS = {Direction.RISES: " ↑", Direction.FALLS: " ↓", Direction.UNKNOWN: ""}
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "scores.md"
@@ -72,7 +72,7 @@ def test_the_dropout_search_can_maximise_means_over_images_alone():
 
 def test_a_comparison_shows_published_methods_and_ours_but_no_part_of_another():
     ours = {name for name, method in methods().items() if not method.published}
-    assert {"fused", "stability_ap", "scale_ap"} < ours
+    assert {"fused", "stability_ap"} < ours
     assert not ours & {"bos", "constant", "ps", "fd"}
     assert {"pcr", "bos_ps", "es", "es_mean", "constant"} <= set(compared_methods())
     assert not {"pcr_consistency", "energy_mde", "median"} & set(compared_methods())

@@ -264,7 +264,7 @@ def test_memory_that_runs_out_is_no_doubt():
 
 def test_a_pass_leaves_no_tensor_to_the_garbage_collector(detector, images):
     """Collections come by the number of objects: tensors in reference cycles pile up until then."""
-    wants = [*ALL, "views", "half_size"]
+    wants = [*ALL, "views"]
     observe(detector, images[:1], wants=wants)
     gc.collect()
     gc.disable()
