@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mmengine.dist import all_gather_object, get_rank, get_world_size
+from mmengine.dist import all_gather_object, broadcast_object_list, is_main_process
 from mmengine.evaluator import BaseMetric, Evaluator
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
@@ -31,7 +31,6 @@ from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_folder import ImageFile
 from autoeval.runtime.files import PathLike
-from autoeval.runtime.shards import TorchShards
 from autoeval.targets import IOUS, OperatingPoint
 
 ops.register()
@@ -113,7 +112,7 @@ class LabelFreeMAP(BaseMetric):
         self.results.extend(_image_file(sample) for sample in data_samples)
 
     def evaluate(self, size: int) -> dict[str, float]:
-        """Estimate from all images noted, in all processes.
+        """Estimate in the first process from the images that all have noted; all return it.
 
         `size` is the number of images in the test set; what a distributed sampler adds to it is
         dropped.
@@ -121,17 +120,16 @@ class LabelFreeMAP(BaseMetric):
         rows = zip_longest(*all_gather_object(self.results))
         images = [image for image in chain.from_iterable(rows) if image is not None]
         self.results.clear()
-        metrics = self.compute_metrics(images[:size])
-        return {f"{self.prefix}/{name}": value for name, value in metrics.items()}
+        sent: list[Any] = [self.compute_metrics(images[:size]) if is_main_process() else None]
+        broadcast_object_list(sent)
+        return {f"{self.prefix}/{name}": value for name, value in sent[0].items()}
 
     def compute_metrics(self, results: list[ImageFile]) -> dict[str, float]:
         """Print the estimate, its interval and its warnings, and return the numbers."""
         assert self.detector is not None
-        size = get_world_size()
         estimate = self.estimator.predict(
             self.detector,
             images=results,
-            shards=TorchShards(get_rank(), size) if size > 1 else None,
             **self.options,
         )
         print_log(f"\n{estimate}", logger="current")

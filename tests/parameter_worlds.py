@@ -10,7 +10,6 @@ from labelled_colours import write_colours, write_detector, write_predictions
 
 import autoeval
 from autoeval.detectors.detector_spec import load_black_box
-from autoeval.runtime.shards import Undivided
 
 SMALL = {"n_images": 24, "n_categories": 3, "boxes": 4.0}
 SKILLS = {"strong": 0.85, "weak": 0.5}
@@ -25,17 +24,6 @@ _base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"
 model = dict(bbox_head=dict(num_classes=2))
 test_dataloader = dict(dataset=dict(metainfo=dict(classes={words})))
 """
-
-
-class WatchedShards(Undivided):
-    """One process has it all, and it is known that it was called."""
-
-    def __init__(self):
-        self.n_calls = 0
-
-    def part(self, n):
-        self.n_calls += 1
-        return super().part(n)
 
 
 def write_worlds(folder):

@@ -55,8 +55,8 @@ def test_a_folder_of_results_is_named_by_one_option_everywhere():
         assert "--work-dir" in found[name], name
 
 
-# Of pip, ray, torchrun, lmms-eval and MMDetection; and the program's own
-FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks", "--out"}
+# Of pip, ray, lmms-eval and MMDetection; and the program's own
+FOREIGN = {"--head", "--no-deps", "--include_path", "--tasks", "--out"}
 FOREIGN |= {"--version", "--help-all"}
 
 

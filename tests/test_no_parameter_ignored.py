@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from parameter_worlds import (
     BlackBoxes,
-    WatchedShards,
     fit_strong,
     load_trained,
     observed,
@@ -226,7 +225,6 @@ def of_compare(w):
             "level": {"level": 0.8},
             "seed": {"seed": 1},
             "keep": {"keep": {"fit_strong": Keeping(w / "kept")}},
-            "shards": {"shards": WatchedShards()},
             "trained_here": {"trained_here": ["fit_weak"]},
             "known": {"known": {"fit_weak": 0.4}},
         },
@@ -266,14 +264,13 @@ def of_running(w):
     base = {"estimator": observed(w), "run": BlackBoxes(w), "images": w / "colours/images"}
     base["categories"] = None
 
-    def call(estimator, run, keep=None, shards=None, watch=None, **options):
+    def call(estimator, run, keep=None, watch=None, **options):
         seen = []
         options |= {"keep": keep} if keep else {}
-        options |= {"shards": shards} if shards else {}
         options |= {"watch": lambda evidence: seen.append(evidence.image_id)} if watch else {}
         estimate = estimator.predict(run and run.detector, **options)
         files = sorted(path.name for path in keep.folder.rglob("*")) if keep else []
-        return estimate, seen, files, shards and shards.n_calls
+        return estimate, seen, files
 
     return (
         observe_site,
@@ -284,7 +281,6 @@ def of_running(w):
             "categories": {"categories": {"vehicle": ["car", "bus"]}},
             "present": {"present": ["nowhere"]},
             "keep": {"keep": Keeping(w / "kept_running")},
-            "shards": {"shards": WatchedShards()},
             "watch": {"watch": True},
         },
         call,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from typing_extensions import Self
 
 from autoeval.accuracy.coco_matching import IOU_THRESHOLDS, rank_categories
 from autoeval.detections import Detections
@@ -43,14 +42,6 @@ class MeanAP:
         self._found.append(detections)
         labels, iscrowd = np.asarray(labels, np.int64), np.asarray(iscrowd, bool)
         self._truth.append((labels, np.asarray(boxes, np.float64), iscrowd))
-
-    def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen, as if its images came after those seen here.
-
-        Detections of equal score are ranked by the order of their images, as in COCO's evaluation.
-        """
-        self._found.extend(other._found)
-        self._truth.extend(other._truth)
 
     @property
     def n_boxes(self) -> int:

@@ -20,7 +20,6 @@ from autoeval.runtime.files import PathLike
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
     from autoeval.estimation.site import Categories
-    from autoeval.runtime.shards import Shards
 
 
 def compare(
@@ -37,7 +36,6 @@ def compare(
     level: float = 0.9,
     seed: int = 0,
     keep: Mapping[str, Keeping] | None = None,
-    shards: Shards | None = None,
     trained_here: Collection[str] = (),
     known: Mapping[str, float] | None = None,
 ) -> Comparison:
@@ -72,8 +70,6 @@ def compare(
         Of the draws behind the probability of being best.
     keep : mapping of str to Keeping, optional
         Where to keep what each detector that is run observes.
-    shards : Shards, optional
-        Which processes share the images.
     trained_here : collection of str
         Names of detectors that were trained on images like the labelled ones, such as others of the
         same site: the difference there says little of elsewhere and is not used, and their
@@ -102,7 +98,7 @@ def compare(
         None if detector_boxes is None else given_boxes(detector_boxes)
         for detector_boxes in boxes or [None] * len(fits)
     ]
-    _check_running(fits, given, keep, shards)
+    _check_keep(fits, given, keep)
     if len(given) != len(fits):
         raise InputError(
             f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
@@ -121,11 +117,7 @@ def compare(
             categories=categories,
             labelled=content if plan is None else None,
             present=present,
-            **(
-                {}
-                if isinstance(detector_boxes, Predictions)
-                else _running((keep or {}).get(name), shards)
-            ),
+            **({"keep": keep[name]} if keep and name in keep else {}),
         )
         for (name, fitted), detector_boxes in zip(fits.items(), given, strict=True)
     }
@@ -143,13 +135,12 @@ def compare(
     )
 
 
-def _check_running(
+def _check_keep(
     fits: Mapping[str, AccuracyEstimator],
     boxes: Sequence[Predictions | Detector | None],
     keep: Mapping[str, Keeping] | None,
-    shards: Shards | None,
 ) -> None:
-    """Refuse what is given of how detectors are run where none of that name is run."""
+    """Refuse a place to keep what is observed where no detector of that name is run."""
     run = [
         name
         for name, detector_boxes in zip(fits, boxes, strict=False)
@@ -161,11 +152,3 @@ def _check_running(
             f"`keep` is for detectors that are run ({listed(run) or 'none is'}), but it names "
             f"{listed(unread)}: leave that out."
         )
-    if shards is not None and not run:
-        raise InputError("`shards` share images, and no detector is run over any: leave it out.")
-
-
-def _running(keep: Keeping | None, shards: Shards | None) -> dict[str, Any]:
-    """Return what is given of how a detector is run."""
-    given = {"keep": keep, "shards": shards}
-    return {name: setting for name, setting in given.items() if setting is not None}

@@ -97,32 +97,26 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--undecided is about a gate: give --max-loss, too, or leave it out.")
     named, behind = _behind(args.detectors)
     fits = named_estimators(_named(named))
-    with execution_options.launched(args) as shards:
-        result = compare(
-            fits,
-            _boxes(args, fits, facts),
-            images=args.images if by_files else site_options.named_images(args),
-            labels=args.labels,
-            img_dir=args.label_images,
-            words=args.words,
-            categories=given_words.named_categories(args.category),
-            present=args.present,
-            target=args.target and named_target(args.target, args.score_thr, args.iou),
-            level=args.level,
-            seed=args.seed,
-            keep=_keeping(args, fits),
-            shards=None if by_files else shards,
-            trained_here=[
-                name for name, facts in zip(fits, behind, strict=True) if facts.get(TRAINED_HERE)
-            ],
-            known={
-                name: facts[KNOWN]
-                for name, facts in zip(fits, behind, strict=True)
-                if KNOWN in facts
-            },
-        )
-        if not shards.leads:
-            return 0
+    result = compare(
+        fits,
+        _boxes(args, fits, facts),
+        images=args.images if by_files else site_options.named_images(args),
+        labels=args.labels,
+        img_dir=args.label_images,
+        words=args.words,
+        categories=given_words.named_categories(args.category),
+        present=args.present,
+        target=args.target and named_target(args.target, args.score_thr, args.iou),
+        level=args.level,
+        seed=args.seed,
+        keep=_keeping(args, fits),
+        trained_here=[
+            name for name, facts in zip(fits, behind, strict=True) if facts.get(TRAINED_HERE)
+        ],
+        known={
+            name: facts[KNOWN] for name, facts in zip(fits, behind, strict=True) if KNOWN in facts
+        },
+    )
     # after what can fail: pages take a second to load
     from autoeval.report.terminal import next_command, print_report
     from autoeval.results.comparison import comparison_report

@@ -41,11 +41,6 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.io.wording import listed
     from autoeval.words import counted
 
-    if args.launcher == "pytorch":
-        raise InputError(
-            "--launcher pytorch is for commands whose processes share sets: this one runs here, or "
-            "on workers with --launcher ray."
-        )
     spec = run_options.required_detector(args)
     images = site_options.named_images(args)
     if images is None:

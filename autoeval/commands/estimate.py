@@ -60,8 +60,6 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
-    if estimate is None:
-        return 0
     from autoeval.report.sections import Report  # after what can fail: pages take a second to load
     from autoeval.report.terminal import next_command, print_report
     from autoeval.results.estimate.estimate_page import estimate_page

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
 from autoeval.runtime.ray_executor import RayExecutor
-from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 
-LAUNCHERS = ("none", "pytorch", "ray")
+LAUNCHERS = ("none", "ray")
 
 RAY_DETAILS = (
     Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
@@ -36,8 +33,7 @@ def add_execution_options(parser: argparse.ArgumentParser) -> None:
         RAY_DETAILS,
         metavar="|".join(LAUNCHERS),
         default="none",
-        help="pytorch: the processes of torchrun share sample sets, and images; ray: workers of "
-        "Ray do",
+        help="ray: workers of Ray share sample sets and images",
     )
 
 
@@ -63,13 +59,3 @@ def make_executor(args: argparse.Namespace) -> Executor:
         gpus=args.ray_gpus,
         cpus_without_gpu=torch.get_num_threads(),
     )
-
-
-@contextmanager
-def launched(args: argparse.Namespace) -> Iterator[Shards]:
-    """Yield this process's share of a run."""
-    if args.launcher != "pytorch":
-        yield Undivided()
-    else:
-        with launched_by_torchrun() as shards:
-            yield shards

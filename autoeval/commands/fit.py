@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands import (
-    execution_options,
     given_words,
     run_options,
     site_options,
@@ -90,22 +89,19 @@ def run(args: argparse.Namespace) -> int:
     detector = run_options.named_detector(args)
     target = named_target(args.target, args.score_thr, args.iou)
     options: dict[str, Any] = {"target": target, "level": args.level, "work_dir": args.work_dir}
-    with execution_options.launched(args) as shards:
-        if args.join:
-            estimator = join(args.join, **options)
+    if args.join:
+        estimator = join(args.join, **options)
+    else:
+        _check_sources(args)
+        boxes = run_options.named_boxes(args)
+        if args.labels:
+            origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
+            origin["categories"] = given_words.named_categories(args.category)
+            options["trained_here"] = args.trained_here
+            estimator = fit(args.labels, boxes, **origin, **options)
         else:
-            _check_sources(args)
-            boxes = run_options.named_boxes(args)
-            if args.labels:
-                origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
-                origin["categories"] = given_words.named_categories(args.category)
-                options["trained_here"] = args.trained_here
-                estimator = fit(args.labels, boxes, **origin, **options)
-            else:
-                refuse_beside(args, ["category"], "is for --labels: a task names its categories.")
-                estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
-        if not shards.leads:
-            return 0
+            refuse_beside(args, ["category"], "is for --labels: a task names its categories.")
+            estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
     # after what can fail: pages take a second to load
     from autoeval.api.fit_functions import write_fit_outputs
     from autoeval.report.terminal import next_command, print_report

@@ -75,8 +75,6 @@ def run(args: argparse.Namespace) -> int:
     site_options.refuse_of_other_inputs(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
-    if estimate is None:
-        return 0
     # after what can fail: pages take a second to load
     from autoeval.estimation.plan_folder import plan_in_folder
     from autoeval.report.terminal import next_command, print_report

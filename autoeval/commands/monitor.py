@@ -100,19 +100,16 @@ def run(args: argparse.Namespace) -> int:
             "--against FILE takes predictions=DIR where --predictions are given, the boxes of "
             "both detectors at each site, and runs its own detector on --images."
         )
-    monitored: Monitored | None
     files: dict[str, Path] = {}
-    with execution_options.launched(args) as shards, _quietly(args.quiet) as caught:
+    with _quietly(args.quiet) as caught:
         estimator = site_options.load_for_target(args)
         executor = execution_options.make_executor(args)
-        if args.predictions:  # files are read by one process
-            monitored = watch_predictions_at(args, estimator) if shards.leads else None
+        if args.predictions:
+            monitored = watch_predictions_at(args, estimator)
         else:
-            monitored, files = watch_images(args, estimator, executor, shards)
+            monitored, files = watch_images(args, estimator, executor)
             if args.against:
-                observe_other(args, files, executor, shards)
-    if monitored is None or not shards.leads:
-        return 0
+                observe_other(args, files, executor)
     return _report(args, estimator, monitored, files, caught)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands import given_words, run_options
 from autoeval.runtime.job import Executor
-from autoeval.runtime.shards import Shards
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +22,8 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")  # of results files
 
 
 def watch_images(
-    args: argparse.Namespace, estimator: AccuracyEstimator, executor: Executor, shards: Shards
-) -> tuple[Monitored | None, dict[str, Path]]:
+    args: argparse.Namespace, estimator: AccuracyEstimator, executor: Executor
+) -> tuple[Monitored, dict[str, Path]]:
     """Run the detector on images that it has not seen yet; the path of each by its name, too."""
     from autoeval.estimation.given_boxes import Detector
     from autoeval.io.find_images import find_images
@@ -52,7 +51,6 @@ def watch_images(
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
         present=args.present,
-        shards=shards,
     )
     for skipped in listed.skipped:
         print(f"note: {skipped}", file=sys.stderr)
@@ -89,7 +87,6 @@ def observe_other(
     args: argparse.Namespace,
     files: dict[str, Path],
     executor: Executor,
-    shards: Shards,
 ) -> None:
     """Run the other detector on the images that it has not seen yet."""
     from autoeval.api import load_estimator
@@ -117,7 +114,6 @@ def observe_other(
         MonitorStore(args.work_dir / CANDIDATE),
         clock=Clock(args.time),
         depth=args.depth,
-        shards=shards,
     )
 
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.execution_options import launched, make_executor
+from autoeval.commands.execution_options import make_executor
 from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.given_words import named_categories, word_pairs
 from autoeval.commands.run_options import LISTED, named_detector, named_predictions, named_reference
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
-from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
@@ -243,15 +241,12 @@ def with_images(estimate: Estimate, folder: str | None) -> Estimate:
 def predict_site(
     args: argparse.Namespace,
     estimator: Any,
-    *,
-    shards: Shards | None = None,
     **options: Any,
-) -> Estimate | None:
-    """Estimate the site that the options name; None in a process that only helps to observe.
+) -> Estimate:
+    """Estimate the site that the options name.
 
     `estimator` is an `AccuracyEstimator`, or with detectors also one of a published method.
-    `shards` are given where the caller has joined other processes already; `options` are further
-    ones of `AccuracyEstimator.predict`.
+    `options` are further ones of `AccuracyEstimator.predict`.
     """
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
@@ -275,14 +270,12 @@ def predict_site(
     run = detector and Detector(
         detector, reference=named_reference(args), batch_size=args.batch_size
     )
-    with nullcontext(shards) if shards else launched(args) as mine:
-        estimate = estimator.predict(
-            run,
-            images=images,
-            categories=categories,
-            keep=Keeping(Path(args.work_dir), executor, spec),
-            shards=mine,
-            **facts,
-            **options,
-        )
-        return estimate if mine.leads else None
+    made: Estimate = estimator.predict(
+        run,
+        images=images,
+        categories=categories,
+        keep=Keeping(Path(args.work_dir), executor, spec),
+        **facts,
+        **options,
+    )
+    return made

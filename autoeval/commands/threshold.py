@@ -143,7 +143,7 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
         site_options.refuse_of_other_inputs(args)
         estimator = AccuracyEstimator.load(args.estimator)
         estimate = site_options.predict_site(args, estimator)
-        if estimate is None or estimate.site is None:
+        if estimate.site is None:
             return None
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")

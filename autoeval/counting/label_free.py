@@ -47,11 +47,6 @@ class CountingError:
         self._counted.append(len(detections.above(self.settings.score_thr)))
         self._true.append(int(np.sum(~np.asarray(iscrowd, bool))))
 
-    def merge(self, other: CountingError) -> None:
-        """Take in all that ``other`` has seen."""
-        self._true.extend(other._true)
-        self._counted.extend(other._counted)
-
     def compute(self) -> dict[str, float]:
         r"""Return the error over all images seen; NaN where there are none.
 

@@ -308,7 +308,7 @@ class AccuracyEstimator:
         iou : float
             At which IoU with a labelled object such a box is a true positive.
         **running
-            How a detector is run: ``keep``, ``shards``, ``watch``; see `read_site`.
+            How a detector is run: ``keep``, ``watch``; see `read_site`.
 
         Returns
         -------
@@ -378,8 +378,7 @@ class AccuracyEstimator:
             Labels of some of the images, which tell images with equal boxes apart.
         **running
             How a detector is run: ``keep``, a `Keeping`, where to keep what is observed and who
-            observes; ``shards``, `Shards`, which processes share the images; ``watch``, called with
-            the evidence of each image.
+            observes; ``watch``, called with the evidence of each image.
 
         Raises
         ------

@@ -33,7 +33,6 @@ from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed, listed_near
 from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
-from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.category_numbers import numbered_by_fit
 from autoeval.sites.list_starts import ListStart
 from autoeval.sites.pool import unknown_sizes
@@ -268,15 +267,6 @@ class SeenImages:
         evidence = evidence if self.lookup is None else evidence.relabel(self.lookup)
         self.evidence.append(evidence.boxes_alone())
 
-    def of_all(self, shards: Shards) -> SeenImages:
-        """Join what all processes have seen, in the order of the images."""
-        whole = SeenImages()
-        parts = shards.gather((self.evidence, self.log))
-        for evidence, log in parts:
-            whole.evidence += evidence
-            whole.log.merge(log)
-        return whole
-
 
 def site_of_images(
     observer: Observer,
@@ -284,7 +274,6 @@ def site_of_images(
     *,
     categories: Categories | None = None,
     present: Collection[str] = (),
-    shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Site:
     """Run a detector over images without labels.
@@ -295,14 +284,12 @@ def site_of_images(
     words = observer.detector.categories
     named = categories or {word: [word] for word in words}
     distinct, warnings = without_copies(images)
-    samples, shards = UnlabelledSamples(distinct), shards or Undivided()
+    samples = UnlabelledSamples(distinct)
     seen = SeenImages(watch, any_task(named, words).lookup(words))
-    mine = shards.part(len(samples))
-    with observer.begin(samples, len(mine), disable=not shards.leads) as bar:
-        for _, evidence in observer.each(samples, mine, log=seen.log):
+    with observer.begin(samples, len(samples)) as bar:
+        for _, evidence in observer.each(samples, log=seen.log):
             seen.keep(evidence)
             bar.update()
-    seen = seen.of_all(shards)
     n_images, log = len(seen.evidence), seen.log
     log.check(n_images)
     lost = list(log.unreadable.values())

@@ -23,7 +23,6 @@ from autoeval.estimation.site import (
 from autoeval.io.find_images import Images, list_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
-from autoeval.runtime.shards import Shards
 
 
 def read_site(
@@ -66,7 +65,6 @@ def observe_site(
     *,
     present: Collection[str] = (),
     keep: Keeping | None = None,
-    shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Site:
     """Run a detector, and the reference of the fit, on the images of a site."""
@@ -81,7 +79,6 @@ def observe_site(
         pictures,
         categories=categories,
         present=present,
-        shards=shards,
         watch=watch,
     )
     return site.warned((*fitted_pass.repeated_warnings, *identity_warnings(detector)))

@@ -68,7 +68,6 @@ from autoeval.monitoring.windows import (
 from autoeval.notices import Notice, notices_of
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import JobCounts
-from autoeval.runtime.shards import Shards
 from autoeval.runtime.store import rows_digest
 from autoeval.targets import find_target
 from autoeval.version import __version__
@@ -164,7 +163,6 @@ def monitor(
         site_categories=of_sites,
         present=present,
     )
-    assert monitored is not None  # of a single process
     return monitored
 
 
@@ -179,14 +177,12 @@ def monitor_images(
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
     present: Collection[str] = (),
-    shards: Shards | None = None,
-) -> Monitored | None:
+) -> Monitored:
     """Run a detector on the images that the store lacks, and estimate all sites.
 
     Images that were observed once and are no longer there still count: a camera's history is what
     it is compared with. `detector` also says how it is run; its reference, a stronger detector, is
-    run, too, by default that of the fit, where it had one. None in processes that help to observe
-    and do not lead; see `observe_sites`. Raises as `monitor`.
+    run, too, by default that of the fit, where it had one. Raises as `monitor`.
     """
     settings.check(estimator)
     observer = site_observer(
@@ -203,9 +199,7 @@ def monitor_images(
         )  # refuses words that it does not know
     images, vanished = site_images(files, depth=settings.depth)
     work, began = SitePass(observer, clock, load=detector.spec), time.time()
-    counts = observe_sites(images, work, store, executor=detector.executor, shards=shards)
-    if shards and not shards.leads:
-        return None
+    counts = observe_sites(images, work, store, executor=detector.executor)
     all_words = store.add_words(words)
     index = store.index()
     warnings = (*_lost(images, vanished, index, counts), *identity_warnings(detector.loaded))
@@ -221,7 +215,6 @@ def observe_candidate(
     *,
     clock: Clock,
     depth: int | None = None,
-    shards: Shards | None = None,
 ) -> None:
     """Observe with another detector the images that its store lacks; see `monitor_images`."""
     images, _ = site_images(files, depth=depth)
@@ -232,9 +225,8 @@ def observe_candidate(
         batch_size=detector.batch_size,
     )
     work = SitePass(observer, clock, load=detector.spec)
-    observe_sites(images, work, store, executor=detector.executor, shards=shards)
-    if not shards or shards.leads:
-        store.add_words(detector.loaded.categories)
+    observe_sites(images, work, store, executor=detector.executor)
+    store.add_words(detector.loaded.categories)
 
 
 def monitor_predictions(

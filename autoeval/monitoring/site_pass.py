@@ -25,8 +25,6 @@ from autoeval.monitoring.monitor_store import BOX, CameraImage, ImageRow, Monito
 from autoeval.monitoring.windows import Clock
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
-from autoeval.runtime.shards import Shards, Undivided
-from autoeval.runtime.store import Claims
 
 NO_REFERENCE = (
     "This estimator was fitted with a reference detector: give the same one at the sites, too "
@@ -169,9 +167,6 @@ class _StoredJobs:
     def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
         """Keep no list: the images themselves are known."""
 
-    def claims(self) -> Claims:
-        return Claims(self.folder / "locks")
-
     def finished(self, keys: Iterable[str]) -> set[str]:
         return self.store.finished(keys)
 
@@ -191,19 +186,15 @@ def observe_sites(
     store: MonitorStore,
     *,
     executor: Executor | None = None,
-    shards: Shards | None = None,
     in_batch: int = IN_BATCH,
 ) -> JobCounts:
     """Observe the images that a store does not hold yet, batch by batch.
 
-    A kill loses a batch at most. With `shards`, each process does those that no other has claimed.
-    Raises InputError if the store holds what another detector, or other settings, left of the
-    images.
+    A kill loses a batch at most. Raises InputError if the store holds what another detector, or
+    other settings, left of the images.
     """
     store.check(work.made_with)
-    shards = shards or Undivided()
-    # The same jobs in all processes, though some may look when others have begun.
-    jobs, *_ = shards.gather(_jobs(images, work, store, in_batch) if shards.leads else [])
+    jobs = _jobs(images, work, store, in_batch)
     return run_jobs(jobs, work, _StoredJobs(store), what="observing images", executor=executor)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,14 +61,23 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 def alone_in(folder: PathLike) -> Iterator[None]:
     """Write several files of one result into a folder while other processes that do so wait.
 
-    So that what lies there in the end is of one of them.
+    So that what lies there in the end is of one of them. The lock (``flock``) ends with its owner,
+    however that dies; a process that waits says so.
     """
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
     path = Path(folder) / ".writing.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path):  # the file stays: who waits for it would lock one that is gone
+    lock = FileLock(path, thread_local=False)  # the file stays: others may wait for it
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        print(f"note: another process writes into {folder}: waiting for it", file=sys.stderr)
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def write_text(path: PathLike, text: str) -> None:

@@ -18,17 +18,15 @@ RECENT = 50
 class RunStatus:
     """How far the jobs of a manifest, which do `what`, are.
 
-    `done` jobs ended well, `running` ones are worked on by a living process, `failed` has the first
-    line of each error; items, such as images, are those of the jobs. `rate` is in items a second
-    over the last `RECENT` jobs that ended well, times without a job left out; None before the
-    first.
+    `done` jobs ended well, `failed` has the first line of each error; items, such as images, are
+    those of the jobs. `rate` is in items a second over the last `RECENT` jobs that ended well,
+    times without a job left out; None before the first.
     """
 
     folder: Path
     what: str
     jobs: int
     done: int
-    running: int
     failed: dict[str, str]
     items: int
     items_done: int
@@ -36,8 +34,8 @@ class RunStatus:
 
     @property
     def left(self) -> int:
-        """Jobs that nobody has begun, or whose process died."""
-        return self.jobs - self.done - self.running - len(self.failed)
+        """Jobs that have not ended."""
+        return self.jobs - self.done - len(self.failed)
 
     def __str__(self) -> str:
         rate = "not known before a job has ended"
@@ -49,7 +47,6 @@ class RunStatus:
         rows = {
             "done": f"{self.done} of {self.jobs} jobs, {self.items_done} of {self.items} items",
             "failed": str(len(self.failed)),
-            "running": str(self.running),
             "left": str(self.left),
             "rate": rate,
         }
@@ -75,19 +72,17 @@ def run_statuses(work_dir: PathLike) -> list[RunStatus]:
 def run_status(folder: Path) -> RunStatus:
     """Return the progress of a run in its folder, or raise `InputError` for a damaged manifest."""
     store = RowStore(folder)
-    claims, manifest = store.claims(), store.read_manifest()
+    manifest = store.read_manifest()
     if manifest is None:
         raise InputError(
             f"{folder / MANIFEST} is damaged: give the command of that run again, which writes it."
         )
     jobs = [(job["key"], job["size"]) for job in manifest["jobs"]]
-    done, running, items_done = 0, 0, 0
+    done, items_done = 0, 0
     failed: dict[str, str] = {}
     spans = []  # start, end and size of jobs
     for key, size in jobs:
-        if claims.is_taken(key):
-            running += 1
-        elif (rows := store.read(key)) is None:
+        if (rows := store.read(key)) is None:
             continue
         elif (rows["status"] == FAILED).any():
             failed[key] = rows["error"].iloc[0].partition("\n")[0]
@@ -99,7 +94,7 @@ def run_status(folder: Path) -> RunStatus:
                 spans.append((end - float(rows["job_s"].iloc[0]), end, size))
     items, rate = sum(size for _, size in jobs), _rate(spans)
     what = manifest["what"]
-    return RunStatus(folder, what, len(jobs), done, running, failed, items, items_done, rate)
+    return RunStatus(folder, what, len(jobs), done, failed, items, items_done, rate)
 
 
 def _rate(spans: list[tuple[float, float, int]]) -> float | None:

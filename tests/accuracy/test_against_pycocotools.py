@@ -223,16 +223,6 @@ def test_categories_beyond_those_evaluated_change_nothing():
         np.testing.assert_array_equal(ours.average_precision(), same.average_precision())
 
 
-@pytest.mark.parametrize("cut", [0, 1, 7, 12])
-def test_merged_parts_equal_the_whole_to_the_last_bit(cut):
-    truth, detections = random_world(0)
-    first = mean_ap_of(truth, detections, range(cut))
-    first.merge(mean_ap_of(truth, detections, range(cut, N_IMAGES)))
-    whole = mean_ap_of(truth, detections, range(N_IMAGES))
-    np.testing.assert_equal(first.compute(), whole.compute())
-    assert first.n_boxes == len(truth)
-
-
 def test_without_images_it_is_unknown():
     np.testing.assert_equal(MeanAP(["car"]).compute(), dict.fromkeys(AP_TARGETS, np.nan))
 
@@ -251,10 +241,8 @@ def mean_ap_of(truth, detections, images):
 
 
 def assert_mean_ap(truth, detections, expected):
-    """`MeanAP` gives the means of (categories, 10), image by image and in two parts."""
-    metric = mean_ap_of(truth, detections, range(4))
-    metric.merge(mean_ap_of(truth, detections, range(4, N_IMAGES)))
-    values = metric.compute()
+    """`MeanAP` gives the means of (categories, 10), image by image."""
+    values = mean_ap_of(truth, detections, range(N_IMAGES)).compute()
     for k, word in enumerate(WORDS):
         mean = expected[k].mean()
         assert values[f"mAP/{word}"] == pytest.approx(mean, abs=1e-12, nan_ok=True)

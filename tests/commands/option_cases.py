@@ -49,7 +49,7 @@ def running(base):
     """Batches are seen by the black box, which prints their size."""
     return {
         "batch_size": (base, "--batch-size 3"),
-        "launcher": (base, "--launcher pytorch"),
+        "launcher": (base, "--launcher ray"),
         "ray_address": (base, "--launcher none address=auto"),
         "ray_workers": (base, "--launcher none workers=2"),
         "ray_gpus": (base, "--launcher none gpus=2"),

@@ -231,3 +231,17 @@ def test_a_video_is_taken_frame_by_frame(again, tmp_path, capsys):
     assert result["estimate"]["n_images"] == 4
     assert "video.avi#2" in (tmp_path / "work" / "report.html").read_text()
     assert any("all images are neighbours in time" in g for g in result["estimate"]["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--launcher", "none", "workers=2"], "workers= is for --launcher ray"),
+        (["--launcher", "ray", "workers=0"], "Expected workers= above 0"),
+        (["--launcher", "ray", "gpus=-1"], "gpus= above 0"),
+        (["--launcher", "pytorch"], "Expected --launcher none, ray but got 'pytorch'"),
+    ],
+)
+def test_launchers_that_make_no_sense_are_refused(options, message, capsys):
+    assert main(["estimate-map", "--detector", "x", "--task", "x.py", *options]) == 2
+    assert message in capsys.readouterr().err

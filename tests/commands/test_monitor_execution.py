@@ -1,14 +1,9 @@
-"""Watching many sites in several processes, and after a kill."""
+"""Watching sites after a kill."""
 
 import os
 import signal
-from pathlib import Path
 
-import pandas as pd
-import pytest
-from commands.test_estimate_map_execution import end, start, start_two
 from forking import fork
-from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.io.image_folder import load_image_folder
@@ -20,27 +15,6 @@ from autoeval.monitoring.site_pass import (
     site_observer,
 )
 from autoeval.monitoring.windows import Clock
-
-DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
-
-
-@pytest.fixture
-def site(tmp_path):
-    for k, (name, level) in enumerate((("gate", 220), ("yard", 120))):
-        write_camera(tmp_path / "images" / name, 70, level, seed=k, at=1_770_000_000)
-    estimator(tmp_path / "estimator.parquet")
-    return tmp_path
-
-
-def test_two_processes_of_torchrun_print_what_one_prints(site):
-    words = ["--estimator", site / "estimator.parquet", "--detector", DETECTOR, "--json-lines"]
-    words += ["--by", "folder", "--images", site / "images", "--work-dir"]
-    ranks = start_two("tools/monitor.py", [*words, site / "two"])
-    alone = start("tools/monitor.py", [*words, site / "one"])
-    assert [end(alone), ""] == list(map(end, ranks))
-    one, two = (pd.read_parquet(site / name / "windows.parquet") for name in ("one", "two"))
-    pd.testing.assert_frame_equal(one, two, check_exact=True)
-    assert two["n_images"].tolist() == [70, 70]
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path):

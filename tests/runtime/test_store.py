@@ -1,4 +1,4 @@
-"""Rows of jobs in files that know their job, claims on jobs, and runs of jobs."""
+"""Rows of jobs in files that know their job, and runs of jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from autoeval.errors import InputError
 from autoeval.runtime import store
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
-from autoeval.runtime.store import Claims, DamagedRowsError, RowStore, read_row_file, write_row_file
+from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file, write_row_file
 
 ROWS = pd.DataFrame(
     {"mAP": [0.25, float("nan")], "repeat": [0, 1], "source": ["w0", None], "ok": [True, False]}
@@ -83,69 +83,48 @@ def test_rows_changed_by_other_means_are_noticed(tmp_path):
         assert store.finished("abc") == {"a", "c"}
 
 
-OWNER = """
-import sys, time
-from autoeval.runtime.store import Claims
-claims = Claims(sys.argv[1])
-print(claims.take("job"), flush=True)
-time.sleep(60)
-"""
-
-
-def test_a_claim_dies_with_its_owner(tmp_path):
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
-    assert owner.stdout is not None and owner.stdout.readline() == "True\n"
-    claims = Claims(tmp_path)
-    assert claims.is_taken("job") and not claims.take("job")
-    os.kill(owner.pid, signal.SIGKILL)
-    owner.wait()
-    with claims.kept():
-        assert not claims.is_taken("job") and claims.take("job")
-    assert not list(tmp_path.iterdir())
-
-
-def test_two_runs_of_one_folder_share_the_jobs(tmp_path):
-    """Each of them waits within a job until the other is within one, too."""
-    jobs = [Job(f"job{k}", 1, payload=k) for k in range(12)]
-    done, counts, both = [], [], threading.Barrier(2)
+def test_a_second_run_of_a_folder_waits_and_finds_all_jobs_done(tmp_path, capsys):
+    jobs = [Job(f"job{k}", 1, payload=k) for k in range(4)]
+    done, counts, begun = [], {}, threading.Event()
 
     def work(job, advance):
-        both.wait(timeout=60)
+        begun.set()
+        time.sleep(0.05)
         done.append(job.key)
         return [{"value": job.payload**2}]
 
-    def run():
-        counts.append(run_jobs(jobs, work, RowStore(tmp_path), what="test"))
+    def run(name):
+        counts[name] = run_jobs(jobs, work, RowStore(tmp_path), what="test")
 
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(done) == sorted(job.key for job in jobs)
-    assert [(count.done, count.reused) for count in counts] == [(6, 6), (6, 6)]
-    values = RowStore(tmp_path).table(job.key for job in jobs)["value"]
-    assert values.tolist() == [k**2 for k in range(12)]
+    first = threading.Thread(target=run, args=["first"])
+    first.start()
+    assert begun.wait(timeout=60)
+    run("second")
+    first.join()
+    assert sorted(done) == [job.key for job in jobs]
+    assert (counts["first"].done, counts["first"].reused) == (4, 0)
+    assert (counts["second"].done, counts["second"].reused) == (0, 4)
+    assert "another process writes into" in capsys.readouterr().err
+    assert RowStore(tmp_path).table(job.key for job in jobs)["value"].tolist() == [0, 1, 4, 9]
 
 
-def test_a_run_waits_for_the_jobs_of_another(tmp_path):
-    store = RowStore(tmp_path)
-    other = store.claims()
-    other.take("a")
+OWNER = """
+import sys, time
+from autoeval.runtime.files import alone_in
+with alone_in(sys.argv[1]):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
 
-    def finish():
-        time.sleep(0.3)
-        store.write("a", [{"value": 7}])
-        other.release("a")
 
-    thread = threading.Thread(target=finish)
-    thread.start()
-    counts = run_jobs([Job("a", 1)], lambda job, advance: [{"value": 0}], store, what="test")
-    thread.join()
-    assert (counts.done, counts.reused) == (0, 1)
-    assert store.table(["a"])["value"].tolist() == [7]
+def test_a_lock_dies_with_its_owner(tmp_path):
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None and owner.stdout.readline() == "ready\n"
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    assert run_jobs(JOBS, measure, RowStore(tmp_path), what="test").done == 3
 
 
 FALLIBLE = [Job(key, 1, payload=value) for key, value in [("a", 1), ("b", 0), ("c", 4)]]
@@ -182,7 +161,6 @@ def test_wrong_input_stops_everything(tmp_path):
     with pytest.raises(InputError, match="checkpoint"):
         run_jobs(FALLIBLE, work, RowStore(tmp_path), what="test")
     assert RowStore(tmp_path).table(job.key for job in FALLIBLE).empty
-    assert not list(tmp_path.rglob("*.lock"))
 
 
 ENDLESS = """
@@ -211,7 +189,6 @@ def test_the_store_stays_readable_when_its_writer_is_killed(tmp_path):
 
 
 def test_rows_are_hashed_as_by_pandas():
-    """So that files of earlier versions are not taken for damaged ones."""
     mixed = {"a": ["x", None, ""], "n": [1, 2, 3], "right": [True, False, True]}
     rows = pd.DataFrame({**mixed, "b": [0.5, np.nan, -0.0], "f": np.float32([1, 2, 3]), "c": 7.0})
     for table in (rows, rows[["a", "n"]], rows[["c", "b"]], rows[:0]):

@@ -89,11 +89,9 @@ class Observer(Generic[D]):
         """Task category of each detector category, -1 for none; of shape (K,), int."""
         return self.task.lookup(self.detector.categories)
 
-    def begin(
-        self, samples: Samples, total: int, what: str = OBSERVING, *, disable: bool = False
-    ) -> tqdm:
+    def begin(self, samples: Samples, total: int, what: str = OBSERVING) -> tqdm:
         """Begin a pass over ``total`` of the samples: return its bar; see `announced_bar`."""
-        return announced_bar(total, what, disable=disable)
+        return announced_bar(total, what)
 
     def each(
         self, samples: Samples, numbers: Iterable[int] | None = None, *, log: PassLog | None = None

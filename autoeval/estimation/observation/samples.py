@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
-from typing_extensions import Self
 
 from autoeval.errors import FailedOnImagesError, InputError
 from autoeval.io.find_images import UnlabelledImage
@@ -76,14 +75,6 @@ class PassLog:
         start = time.perf_counter()
         yield
         self.seconds[name] += time.perf_counter() - start
-
-    def merge(self, other: Self) -> None:
-        """Take in what ``other`` has seen."""
-        self.unreadable |= other.unreadable
-        self.n_observed += other.n_observed
-        self.failure = self.failure or other.failure
-        for name, seconds in other.seconds.items():
-            self.seconds[name] += seconds
 
     def check(self, n_images: int) -> None:
         """Make sure that there was an image."""

@@ -15,7 +15,6 @@ from autoeval.commands.given_input import InputReading, add_input
 from autoeval.commands.task_options import LIGHT
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
-from autoeval.runtime.shards import Shards
 from autoeval.stability.commands import meta_set_options, road_world
 from autoeval.stability.commands.meta_set_options import COUNT_METHODS, COUNT_TARGETS
 from autoeval.targets import AP_TARGETS
@@ -75,17 +74,12 @@ def run(args: argparse.Namespace) -> int:
     """Fit or load the estimator, estimate, and print."""
     meta_set_options.check_counting_options(args)
     _check(args)
-    with execution_options.launched(args) as shards:
-        if not args.estimator:
-            _assume(args)
-        if not args.images:
-            refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
-        if args.images and not _is_rendered_later(args):
-            args.found_images = site_options.named_images(args)
-        return _run(args, shards)
-
-
-def _run(args: argparse.Namespace, shards: Shards) -> int:
+    if not args.estimator:
+        _assume(args)
+    if not args.images:
+        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
+    if args.images and not _is_rendered_later(args):
+        args.found_images = site_options.named_images(args)
     from autoeval.report.terminal import print_report
     from autoeval.results.estimate.about import about
 
@@ -95,9 +89,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
     if not args.work_dir:
         args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
-    estimate = _estimate(args, estimator, shards)
-    if not shards.leads:
-        return 0
+    estimate = _estimate(args, estimator)
     given = about(
         args.command_line,
         images=args.images,
@@ -235,18 +227,18 @@ def _can_drop(detector: Any) -> bool:
     return not isinstance(detector, BlackBoxDetector)
 
 
-def _estimate(args: argparse.Namespace, estimator: Fitted, shards: Shards) -> Estimate | None:
+def _estimate(args: argparse.Namespace, estimator: Fitted) -> Estimate | None:
     """Estimate the new images, where there are any."""
     if not args.images:
         return None
-    running: dict[str, Any] = {"shards": shards}
+    running: dict[str, Any] = {}
     if args.estimator and args.repeats is not None:
         running["repeats"] = args.repeats
     if args.domain_source:
         running["domain"] = _domain(args, estimator)
     _check_running(estimator, running)
     estimate = site_options.predict_site(args, estimator, **running)
-    if estimate is None or estimate.site is None or estimator.fit_result_ is None:
+    if estimate.site is None or estimator.fit_result_ is None:
         return estimate
     from autoeval.io.tasks.inspection import shared_with_sources
 

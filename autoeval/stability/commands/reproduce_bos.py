@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from autoeval.commands.execution_options import add_execution_options, launched
+from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.run_options import add_detector_options, add_json
 from autoeval.commands.task_options import add_metaset_option
@@ -114,9 +114,8 @@ def run(args: argparse.Namespace) -> int:
     scores: dict[Key, pd.DataFrame] = {}
     boxes: dict[Key, Observations] = {}
     if not args.dry_run:
-        with launched(args):
-            scores = {key: runs[key].scores(meta_set) for key in score_keys}
-            boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
+        scores = {key: runs[key].scores(meta_set) for key in score_keys}
+        boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
     sections = _sections(args, tables, figures, scores, boxes, data)
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
     print_report(report, work_dir, as_json=args.json)

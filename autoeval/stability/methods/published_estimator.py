@@ -23,7 +23,6 @@ from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.site import Categories, Site
 from autoeval.io.find_images import Images, list_images
 from autoeval.runtime.files import PathLike
-from autoeval.runtime.shards import Shards
 from autoeval.stability.methods.categories import estimate_categories
 from autoeval.stability.methods.published_estimate import PublishedEstimate
 from autoeval.stability.methods.scored_pass import ScoredPass
@@ -166,7 +165,6 @@ class PublishedEstimator:
         repeats: int | None = None,
         domain: SourceDomain | None = None,
         keep: Keeping | None = None,
-        shards: Shards | None = None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
     ) -> PublishedEstimate:
         """Run the detector on new images and estimate its accuracy there.
@@ -185,8 +183,6 @@ class PublishedEstimator:
             The training domain, for methods that compare with it.
         keep : Keeping, optional
             Where to keep what is observed, and who observes.
-        shards : Shards, optional
-            Which processes share the images.
         watch : callable
             Called with the evidence of each image.
 
@@ -230,9 +226,7 @@ class PublishedEstimator:
             batch_size=run.batch_size,
         )
         fitted_pass.check_context(observer.context())
-        site = scored_site(
-            keeping(observer, keep or run.keeping(None)), pictures, shards=shards, watch=watch
-        )
+        site = scored_site(keeping(observer, keep or run.keeping(None)), pictures, watch=watch)
         warnings = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
         return self.predict_site(site.warned(warnings))
 

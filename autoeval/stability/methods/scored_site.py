@@ -14,7 +14,6 @@ from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.site import SeenImages, Site, unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.same_files import copies_taken
-from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.stability.passes.least_stable import LeastStableImages, UnstableImage
 from autoeval.stability.passes.tally import scored_rows
@@ -31,7 +30,6 @@ def scored_site(
     observer: Observer,
     images: Sequence[UnlabelledImage],
     *,
-    shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> ScoredSite:
     """Run a detector over images without labels and compute every score.
@@ -41,25 +39,21 @@ def scored_site(
     Returned: its row holds ``rows``, one a repeat, for `SourceRegression.predict_rows`, and their
         means.
     """
-    samples, shards, seen = UnlabelledSamples(images), shards or Undivided(), SeenImages(watch)
+    samples, seen = UnlabelledSamples(images), SeenImages(watch)
     stable = LeastStableImages()
 
     def keep(evidence: Evidence) -> None:
         seen.keep(evidence)
         stable.update(evidence)
 
-    with observer.begin(samples, len(shards.part(len(samples))), disable=not shards.leads) as bar:
+    with observer.begin(samples, len(samples)) as bar:
         rows = scored_rows(
             observer,
             samples,
             advance=bar.update,
             watch=keep,
-            shards=shards,
             resamples=RESAMPLES,
         )
-    seen, least_stable = seen.of_all(shards), LeastStableImages()
-    for part in shards.gather(stable):
-        least_stable.merge(part)
     row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
     numbers = [name for name, value in row.items() if isinstance(value, float)]
     row |= {name: float(np.mean([repeat_row[name] for repeat_row in rows])) for name in numbers}
@@ -71,7 +65,7 @@ def scored_site(
         backbone=observer.detector.backbone,
         evidence=tuple(seen.evidence),
         images=images,
-        least_stable=tuple(least_stable.images),
+        least_stable=tuple(stable.images),
         detector=observer.detector.fingerprint,
         row={**row, "rows": rows},
     )

@@ -6,8 +6,6 @@ import math
 from bisect import insort
 from dataclasses import dataclass
 
-from typing_extensions import Self
-
 from autoeval.detections import Detections, Evidence
 from autoeval.stability.scores.box_stability import box_stability
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
@@ -65,11 +63,6 @@ class LeastStableImages:
             mean = math.fsum(stable) / len(stable)
             perturbed = tuple(boxes.above(score_thr) for boxes in evidence.perturbed)
             image = UnstableImage(mean, evidence.image_id, clean.above(score_thr), perturbed)
-            self._keep(image)
-
-    def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
-        for image in other.images:
             self._keep(image)
 
     def _keep(self, image: UnstableImage) -> None:

@@ -95,9 +95,6 @@ class Measure(Protocol):
     ) -> None:
         """Take in the detections and the true boxes of one image."""
 
-    def merge(self, other: Self, /) -> None:
-        """Take in all that ``other`` has seen."""
-
     def compute(self) -> dict[str, float]:
         """Return named figures of all images seen."""
 

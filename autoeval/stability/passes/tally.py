@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
-from typing_extensions import Self
 
 from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detections import Evidence
@@ -15,7 +14,6 @@ from autoeval.estimation.intervals import N_BLOCKS, RESAMPLED
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog, blocks_of_read
 from autoeval.io.tasks.labelled_samples import Sample, Samples
-from autoeval.runtime.shards import Shards, Undivided
 from autoeval.runtime.threads import Behind
 from autoeval.stability.passes.presets import Measure, ScoredSettings, scored_settings
 from autoeval.stability.scores.registry import scores
@@ -45,20 +43,6 @@ class Tally:
             only = np.full(len(self.by_category), -1)
             only[k] = 0
             category_scores.update(evidence.relabel(only))
-
-    def merge(self, other: Self) -> None:
-        """Take in what ``other`` has seen of the images that come after those seen here.
-
-        Accuracy is then that of the whole to the last bit, scores up to rounding.
-        """
-        self.n_images += other.n_images
-        self.log.merge(other.log)
-        self.accuracy.merge(other.accuracy)
-        for mine, theirs in zip(self.measures, other.measures, strict=True):
-            mine.merge(theirs)
-        self.scores.merge(other.scores)
-        for name, category_scores in self.by_category.items():
-            category_scores.merge(other.by_category[name])
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a repeat; see `scored_rows`."""
@@ -102,14 +86,11 @@ def scored_rows(
     *,
     advance: Callable[[int], object] = lambda n: None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
-    shards: Shards | None = None,
     resamples: int = 0,
 ) -> list[dict[str, Any]]:
     """Compute all scores of a set of images, and mAP where there are labels.
 
-    advance: called with the number of images done; watch: with the evidence of each. With
-        `shards` both hear of the images of this process alone; the rows are of the whole in all
-        of them.
+    advance: called with the number of images done; watch: with the evidence of each.
     resamples: draw the images again as often, with replacement, by the seed of the settings;
         where the samples have ``blocks``, block by block.
     Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
@@ -119,11 +100,7 @@ def scored_rows(
         drawn again by name, (resamples,), and ``n_blocks``, how many blocks they were drawn
         from.
     """
-    shards = shards or Undivided()
-    mine = tally(observer, samples, shards.part(len(samples)), advance=advance, watch=watch)
-    whole, *others = shards.gather(mine)
-    for other in others:
-        whole.merge(other)
+    whole = tally(observer, samples, range(len(samples)), advance=advance, watch=watch)
     rows = whole.rows()
     if not resamples:
         return rows

@@ -1,4 +1,4 @@
-"""Parts of a pass add up to the whole, and draws of its images are those of its seed."""
+"""Draws of the images of a pass are those of its seed."""
 
 import math
 
@@ -6,23 +6,11 @@ import numpy as np
 import pytest
 from rectangles import BOXES, RectangleDetector, write_world
 
-from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.io.image_folder import load_image_folder
-from autoeval.io.tasks.seed_set import load_seed_set
-from autoeval.runtime.shards import TorchShards
-from autoeval.stability.metasets import SampleSet, own_images
 from autoeval.stability.passes.presets import preset
 from autoeval.stability.passes.tally import scored_rows
-
-
-class OnePart(TorchShards):
-    """One rank on its own, which keeps what it would send."""
-
-    def gather(self, item):
-        self.sent = item
-        return [item]
 
 
 def observer(batch_size=2, seed=0):
@@ -45,36 +33,6 @@ def same(rows, expected):
         for name in row | other
     ]
     return all(a == b or (isinstance(a, float) and math.isnan(a) and a != b) for a, b in pairs)
-
-
-@pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_parts_of_a_pass_add_up_to_the_whole_to_the_last_bit(ranks, tmp_path):
-    world = write_world(tmp_path, 180, n_images=7)
-    (world / "images" / "5.png").write_bytes(b"not an image")
-    annotated = world / "annotations.json", world / "images"
-    seed_set = load_seed_set("w", *annotated, ("box",), {"box": "box"})
-    samples = SampleSet(seed_set, own_images(seed_set))
-    parts = [OnePart(rank, ranks) for rank in range(ranks)]
-    for part in parts:
-        rows_of(samples, part)
-    tally, *others = (part.sent for part in parts)
-    for other in others:
-        tally.merge(other)
-    rows = [without_seconds(row) for row in tally.rows()]
-    assert same(rows, rows_of(samples))
-    assert rows[0]["n_images"] == 6 and "5.png" in rows[0]["unreadable"]
-
-
-def test_a_part_without_images_changes_nothing(tmp_path):
-    files = load_image_folder(write_world(tmp_path, 180, n_images=2) / "images")
-    samples = UnlabelledSamples(files)
-    empty, full = OnePart(0, 3), OnePart(2, 3)
-    assert [len(part.part(2)) for part in (empty, full)] == [0, 1]
-    with pytest.raises(InputError, match="None of the 0 images"):
-        rows_of(samples, empty)
-    expected = rows_of(samples, full)
-    empty.sent.merge(full.sent)
-    assert same([without_seconds(row) for row in empty.sent.rows()], expected)
 
 
 def draws(files, **options):

@@ -1,4 +1,4 @@
-"""Which images are kept, and that shards keep what the whole keeps."""
+"""Which images are kept."""
 
 import numpy as np
 import pytest
@@ -51,12 +51,6 @@ def test_the_least_stable_come_first_and_images_without_boxes_never():
 
 def test_no_more_than_asked_for_are_kept_whatever_the_order():
     assert order(kept(SEEN)) == order(kept(SEEN[::-1])) == ["wandering", "lost", "doubled"]
-
-
-def test_merged_shards_keep_what_the_whole_keeps():
-    first, second = kept(SEEN[:2]), kept(SEEN[2:])
-    second.merge(first)
-    assert order(second) == order(kept(SEEN))
 
 
 def test_boxes_under_the_threshold_are_not_kept():
