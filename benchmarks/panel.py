@@ -3,7 +3,6 @@
     python -m benchmarks.panel table DATA NAME=PREDICTIONS ...
     python -m benchmarks.panel prior
     python -m benchmarks.panel evaluate [--out FILE]
-    python -m benchmarks.panel widths [--out FILE]
     python -m benchmarks.panel sites DATA NAME=PREDICTIONS ... [--out FILE]
 
 `table` scores the labelled sets under DATA (``<task>/<site>/annotations.json``, for the tasks
@@ -12,9 +11,8 @@ calibrated on the `val` images of ``all/coco_mini``, and writes ``meta_sets/pane
 ``calibrations.json``; detectors that are there already are kept or replaced. `prior` fits
 ``configs/panel_prior.json`` on them, and writes the pairs that it is fitted on, numbers alone, to
 ``configs/panel_pairs.json``, which pages show. `evaluate` fits it for each detector on the others,
-without a quarter of the groups in turn, and prints the errors there. `widths` does the same with
-a width of intervals that is chosen by their score, without the detector and the quarter, too (ten
-minutes). `sites` fits on one site of one category in turn, the calibration learned there, too.
+without a quarter of the groups in turn, and prints the errors there. `sites` fits on one site of
+one category in turn, the calibration learned there, too.
 """
 
 from __future__ import annotations
@@ -44,11 +42,11 @@ from autoeval.io.labels.truth import Truth
 from autoeval.model import Pairs, Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
-from autoeval.model.variances import Shared, Variances, level_scale, possible_variances
+from autoeval.model.variances import Shared, Variances, possible_variances
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS
-from benchmarks.panel_widths import DEFAULT, Widths, by_estimate, choose_widths, interval_score
+from benchmarks.panel_widths import by_estimate, interval_score, widened
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER, PRIOR = ROOT / "meta_sets/panel", ROOT / "configs/panel_prior.json"
@@ -88,8 +86,6 @@ GROUPS = 4
 EQUAL_PARTS = 2.0
 """Both parameters of the beta prior of `Prior.alike`: few groups of the panel have several sites,
 and these are parts of one data set each, more alike than the cameras of one owner may be."""
-UNCHANGED = Widths(level_power=0.0, wider=1.0, spread_log_std=0.05)
-ROUNDS = 3  # of the line and of the errors that depend on it
 UNLIKE = 3
 """Times the variance from detector to detector that so few show: that of the predictive t
 distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013,
@@ -101,11 +97,11 @@ def parse_args() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("table", "prior", "evaluate", "widths", "sites"):
+    for name in ("table", "prior", "evaluate", "sites"):
         own = commands.add_parser(name)
         if name in ("table", "sites"):
             add_detectors(own)
-        if name in ("evaluate", "widths", "sites"):
+        if name in ("evaluate", "sites"):
             own.add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
 
@@ -135,8 +131,8 @@ def main() -> None:
         shown = {"floors": [*map(shown_pairs, FLOORS)]}
         PAIRS.write_text(json.dumps(shown, separators=(",", ":")) + "\n", encoding="utf-8")
     else:
-        if args.command in ("evaluate", "widths"):
-            estimates = Nested(read_panel()[0]).every(choose=args.command == "widths")
+        if args.command == "evaluate":
+            estimates = Nested(read_panel()[0]).every()
         else:
             estimates = pd.concat([one_site(n, args.data, of) for n, of in args.detectors])
         if args.out:
@@ -261,7 +257,6 @@ def fit_prior(
     *,
     target: str = "mAP",
     features: Sequence[str] = FEATURES,
-    widths: Widths = DEFAULT,
 ) -> tuple[Sequence[str], Scaling, Prior]:
     """Fit the prior by the marginal likelihood of the accuracies of all detectors.
 
@@ -279,8 +274,7 @@ def fit_prior(
         x = scaling.apply(pairs.x)
         named = (own["category"] == KNOWN_BY_NAME).to_numpy(float)
         blocks.append((pairs, x, named, own[target].to_numpy()))
-    scales: list[np.ndarray] = [np.ones(len(pairs)) for pairs, *_ in blocks]
-    shares: list[Shared] = []
+    shares = [Shared.of(pairs, pairs, (x, x)) for pairs, x, *_ in blocks]
 
     def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
         mean, logs = values[: 2 + n], values[2 + n :]
@@ -289,9 +283,9 @@ def fit_prior(
         widths = np.array([np.inf, MEAN_STD, *[SLOPE_STD] * n])
         total = 0.5 * float(np.sum(off**2) + np.sum((mean / widths) ** 2))
         gradient = np.concatenate([mean / widths**2, off / HYPER_STD])
-        for (pairs, x, named, y), shared, scale in zip(blocks, shares, scales, strict=True):
+        for (pairs, x, named, y), shared in zip(blocks, shares, strict=True):
             covariance = shared.covariance(variances, intercept_std**2)
-            single = np.diag(scale**2 * (variances.pair + pairs.sampling))
+            single = np.diag(variances.pair + pairs.sampling)
             factor = cho_factor(covariance + single, lower=True)
             terms = np.column_stack([np.ones(len(y)), named, x])
             residual = y - terms @ mean
@@ -299,24 +293,14 @@ def fit_prior(
             total += 0.5 * residual @ solved + np.log(np.diag(factor[0])).sum()
             # Rasmussen & Williams 2006, equation 5.9
             rest = cho_solve(factor, np.eye(len(y))) - np.outer(solved, solved)
-            same = (shared.group, shared.place, shared.category, np.diag(scale**2))
+            same = (shared.group, shared.place, shared.category, np.eye(len(y)))
             parts = (*same, shared.line * shared.group, np.ones_like(rest), shared.line)
             gradient[: 2 + n] -= terms.T @ solved
             gradient[2 + n :] += [np.sum(rest * of) for of in parts] * np.exp(2 * logs)
         return total, gradient
 
     start = np.concatenate([[0.3, 0.0], np.full(n, 0.15 / n), USUAL])
-    found = start
-    # Iterated generalised least squares (Carroll & Ruppert 1988, section 2.1): the errors depend on
-    # the line, so it is fitted with equal errors first.
-    for _ in range(ROUNDS if widths.level_power else 1):
-        shares[:] = [
-            Shared.of(pairs, pairs, (x, x), (scale, scale))
-            for (pairs, x, *_), scale in zip(blocks, scales, strict=True)
-        ]
-        found = minimize(loss, found, jac=True, method="L-BFGS-B").x
-        lines = [found[0] + found[1] * named + x @ found[2 : 2 + n] for _, x, named, _ in blocks]
-        scales[:] = [level_scale(line, widths.level_power) for line in lines]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B").x
     variances, intercept_std = variances_of(found[2 + n :])
     effects = [variances.group, variances.place, variances.category, variances.pair]
     total = sum(effects)
@@ -329,12 +313,11 @@ def fit_prior(
         spread=float(np.sqrt(total)),
         shares=tuple(float(of / total) for of in effects),  # type: ignore[arg-type]
         bending=variances.bending / total,
-        level_power=widths.level_power,
     )
     alike = fit_alike(
         prior, [(pairs, x, y - mean_of(prior, pairs, x)) for pairs, x, _, y in blocks]
     )
-    return features, scaling, widths.apply(replace(prior, alike=alike))
+    return features, scaling, widened(replace(prior, alike=alike))
 
 
 def fitted_rows(rows: pd.DataFrame, features: Sequence[str] = FEATURES) -> pd.DataFrame:
@@ -358,16 +341,15 @@ def fit_alike(prior: Prior, blocks: Sequence[tuple[Pairs, np.ndarray, np.ndarray
     """
     known = []
     for pairs, x, residual in blocks:
-        scale = level_scale(mean_of(prior, pairs, x), prior.level_power)
-        known.append((pairs, scale, Shared.of(pairs, pairs, (x, x), (scale, scale)), residual))
+        known.append((pairs, Shared.of(pairs, pairs, (x, x)), residual))
 
     def loss(alike: float) -> float:
         of_pairs = replace(prior, alike=alike)
         (variances,) = possible_variances(of_pairs, [prior.spread])
         total = 0.0
-        for pairs, scale, shared, residual in known:
+        for pairs, shared, residual in known:
             covariance = shared.covariance(variances, prior.intercept_std**2)
-            single = np.diag(scale**2 * (variances.pair + pairs.sampling))
+            single = np.diag(variances.pair + pairs.sampling)
             factor = cho_factor(covariance + single, lower=True)
             total += 0.5 * residual @ cho_solve(factor, residual)
             total += np.log(np.diag(factor[0])).sum()
@@ -476,7 +458,7 @@ class Nested:
     """Estimates of every site by priors that have seen neither the detector nor its group.
 
     rows: table of the panel. panel: rows of the same pairs that the priors are fitted on, where
-        they are others. Fits are kept, since the choice of widths needs each several times.
+        they are others. Fits are kept, since corrections need each several times.
     """
 
     def __init__(self, rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> None:
@@ -490,53 +472,37 @@ class Nested:
         )
         self.fitted: dict[tuple, tuple[Scaling, Prior]] = {}
 
-    def estimate(
-        self, name: str, k: int, widths: Widths, without: Sequence[tuple[str, int]] = ()
-    ) -> pd.DataFrame:
+    def estimate(self, name: str, k: int, without: Sequence[tuple[str, int]] = ()) -> pd.DataFrame:
         """Estimate a quarter of the groups for one detector.
 
         without: kinds of detectors and quarters that the prior has not seen either.
         """
         kinds = frozenset({kin(name), *(of for of, _ in without)})
         places = frozenset({k, *(of for _, of in without)})
-        key = (kinds, places, widths.level_power)
+        key = (kinds, places)
         if key not in self.fitted:
             known = self.panel[~self.kins.isin(kinds) & ~self.quarters.isin(places)]
-            self.fitted[key] = fit_prior(known, widths=replace(UNCHANGED, level_power=key[2]))[1:]
+            self.fitted[key] = fit_prior(known)[1:]
         scaling, prior = self.fitted[key]
         own = self.rows["detector"] == name
         requested = self.rows[own & (self.quarter == k) & enough(self.rows)]
         if requested.empty:
             return pd.DataFrame()
         labelled = self.rows[own & (self.rows["kind"] == CATEGORY)]
-        found = evaluated(labelled, requested, scaling, widths.apply(prior))
+        found = evaluated(labelled, requested, scaling, prior)
         return found.assign(detector=name)
 
-    def choose(self, kind: str = "", k: int = -1) -> Widths:
-        """Choose widths on what is left without one kind of detectors and one quarter."""
-        folds = [
-            (name, of)
-            for name in self.names
-            for of in range(GROUPS)
-            if kin(name) != kind and of != k
-        ]
-        hidden = [(kind, k)]
-        return choose_widths(
-            lambda widths: pd.concat([self.estimate(*of, widths, hidden) for of in folds])
-        )
-
-    def every(self, *, choose: bool = False) -> pd.DataFrame:
-        """Estimate all; with `choose` by widths that were chosen without detector and group."""
+    def every(self) -> pd.DataFrame:
+        """Estimate all."""
         parts = []
         folds = [(name, k) for name in self.names for k in range(GROUPS)]
         for name, k in tqdm(folds, "leaving detectors and groups out"):
-            widths = self.choose(kin(name), k) if choose else DEFAULT
-            parts.append(self.estimate(name, k, widths).assign(**asdict(widths)))
+            parts.append(self.estimate(name, k))
         return pd.concat(parts, ignore_index=True)
 
 
 def nested(rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Estimate every site with the widths of the default; see `Nested`."""
+    """Estimate every site; see `Nested`."""
     return Nested(rows, panel).every()
 
 

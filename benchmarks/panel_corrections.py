@@ -29,7 +29,7 @@ from autoeval.model.calibrated_features import FEATURES, relative_sides
 from autoeval.model.calibration import FOUND
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import GROUPS, WORDS, Nested, kin, named_folder, read_panel, read_sets
-from benchmarks.panel_widths import DEFAULT, by_estimate, interval_score
+from benchmarks.panel_widths import by_estimate, interval_score
 from benchmarks.width_bounds import FEWEST, bounds_of_cells, mean_bounds
 from benchmarks.width_forms import (
     Form,
@@ -128,12 +128,12 @@ def corrected_fold(
     boxes: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Correct the estimates of a quarter of the groups for one detector by each form."""
-    new = estimates.estimate(name, k, DEFAULT)
+    new = estimates.estimate(name, k)
     if new.empty:
         return new
     others = [of for of in estimates.names if kin(of) != kin(name)]
     train = pd.concat(
-        estimates.estimate(other, of, DEFAULT, [(kin(name), k)]).assign(quarter=of)
+        estimates.estimate(other, of, [(kin(name), k)]).assign(quarter=of)
         for other in others
         for of in range(GROUPS)
         if of != k
@@ -186,7 +186,7 @@ def with_known(
     room = found["raw"].clip(LEAST_ROOM, MIDDLE)
     found = found.assign(
         kin=found["detector"].map(kin),
-        room=np.log(4 * room * (1 - room)),  # see `autoeval.model.variances.level_scale`
+        room=np.log(4 * room * (1 - room)),  # room of an accuracy, as of a share
         other=(found["category_group"] == "other").astype(float),
         log_images=np.log(found["n_images"]),
         log_labelled=np.log1p(labelled),

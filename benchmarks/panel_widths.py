@@ -1,52 +1,33 @@
-"""How wide the intervals of the default are: what is chosen, and the score that it is chosen by."""
+"""How wide the intervals of the default are, and the score that tells good widths."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from dataclasses import replace
+from itertools import pairwise
 
 import pandas as pd
 
 from autoeval.model import Prior
 
 LEVEL = 0.9  # of the intervals
-NODES = (
-    9  # of the rule that averages over the spread; with 41 widths differ by less than .001 points
-)
 BY_ESTIMATE = (0, 5, 10, 20, 35, 50, 70, 100)  # points; ends of the classes that are tabulated
 
 
-@dataclass(frozen=True)
-class Widths:
-    """What the marginal likelihood of a panel does not say of the width at another detector.
-
-    level_power: of `autoeval.model.variances.level_scale`.
-    wider: times the spread of the panel, since sites of one data set are more alike than sites are.
-    spread_log_std: how much of the spread is learned from the labelled set, which shows how its
-        categories vary, not how sites do.
-    nodes: of `autoeval.model.Prior`.
-    """
-
-    level_power: float
-    wider: float
-    spread_log_std: float
-    nodes: int = NODES
-
-    def apply(self, prior: Prior) -> Prior:
-        """Set the width of a prior that was fitted with this `level_power`."""
-        return replace(
-            prior,
-            spread=self.wider * prior.spread,
-            bending=prior.bending / self.wider**2,  # the slopes of a group keep their variance
-            spread_log_std=self.spread_log_std,
-            nodes=self.nodes,
-        )
+WIDER, SPREAD_LOG_STD = 1.3, 0.05
+"""What the marginal likelihood of a panel does not say of the width at another detector: times the
+spread of the panel, since sites of one data set are more alike than sites are; and how much of the
+spread is learned from the labelled set, which shows how its categories vary, not how sites do.
+Chosen by what coverage on detectors and groups left out asked for."""
 
 
-DEFAULT = Widths(level_power=0.0, wider=1.3, spread_log_std=0.05, nodes=0)
-"""Of the shipped priors, by what coverage on detectors and groups left out asked for."""
-CHOICES = tuple(Widths(*of) for of in product((0.0, 0.25, 0.5), (1.0, 1.15, 1.3), (0.05, 0.2)))
+def widened(prior: Prior) -> Prior:
+    """Set the width of a prior that was fitted on the panel."""
+    return replace(
+        prior,
+        spread=WIDER * prior.spread,
+        bending=prior.bending / WIDER**2,  # the slopes of a group keep their variance
+        spread_log_std=SPREAD_LOG_STD,
+    )
 
 
 def interval_score(estimates: pd.DataFrame) -> pd.Series:
@@ -64,20 +45,6 @@ def interval_score(estimates: pd.DataFrame) -> pd.Series:
     below = (estimates["lower"] - estimates["true"]).clip(lower=0)
     above = (estimates["true"] - estimates["upper"]).clip(lower=0)
     return estimates["upper"] - estimates["lower"] + 2 / (1 - LEVEL) * (below + above)
-
-
-def choose_widths(estimate: Callable[[Widths], pd.DataFrame]) -> Widths:
-    """Return the choice with the lowest mean score, each group of a detector counting alike.
-
-    estimate: returns estimates of detectors and groups that its fits have not seen.
-    """
-
-    def loss(widths: Widths) -> float:
-        estimates = estimate(widths)
-        cells = [estimates["category_group"], estimates["detector"]]
-        return float(interval_score(estimates).groupby(cells).mean().mean())
-
-    return min(CHOICES, key=loss)
 
 
 def by_estimate(estimates: pd.DataFrame) -> pd.Series:

@@ -12,7 +12,6 @@ from benchmarks.panel_corrections import (
     corrected_fold,
     with_known,
 )
-from benchmarks.panel_widths import DEFAULT
 from benchmarks.width_bounds import bounds_of_cells, described, least_reach, mean_bounds
 from benchmarks.width_forms import (
     by_bands,
@@ -106,14 +105,14 @@ def test_a_correction_reads_no_truth_of_its_detector_or_of_the_groups_it_is_appl
         Nested(rows.assign(mAP=rows["mAP"].mask(hidden, 0.5))), "nanodet", 1, forms
     )
     pd.testing.assert_frame_equal(before.drop(columns="true"), after.drop(columns="true"))
-    own = Nested(rows).estimate("nanodet", 1, DEFAULT)
+    own = Nested(rows).estimate("nanodet", 1)
     changed = {name: before[before["form"] == name]["upper"].to_numpy() for name in forms}
     assert all((of != own["upper"].to_numpy()).any() for of in changed.values())
 
 
 def test_what_is_known_counts_labels_of_all_words_of_a_vehicle():
     rows = read_panel()[0]
-    found = with_known(Nested(rows).estimate("nanodet", 1, DEFAULT), rows, None)
+    found = with_known(Nested(rows).estimate("nanodet", 1), rows, None)
     own = rows[(rows["detector"] == "nanodet") & (rows["kind"] == "category")]
     counts = own.set_index("category")["n_boxes"]
     vehicles = found[found["category"] == "vehicle"]

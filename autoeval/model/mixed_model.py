@@ -26,7 +26,7 @@ from typing_extensions import Self
 
 from autoeval.model.pairs import Pairs, Scaling
 from autoeval.model.prediction_interval import Mixture
-from autoeval.model.variances import Prior, Shared, Variances, level_scale, possible_variances
+from autoeval.model.variances import Prior, Shared, Variances, possible_variances
 
 NEGLIGIBLE = 1e-4  # share of the greatest weight
 
@@ -61,14 +61,13 @@ class MixedModel:
         of_pairs = self.prior.calibration_std / np.sqrt(len(pairs))
         self.intercept_std_ = float(np.hypot(self.prior.intercept_std, of_pairs))
         x = self.scaling.apply(pairs.x)
-        scale = self._scale(pairs)
-        shared = Shared.of(pairs, pairs, (x, x), self._scales(scale, scale))
+        shared = Shared.of(pairs, pairs, (x, x))
         residual = y - self._prior_mean(pairs)
         every = self.variances or possible_variances(self.prior)
         solutions: list[Solution] = []
         logs = []
         for variances in every:
-            noise = np.diag(scale**2 * (variances.pair + pairs.sampling))
+            noise = np.diag(variances.pair + pairs.sampling)
             factor = cho_factor(self._covariance(shared, variances) + noise, lower=True)
             coefficients = cho_solve(factor, residual)
             solutions.append(Solution(variances, factor, coefficients))
@@ -90,16 +89,15 @@ class MixedModel:
             What the pairs share does not average out.
         """
         x, x_seen = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
-        seen, new = self._scale(self.pairs_), self._scale(pairs)
-        cross = Shared.of(self.pairs_, pairs, (x_seen, x), self._scales(seen, new))
-        among_new = Shared.of(pairs, pairs, (x, x), self._scales(new, new))
+        cross = Shared.of(self.pairs_, pairs, (x_seen, x))
+        among_new = Shared.of(pairs, pairs, (x, x))
         prior, means, stds = self._prior_mean(pairs), [], []
         for variances, factor, coefficients in self._likely:
             # a pair that was seen, on other images: its effect is shared, its sampling error is not
             reach = self._covariance(cross, variances) + variances.pair * cross.pair
             # conditional mean and covariance (Rasmussen & Williams 2006, equations 2.25 and 2.26)
             spread = self._covariance(among_new, variances) - reach.T @ cho_solve(factor, reach)
-            spread += np.diag(new**2 * (variances.pair + pairs.sampling))
+            spread += np.diag(variances.pair + pairs.sampling)
             of_pairs = prior + reach.T @ coefficients
             if average is None:
                 means.append(of_pairs)
@@ -119,10 +117,9 @@ class MixedModel:
         # cameras would need an (M, M) matrix and its root for each possibility of the variances.
         rng, seen_pairs = np.random.default_rng(seed), self.pairs_
         x_seen, x = self.scaling.apply(seen_pairs.x), self.scaling.apply(pairs.x)
-        scale_seen, scale = self._scale(seen_pairs), self._scale(pairs)
         names = np.array(sorted({*map(str, seen_pairs.category), *map(str, pairs.category)}))
-        category_seen = scale_seen[:, None] * (seen_pairs.category.astype(str)[:, None] == names)
-        category = scale[:, None] * (pairs.category.astype(str)[:, None] == names)
+        category_seen = seen_pairs.category.astype(str)[:, None] == names
+        category = pairs.category.astype(str)[:, None] == names
         group = np.unique(pairs.group.astype(str), return_inverse=True)[1]
         places = [f"{f}\0{p}" for f, p in zip(pairs.group, pairs.place, strict=True)]
         place = np.unique(places, return_inverse=True)[1]
@@ -170,7 +167,7 @@ class MixedModel:
             effects += standard_effects(category_in_group, n) * np.sqrt(variances.group_category)
             single = rng.standard_normal((n, len(pairs)))
             effects = effects + single * np.sqrt(variances.pair + pairs.sampling)
-            parts.append(z @ new.T + scale * effects)
+            parts.append(z @ new.T + effects)
         # Mixed, so that a part of the draws is one of the whole distribution.
         return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
 
@@ -178,12 +175,6 @@ class MixedModel:
         effects = np.array([self.prior.of_category(name) for name in pairs.category])
         slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
         return np.asarray(self.prior.intercept + slopes + effects)
-
-    def _scale(self, pairs: Pairs) -> np.ndarray:
-        return level_scale(self._prior_mean(pairs), self.prior.level_power)
-
-    def _scales(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        return (a, b) if self.prior.level_power else None  # with equal errors bytes do, not floats
 
     def _covariance(self, shared: Shared, variances: Variances) -> np.ndarray:
         return shared.covariance(variances, self.intercept_std_**2)

@@ -11,7 +11,6 @@ from autoeval.model.pairs import Pairs, same
 
 Shares = tuple[float, float, float, float]
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
-LEAST_LEVEL = 0.02  # a line may predict less than is possible, and errors do not vanish there
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,6 @@ class Prior:
     bending: variance of each slope from group to group, as a share of that square.
     of_one_image: standard deviation of average precision because it is measured on one image.
     guess: number of pairs that the first guess of the spread of accuracies counts as.
-    level_power: how the spread and the sampling error depend on the accuracy; see `level_scale`.
-    nodes: number of possible spreads, at the nodes of the Gauss-Hermite rule for their prior, so
-        that widths follow it without steps; 0: those of `SPREADS`.
     """
 
     slopes: tuple[float, ...]
@@ -50,8 +46,6 @@ class Prior:
     bending: float = 0.03
     of_one_image: float = 0.3
     guess: float = 10.0
-    level_power: float = 0.0
-    nodes: int = 0
 
     def of_category(self, name: object) -> float:
         """Return the mean effect of a category, however its name is capitalised.
@@ -83,22 +77,9 @@ class Variances:
     log_prior: float = 0.0
 
 
-def possible_variances(
-    prior: Prior, spreads: Sequence[float] | None = None
-) -> tuple[Variances, ...]:
-    """List the possibilities that the regression averages over; see `Prior`.
-
-    spreads: by default as `Prior.nodes` says.
-    """
-    if spreads is None and prior.nodes:
-        # Gauss-Hermite (Abramowitz & Stegun 1964, 25.4.46, for the weight exp(-z^2 / 2)): the nodes
-        # are standard normal, here of log spreads, and the weights hold the prior density already.
-        nodes, weights = np.polynomial.hermite_e.hermegauss(prior.nodes)
-        spreads = tuple((prior.spread * np.exp(prior.spread_log_std * nodes)).tolist())
-        logs = np.log(weights)
-    else:
-        spreads = SPREADS if spreads is None else spreads
-        logs = -0.5 * (np.log(np.array(spreads) / prior.spread) / prior.spread_log_std) ** 2
+def possible_variances(prior: Prior, spreads: Sequence[float] = SPREADS) -> tuple[Variances, ...]:
+    """List the possibilities that the regression averages over; see `Prior`."""
+    logs = -0.5 * (np.log(np.array(spreads) / prior.spread) / prior.spread_log_std) ** 2
     group, place, category, pair = prior.shares
     return tuple(
         Variances(
@@ -115,33 +96,13 @@ def possible_variances(
     )
 
 
-def level_scale(level: np.ndarray, power: float) -> np.ndarray:
-    r"""Return by how much errors at a level of accuracy are smaller than at one half.
-
-    .. math:: h(m) = (4 m (1 - m))^\gamma \text{ below one half, } 1 \text{ above}
-
-    Accuracies are bounded, so those that are expected near 0 have little room to differ. A share of
-    independent objects has :math:`\gamma = 1/2`, equal errors everywhere have 0 (variance
-    functions: Carroll & Ruppert 1988, chapter 2). It is flat above one half: boxes on objects that
-    are all found still differ in how tightly they fit, and few sites of the panel are there.
-
-    Examples
-    --------
-    >>> level_scale(np.array([-.1, .1, .5, .9]), .5).round(3)
-    array([0.28, 0.6 , 1.  , 1.  ])
-    """
-    inside = np.clip(level, LEAST_LEVEL, 0.5)
-    return np.asarray((4 * inside * (1 - inside)) ** power)
-
-
 @dataclass(frozen=True, eq=False)
 class Shared:
     """What N pairs have in common with M others: everything but the variances.
 
     line (N, M): products of scores, in units of their scale.
-    group, place, category, pair, group_category (N, M): bool, whether they share one; with scales
-        the product of theirs where they do, else 0. A pair is shared by other images of a place and
-        category.
+    group, place, category, pair, group_category (N, M): bool, whether they share one. A pair is
+        shared by other images of a place and category.
     """
 
     line: np.ndarray
@@ -152,30 +113,20 @@ class Shared:
     group_category: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        a: Pairs,
-        b: Pairs,
-        x: tuple[np.ndarray, np.ndarray],
-        scales: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> Shared:
-        """Compare pairs, given scaled scores `x` (N, P) and (M, P), and `level_scale` of both."""
+    def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
+        """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
         group = same(a.group, b.group)
         place = group & same(a.place, b.place)
         category = same(a.category, b.category)
-        effects = {
-            "group": group,
-            "place": place,
-            "category": category,
-            "pair": place & category,
-            "group_category": group & category,
-        }
         x_a, x_b = x
-        line = x_a @ x_b.T
-        if scales is None:
-            return cls(line, **effects)
-        both = np.outer(*scales)
-        return cls(line, **{name: both * shared for name, shared in effects.items()})
+        return cls(
+            x_a @ x_b.T,
+            group=group,
+            place=place,
+            category=category,
+            pair=place & category,
+            group_category=group & category,
+        )
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
         """Return the covariance (N, M), without what each pair has on its own."""

@@ -87,57 +87,6 @@ def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal
     np.testing.assert_allclose(np.diff(spreads), np.diff(spreads)[0])
 
 
-def test_the_rule_has_the_moments_of_the_log_normal_prior_of_the_spread():
-    every = possible_variances(Prior((0.1,), spread=0.1, spread_log_std=0.5, nodes=9))
-    logs = (
-        np.log(
-            [
-                variances.group + variances.place + variances.category + variances.pair
-                for variances in every
-            ]
-        )
-        / 2
-    )
-    weights = np.exp([variances.log_prior for variances in every])
-    weights /= weights.sum()
-    assert weights @ logs == pytest.approx(np.log(0.1))
-    assert weights @ (logs - np.log(0.1)) ** 2 == pytest.approx(0.5**2)
-    assert weights @ (logs - np.log(0.1)) ** 4 == pytest.approx(3 * 0.5**4)
-
-
-def test_a_width_follows_the_spread_of_the_prior_without_steps():
-    prior = replace(PRIOR, spread_log_std=0.05, nodes=9)
-    model = [MixedModel(UNIT, replace(prior, spread=s)) for s in np.linspace(0.08, 0.1, 9)]
-    x = np.zeros((1, 2))
-    stds = [
-        model_of_one.fit(alone(x), np.array([0.3])).predict(alone(x, name="q")).std[0]
-        for model_of_one in model
-    ]
-    steps = np.diff(stds)
-    assert (steps > 0).all() and steps.max() < 1.5 * steps.min()
-
-
-def test_errors_of_low_accuracies_are_smaller_and_weigh_more():
-    """With errors of sqrt(4 m (1 - m)) .1: .6 of that where .1 is expected, all of it at .5."""
-    prior = Prior((0.2, 0.0), intercept=0.3, intercept_std=1e-9, calibration_std=0.0)
-    prior = replace(prior, level_power=0.5)
-    variances = Variances(0.0025, 0.0, 0.0, 0.0075, 0.0)
-    x = np.array([[-1.0, 0.0], [1.0, 0.0], [3.0, 0.0]])  # expected at .1, .5 and .9
-    model = MixedModel(UNIT, prior, variances=[variances]).fit(alone(x), np.array([0.1, 0.5, 0.9]))
-    sampling = 0.0056
-    predicted = model.predict(alone(x, sampling, "q"))
-    std = np.sqrt(0.01 + sampling)
-    np.testing.assert_allclose(predicted.std, [0.6 * std, std, std])
-    names = np.array(["f", "f"])
-    two = Pairs(x[:2], np.zeros(2), names, np.array(["a", "b"]), np.array(["car", "bus"]))
-    drawn = model.draw(two, draws=100_000)
-    np.testing.assert_allclose(drawn.std(axis=0), [0.06, 0.1], rtol=0.02)
-    assert np.corrcoef(drawn.T)[0, 1] == pytest.approx(0.25, abs=0.01)  # of their group
-    # a group whose pair at .1 is .06 too high, a standard deviation, is a quarter of one too high
-    seen = MixedModel(UNIT, prior, variances=[variances]).fit(two[:1], np.array([0.16]))
-    assert seen.predict(two[1:]).mean[0] == pytest.approx(0.5 + 0.25 * 0.1)
-
-
 def test_a_seen_place_lends_its_effect_to_its_other_categories():
     x = np.zeros((2, 2))
     seen = Pairs(x, np.zeros(2), *(np.array(n) for n in (["f", "g"], ["a", "b"], ["car", "bus"])))
