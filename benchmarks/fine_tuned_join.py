@@ -20,14 +20,14 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.pair_table import TRAINED_HERE
 from autoeval.io.coco import read_coco
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import TRAINED_HERE
+from autoeval.model.regression import Regression
 from autoeval.report.tables import to_markdown
 from benchmarks.fine_tuned import HOMES, MORE_HOMES, home_categories
 from benchmarks.fine_tuned_panel import (
@@ -97,7 +97,7 @@ def estimated(rows: pd.DataFrame, requested: pd.DataFrame, group: str) -> pd.Dat
         scaling: Scaling
         prior: Prior
         _, scaling, prior = priors(group, fold)["mAP"]
-        model = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(rows)
+        model = Regression(features=FEATURES, scaling=scaling, prior=prior).fit(rows)
         found = [model.predict(own.iloc[[k]])[0] for k in range(len(own))]
         parts.append(
             own[["source", "category"]].assign(

@@ -31,10 +31,10 @@ from autoeval.comparison.pair_model import one_at_home
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.io.coco import read_coco
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.model.calibration import CalibrationPrior
+from autoeval.model.priors import read_calibration_prior
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.stability.reports.detector_comparison import backtest, summary

@@ -30,13 +30,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
-from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior
+from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
+from autoeval.model.priors import read_calibration_prior
 from autoeval.model.reference_features import REFERENCE_FEATURES
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set

@@ -25,12 +25,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 from tqdm import tqdm
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import CATEGORY, features_at
-from autoeval.estimation.reference_prior import shipped_reference_prior
 from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
 from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.pair_table import CATEGORY, features_at
 from autoeval.model.reference_features import REFERENCE_FEATURES
+from autoeval.model.reference_prior import shipped_reference_prior
+from autoeval.model.regression import Regression
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint
 from benchmarks.fine_tuned_panel import TABLE, THRESHOLDS, folds, priors
@@ -116,7 +116,7 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
             for target in targets if len(asked) else ():
                 _, scaling, prior = of_fold[target]
                 features = features_at(target) if OperatingPoint.of(target) else FEATURES
-                model = BayesianRegression(
+                model = Regression(
                     target=target, features=features, scaling=scaling, prior=prior
                 ).fit(home)
                 helped = with_reference(home, scaling, prior) if target == "mAP" else None
@@ -148,11 +148,11 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
     return pd.DataFrame(found)
 
 
-def with_reference(home: pd.DataFrame, scaling: Scaling, prior: Prior) -> BayesianRegression | None:
+def with_reference(home: pd.DataFrame, scaling: Scaling, prior: Prior) -> Regression | None:
     """Fit with the agreement with a reference detector; None where it has no weight."""
     if home[REFERENCE_FEATURES[0]].isna().all():
         return None
-    fitted = BayesianRegression(
+    fitted = Regression(
         scaling=scaling, prior=prior, reference_prior=shipped_reference_prior()
     ).fit(home)
     return fitted if fitted.reference_weight_ else None

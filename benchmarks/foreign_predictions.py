@@ -17,16 +17,16 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.coco_matching import rank_categories
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
-from autoeval.estimation.pair_table import COUNTED
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import COUNTED, rows_where
+from autoeval.model.regression import Regression
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
@@ -75,7 +75,7 @@ def split(data: Path, predictions: Path, name: str) -> tuple[FoundBoxes, Truth]:
 
 def estimated(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
     """Estimate pairs, each as of a new site."""
-    estimator = BayesianRegression().fit(training)
+    estimator = Regression().fit(training)
     found = [estimator.predict(requested.iloc[[k]])[0] for k in range(len(requested))]
     return requested.assign(
         estimate=[t.value for t in found],
@@ -123,12 +123,12 @@ def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
     rows = []
     for known, new in (("val", "train"), ("train", "val")):
         pairs, calibration = calibrated_rows([coco(data, predictions, known)])
-        estimator = BayesianRegression().fit(pairs)
+        estimator = Regression().fit(pairs)
         found, truth = split(data, predictions, new)
         boxes = SiteBoxes(found, calibration=calibration)
         presence = boxes.presence()
         pairs = site_rows(site_scores(boxes, FEATURES, presence), presence)
-        pairs = pairs[pairs[COUNTED]]
+        pairs = rows_where(pairs, pairs[COUNTED])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
         precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
         by_name = dict(zip(truth.categories, precision, strict=True))

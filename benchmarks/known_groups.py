@@ -18,11 +18,10 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.known_site import GROUP
-from autoeval.estimation.pair_table import CATEGORY
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.pair_table import CATEGORY, GROUP
+from autoeval.model.regression import Regression
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import enough, fit_prior, kin, read_panel, tabulated
 
@@ -73,7 +72,7 @@ def of_group(own: pd.DataFrame, group: str, scaling: Scaling, prior: Prior) -> p
         fits = [labelled, pd.concat([labelled, known]), pd.concat([labelled, known]), known]
         carried = known.set_index("category")["mAP"]
         for way, fit in zip(WAYS, fits, strict=True):
-            model = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(fit)
+            model = Regression(features=FEATURES, scaling=scaling, prior=prior).fit(fit)
             new = sites[sites["source"] != first]
             asked = new.assign(**{GROUP: group}) if way in WAYS[2:] else new
             predicted = [model.predict(asked.iloc[[k]])[0] for k in range(len(asked))]

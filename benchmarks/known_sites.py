@@ -18,13 +18,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.known_site import SITE
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior
+from autoeval.model.pair_table import SITE
+from autoeval.model.regression import Regression
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (
@@ -103,7 +103,7 @@ def halves(
         except InputError as error:
             print(f"{fit[0].name}: {error}")
             continue
-        model = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
+        model = Regression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
         for of in requested:
             own = labelled_rows(of, calibration).dropna(subset=["mAP"])
             parts.append(estimated(model, own, of.name))
@@ -117,7 +117,7 @@ def divided(of: LabelledSet, draw: int) -> tuple[LabelledSet, LabelledSet]:
     return of.on_images(first), of.on_images(second)
 
 
-def estimated(model: BayesianRegression, rows: pd.DataFrame, site: str) -> pd.DataFrame:
+def estimated(model: Regression, rows: pd.DataFrame, site: str) -> pd.DataFrame:
     """Estimate each category of a site, named and as a new site."""
     at = model.known_site(site).accuracies if site in set(model.rows_["source"]) else {}
     rows = rows[rows["category"].isin(at)]

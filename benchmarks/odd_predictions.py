@@ -22,15 +22,15 @@ from scipy.special import expit, logit
 
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.score_floors import fits_above
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.priors import calibration_prior
+from autoeval.model.regression import Regression
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.label_warnings import overconfident
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
@@ -132,7 +132,7 @@ def sites(data: Path, predictions: Path) -> Iterator[Site]:
 
 def estimated(training: pd.DataFrame, pairs: pd.DataFrame, *, widened: bool) -> pd.DataFrame:
     """Estimate pairs, each as of a new site."""
-    estimator = BayesianRegression(floor=float(training["floor"].min())).fit(training)
+    estimator = Regression(floor=float(training["floor"].min())).fit(training)
     known = training.drop_duplicates("source")["unseen"].mean()
     unseen = np.maximum(pairs["unseen"], known) if widened else np.zeros(len(pairs))
     found = [

@@ -30,15 +30,15 @@ from tqdm import tqdm
 
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.operating_curve import exact_curve
-from autoeval.estimation.pair_table import CATEGORY, features_at, with_target
 from autoeval.estimation.threshold_choice import choose_threshold
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.pair_table import CATEGORY, features_at, with_target
+from autoeval.model.regression import Regression
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import MEASURES, points_at
@@ -214,7 +214,7 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
         _, scaling, prior = prior_of(measure, panel)
         for threshold in CURVE:
             target = f"{measure}@{threshold:g}"
-            regressions[target] = BayesianRegression(
+            regressions[target] = Regression(
                 target=target, features=features_at(target), scaling=scaling, prior=prior
             ).fit(known)
     box_model = fit_assistance([own[0]]).box_model
@@ -239,7 +239,7 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def without_labels(row: pd.DataFrame, regressions: dict[str, BayesianRegression]) -> pd.DataFrame:
+def without_labels(row: pd.DataFrame, regressions: dict[str, Regression]) -> pd.DataFrame:
     """Estimate the curve of one pair."""
     found = []
     for target, regression in regressions.items():

@@ -28,11 +28,11 @@ from autoeval.comparison.pair_model import (
     pair_prior,
     seen_of,
 )
-from autoeval.estimation.pair_table import CATEGORY, CONFIDENCE
-from autoeval.estimation.panel_prior import away_prior
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.model import Away
+from autoeval.model.pair_table import CATEGORY, CONFIDENCE
+from autoeval.model.priors import away_prior
 from benchmarks.panel import FOLDER, GROUPS, kin, read_panel
 
 PAIRS, TUNED_PAIRS = FOLDER / "pairs.csv", FOLDER / "fine_tuned_pairs.csv"

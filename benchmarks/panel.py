@@ -31,17 +31,17 @@ from scipy.optimize import minimize, minimize_scalar
 from tqdm import tqdm
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, pairs_of
-from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.model import Pairs, Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
+from autoeval.model.pair_table import CATEGORY, pairs_of
+from autoeval.model.priors import read_calibration_prior
+from autoeval.model.regression import Regression
 from autoeval.model.variances import Shared, Variances, possible_variances
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
@@ -367,7 +367,7 @@ def variances_of(logs: np.ndarray) -> tuple[Variances, float]:
 
 
 def described(features: Sequence[str], scaling: Scaling, prior: Prior) -> dict[str, Any]:
-    """Return what `autoeval.estimation.panel_prior` reads."""
+    """Return what `autoeval.model.priors` reads."""
     units = zip(features, scaling.location, scaling.scale, prior.slopes, strict=True)
     fields = {name: value for name, value in asdict(prior).items() if name != "slopes"}
     return {
@@ -541,7 +541,7 @@ def evaluated(
     features: Sequence[str] = FEATURES,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others, each as a site of its own."""
-    regression = BayesianRegression(target=target, features=features, scaling=scaling, prior=prior)
+    regression = Regression(target=target, features=features, scaling=scaling, prior=prior)
     fitted = regression.fit(known)
     predicted = fitted.predict(new)  # each on its own
     group = np.where(new["category"].isin(["person", "vehicle"]), new["category"], "other")

@@ -26,15 +26,15 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.pair_table import CATEGORY, REFERENCE_TRUE
-from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE
 from autoeval.model.reference_features import REFERENCE_FEATURES
+from autoeval.model.reference_prior import ReferencePrior, ReferenceStrength
+from autoeval.model.regression import Regression
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (
@@ -192,7 +192,7 @@ def predicted(
     """Fit on the labelled pairs and estimate others, each as a site of its own."""
     features = None if with_reference else FEATURES
     options: dict[str, Any] = {"features": features, "scaling": scaling, "prior": prior}
-    fitted = BayesianRegression(**options, reference_prior=with_reference).fit(labelled)
+    fitted = Regression(**options, reference_prior=with_reference).fit(labelled)
     found = [fitted.predict(held.iloc[[k]])[0] for k in range(len(held))]
     common = held["category"].isin(["person", "vehicle"])
     return pd.DataFrame(

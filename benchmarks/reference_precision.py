@@ -24,12 +24,12 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores
-from autoeval.estimation.pair_table import CATEGORY, REFERENCE_COUNTS, REFERENCE_TRUE
-from autoeval.estimation.reference_prior import ReferenceStrength, shipped_reference_prior
 from autoeval.model import Prior, Scaling
+from autoeval.model.pair_table import CATEGORY, REFERENCE_COUNTS, REFERENCE_TRUE
 from autoeval.model.reference_features import BY_REFERENCE, REFERENCE_AP
+from autoeval.model.reference_prior import ReferenceStrength, shipped_reference_prior
+from autoeval.model.regression import Regression
 from autoeval.report.tables import to_markdown
 from benchmarks.operating_point import TABLE, prior_of
 from benchmarks.panel import FOLDER, add_detectors, enough, quarters
@@ -42,7 +42,7 @@ READ = tuple(f"{BY_REFERENCE}{target}" for target in TARGETS)
 SITE = ["source", "category"]
 
 
-class EveryCategory(BayesianRegression):
+class EveryCategory(Regression):
     """The default, but reading the reference of every category."""
 
     def reads_reference(self, rows: pd.DataFrame) -> np.ndarray:
@@ -138,7 +138,7 @@ def estimated(
         "source": new["source"].to_numpy(),
         "true": new[target].to_numpy(),
     }
-    fits = {"_without": BayesianRegression(**options).fit(plain), "": EveryCategory(**options)}
+    fits = {"_without": Regression(**options).fit(plain), "": EveryCategory(**options)}
     fits[""].fit(labelled)
     for name, fitted in fits.items():
         found = fitted.predict(new)

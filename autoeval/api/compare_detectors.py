@@ -9,12 +9,12 @@ from autoeval.api.estimator_paths import named_estimators
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.intervals import check_level
 from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site import named_categories
 from autoeval.io.wording import listed
 from autoeval.labels.plan_file import load_plan
+from autoeval.model.prediction_interval import check_level
 from autoeval.runtime.files import PathLike
 
 if TYPE_CHECKING:

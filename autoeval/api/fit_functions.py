@@ -12,11 +12,11 @@ from autoeval.estimation.artefact import ESTIMATOR, artefact_path
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
 from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.intervals import check_level
 from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.labelled_files import GivenLabels
 from autoeval.estimation.site import named_categories
 from autoeval.io.tasks.task import Task, load_task
+from autoeval.model.prediction_interval import check_level
 from autoeval.runtime.files import PathLike, write_table
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from autoeval.errors import InputError
+from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet

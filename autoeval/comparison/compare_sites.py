@@ -27,8 +27,8 @@ from autoeval.comparison.paired_labels import (
     pair_labels,
 )
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
+from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Categories, Site
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed

@@ -44,11 +44,11 @@ import numpy as np
 import pandas as pd
 
 from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
-from autoeval.estimation.panel_prior import away_prior
 from autoeval.io.config_file import shipped_config
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.model import Away
+from autoeval.model.priors import away_prior
 
 FILE = "compare_prior.json"
 LOWEST, HIGHEST = 0.02, 0.95  # levels

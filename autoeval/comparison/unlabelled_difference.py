@@ -18,11 +18,12 @@ from autoeval.comparison.pair_model import (
     on_labels,
 )
 from autoeval.errors import InputError
+from autoeval.estimation.checks import nothing_over_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.nothing_found import nothing_over, nothing_over_text, undefined_at
 from autoeval.estimation.site import Site
 from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.model.pair_table import nothing_over, table_of, undefined_at
 from autoeval.targets import OperatingPoint
 
 
@@ -54,7 +55,7 @@ class Side:
         """
         regression = fitted.regression_
         scores = site.scores(regression.features_)
-        rows = pd.DataFrame([category_scores.row() for category_scores in scores])
+        rows = table_of([category_scores.row() for category_scores in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
         if undefined_at(fitted.target) and nothing_over(rows, fitted.target).all():
             raise InputError(

@@ -11,7 +11,6 @@ from autoeval.api import estimate_with_labels
 from autoeval.demo.training import measure_samples
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.kept_observer import Keeping
@@ -21,6 +20,7 @@ from autoeval.io.image_folder import load_image_folder
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
+from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.sections import Remarks, Report
 from autoeval.report.terminal import written_files
 from autoeval.results.estimate.estimate_page import estimate_page

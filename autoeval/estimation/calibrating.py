@@ -12,7 +12,6 @@ from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS
 from autoeval.boxes import has_area
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.confidence_check import ConfidenceCheck, check_confidences
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reliability import reliability
 from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.model.calibration import (
@@ -23,6 +22,7 @@ from autoeval.model.calibration import (
     fit_missed,
     image_terms,
 )
+from autoeval.model.priors import calibration_prior
 from autoeval.sites.labelled_set import LabelledSet
 
 
@@ -64,7 +64,7 @@ def calibrated_rows(
 
     prior: by default that of the panel of detectors.
     probabilities (10, N): of the boxes of each set, where `cross_fitted` has been called already.
-    Returned: a pair table, see `autoeval.estimation.pair_table`; the calibration on all sets.
+    Returned: a pair table, see `autoeval.model.pair_table`; the calibration on all sets.
     """
     prior = prior or calibration_prior()
     if probabilities is None:

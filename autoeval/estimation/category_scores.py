@@ -9,26 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.average_precision import RankedDetections, influence_function
 from autoeval.accuracy.coco_matching import AT_HALF
 from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.accuracy.operating_point import CountCurve
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.known_site import sampling_stds
-from autoeval.estimation.nothing_found import HIGHEST
-from autoeval.estimation.pair_table import (
-    CATEGORY,
-    COUNTED,
-    COUNTS,
-    EXPECTED_COUNTS,
-    EXPECTED_OBJECTS,
-    LIKELY_BOXES,
-    REFERENCE_COUNTS,
-    REFERENCE_TRUE,
-    TRAINED_HERE,
-    needs_of,
-)
-from autoeval.estimation.score_table import SEED
 from autoeval.model.calibrated_features import (
     EXPECTED,
     FEATURES,
@@ -37,16 +23,31 @@ from autoeval.model.calibrated_features import (
     relative_sides,
 )
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import (
+    CATEGORY,
+    COUNTED,
+    COUNTS,
+    EXPECTED_COUNTS,
+    EXPECTED_OBJECTS,
+    HIGHEST,
+    LIKELY_BOXES,
+    REFERENCE_COUNTS,
+    REFERENCE_TRUE,
+    TRAINED_HERE,
+    needs_of,
+    table_of,
+)
 from autoeval.model.reference_features import (
     BY_REFERENCE,
     REFERENCE_AP,
     REFERENCE_FEATURES,
     ReferenceFeatures,
 )
+from autoeval.score_table import SEED
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.presence import Presence
 from autoeval.sites.site_boxes import SiteBoxes
-from autoeval.targets import OperatingPoint
+from autoeval.targets import AP_TARGETS, OperatingPoint
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
 
@@ -207,16 +208,15 @@ def site_scores(
     ]
 
 
-def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> pd.DataFrame:
+def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str, np.ndarray]:
     """Lay out the scores of a site as one row a category, with whether it counts."""
     at = presence.candidates
-    return pd.DataFrame([category.row() for category in scores]).assign(
-        **{
-            COUNTED: presence.counts[at],
-            LIKELY_BOXES: presence.likely[at],
-            EXPECTED_OBJECTS: presence.expected[at],
-        }
-    )
+    return {
+        **table_of([category.row() for category in scores]),
+        COUNTED: presence.counts[at],
+        LIKELY_BOXES: presence.likely[at],
+        EXPECTED_OBJECTS: presence.expected[at],
+    }
 
 
 def labelled_rows(
@@ -228,7 +228,7 @@ def labelled_rows(
     """Score and evaluate the categories of a labelled set that have labels enough.
 
     probabilities (10, N): see `CategoryScores`.
-    Returned: a pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling
+    Returned: a pair table, see `autoeval.model.pair_table`, with ``n_boxes`` and the sampling
         error of each accuracy, ``mAP_std`` and the like; of a task on all images, else on those
         that hold the category.
     """
@@ -258,3 +258,14 @@ def _true_ap_of_reference(labelled: LabelledSet, category: int) -> float:
     if not labelled.everywhere:
         ranking = ranking.take(np.flatnonzero(ranking.n_true))
     return float(ranking.average_precision().mean())
+
+
+def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
+    """Return the standard error of each average precision by the influence of its images.
+
+    By name, ``mAP_std`` and the like; NaN without labelled boxes or with a single image.
+    """
+    influence, n = influence_function(ranking), len(ranking)
+    by_image = np.array([list(coco_summary(of_image).values()) for of_image in influence.T])
+    stds = by_image.std(axis=0) / np.sqrt(n - 1) if n > 1 else np.full(len(AP_TARGETS), np.nan)
+    return {f"{name}_std": float(std) for name, std in zip(AP_TARGETS, stds, strict=True)}

@@ -11,7 +11,6 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_file import read_fit, write_fit
 from autoeval.estimation.fit_state import FitState
@@ -35,7 +34,9 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import load_plan
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
+from autoeval.score_table import pair_rows
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.targets import IOUS
 
@@ -56,7 +57,7 @@ class AccuracyEstimator:
 
     Attributes
     ----------
-    regression_ : BayesianRegression
+    regression_ : Regression
         From scores to an estimate.
     table_ : DataFrame
         The score table that it was fitted on.
@@ -107,7 +108,7 @@ class AccuracyEstimator:
         Parameters
         ----------
         table : DataFrame
-            See `autoeval.estimation.score_table` and `autoeval.estimation.pair_table`.
+            See `autoeval.score_table` and `autoeval.model.pair_table`.
         fit_result : FitResult, optional
         detector : ImageDetector, optional
             What `predict` runs by default.
@@ -166,7 +167,7 @@ class AccuracyEstimator:
         return other._of(self.fit_.at_floor(floor), detector=self.detector_)
 
     @property
-    def regression_(self) -> BayesianRegression:
+    def regression_(self) -> Regression:
         """From scores to an estimate."""
         return self.fit_.regression
 
@@ -423,12 +424,12 @@ class AccuracyEstimator:
         return self.fit_.estimate(site, score_thr, iou)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
-        """Estimate from the scores of one set of images; see `BayesianRegression`."""
+        """Estimate from the scores of one set of images; see `Regression`."""
         fit = self.fit_
-        return estimate_rows(rows, fit.regression, fit.other_targets, backbone=backbone)
+        return estimate_rows(fit.regression, pair_rows(rows), fit.other_targets, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its source; see `BayesianRegression`."""
+        """Estimate each row of `table_` without its source; see `Regression`."""
         return self.regression_.predict_left_out()
 
     def save(self, path: PathLike) -> None:

@@ -10,17 +10,18 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.fitted_sites import FittedSites
-from autoeval.estimation.nothing_found import undefined_at
-from autoeval.estimation.panel_prior import FULL
 from autoeval.estimation.score_floors import FloorFit
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import undefined_at
+from autoeval.model.priors import FULL
+from autoeval.model.regression import Regression
+from autoeval.score_table import pair_rows
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 
@@ -28,7 +29,7 @@ from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 class FitState:
     """The state of a fit; making one fits the regression of its target.
 
-    table: score table, see `autoeval.estimation.score_table` and `autoeval.estimation.pair_table`.
+    table: score table, see `autoeval.score_table` and `autoeval.model.pair_table`.
     context: what the rows were made with, as nested mappings of plain values, compared before the
         fit is used on new images.
     calibration, reference_calibration: of the detector's confidences, with which the scores were
@@ -49,33 +50,34 @@ class FitState:
     loading: dict[str, Any] = field(default_factory=dict)
     floors: Mapping[float, FloorFit] = field(default_factory=dict)
     sites: FittedSites = field(default_factory=FittedSites)
-    _regressions: dict[str, BayesianRegression] = field(init=False, default_factory=dict)
+    _regressions: dict[str, Regression] = field(init=False, default_factory=dict)
     _at_floors: dict[float, Self] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.context, self.loading = dict(self.context or {}), dict(self.loading or {})
         self.floors = dict(self.floors or {})
-        self.table = self.regression.table_
+        self.table = self.table.reset_index(drop=True)
+        self.regression_of(self.target)
 
     @property
-    def regression(self) -> BayesianRegression:
+    def regression(self) -> Regression:
         """From the scores of a site to the target."""
         return self.regression_of(self.target)
 
-    def regression_of(self, target: str) -> BayesianRegression:
+    def regression_of(self, target: str) -> Regression:
         """Return the regression of a target on the table."""
         if target not in self._regressions:
             floor = float(self.context.get("boxes", {}).get("floor", FULL))
-            regression = BayesianRegression(target=target, level=self.level, floor=floor)
-            self._regressions[target] = regression.fit(self.table)
+            regression = Regression(target=target, level=self.level, floor=floor)
+            self._regressions[target] = regression.fit(pair_rows(self.table))
         return self._regressions[target]
 
-    def regressions_of(self, targets: Iterable[str]) -> dict[str, BayesianRegression | None]:
+    def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
         """Return the regression of each target; None for precision that the fit cannot estimate.
 
         It cannot at a threshold that no box of the labelled images is over.
         """
-        regressions: dict[str, BayesianRegression | None] = {}
+        regressions: dict[str, Regression | None] = {}
         for target in targets:
             try:
                 regressions[target] = self.regression_of(target)
@@ -86,9 +88,9 @@ class FitState:
         return regressions
 
     @property
-    def other_targets(self) -> dict[str, BayesianRegression]:
+    def other_targets(self) -> dict[str, Regression]:
         """Regressions of the other average precisions on the same scores, by target."""
-        rows = self.regression.rows_
+        rows = self.regression.pairs_
         names = [name for name in AP_TARGETS if name != self.target and name in rows]
         return {name: self.regression_of(name) for name in names}
 
@@ -143,7 +145,7 @@ class FitState:
             estimate = there.estimate(replace(site, floor=0.0), score_thr, iou)
             return replace(estimate, site=replace(estimate.site or site, floor=site.floor))
         site = self._calibrated(site)
-        others: dict[str, BayesianRegression | None] = dict(self.other_targets)
+        others: dict[str, Regression | None] = dict(self.other_targets)
         point = OperatingPoint.of(self.target)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou

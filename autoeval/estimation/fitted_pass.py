@@ -17,7 +17,6 @@ from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
-from autoeval.estimation.pair_table import CATEGORY, needs_of
 from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
@@ -26,6 +25,7 @@ from autoeval.io.image_header import image_size
 from autoeval.io.in_memory import images_in_memory
 from autoeval.io.labels.content import LabelledImage, LabelSet
 from autoeval.labels.plan_file import load_plan
+from autoeval.model.pair_table import CATEGORY, needs_of
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import CalibratedSets
+from autoeval.estimation.checks import reference_of_fit
 from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitted_sites import FittedSites
@@ -24,7 +25,6 @@ from autoeval.estimation.labelled_files import (
 )
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
-from autoeval.estimation.pair_table import CONFIDENCE, with_pairs
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
@@ -36,16 +36,17 @@ from autoeval.estimation.reference_calibrating import (
     with_calibrated_reference,
 )
 from autoeval.estimation.reference_choice import read_with_strongest
-from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import SeedSetFiles, Task
 from autoeval.io.wording import listed
 from autoeval.model.calibration import FOUND
+from autoeval.model.pair_table import CONFIDENCE
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike
+from autoeval.score_table import with_pairs
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import (
     ReferenceStatistics,
@@ -246,7 +247,7 @@ def fit_table(
     rows = rows if scored is None else with_pairs(scored, rows)
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(rows, **saved)
     regression = estimator.regression_
-    pairs, unread = regression.rows_, reference_of_fit(table, regression)
+    pairs, unread = regression.pairs_, reference_of_fit(table, regression)
     results = evaluate_pairs(pairs, target=target, level=level, floor=regression.floor)
     useless = worse_than_constant(results, by_category=not has_groups(pairs))
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()

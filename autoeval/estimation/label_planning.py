@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from autoeval.accuracy.coco_matching import top_detections
 from autoeval.errors import InputError
+from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
-from autoeval.estimation.nothing_found import nothing_found_text
-from autoeval.estimation.pair_table import counted_rows
 from autoeval.estimation.site import Site
 from autoeval.io.image_header import read_header
 from autoeval.io.labels.content import LabelledImage
@@ -27,6 +25,7 @@ from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.model.pair_table import counted_rows
 from autoeval.notices import Notice
 from autoeval.sites.pool import Pool, pool_of_evidence
 from autoeval.sites.site_boxes import SiteBoxes
@@ -178,8 +177,8 @@ def _boxes_of_pool(site: Site) -> SiteBoxes:
     boxes = site.boxes.with_images(tuple(images))
     if site.nothing_found:  # those that count will be labelled
         return boxes
-    rows = pd.DataFrame(site.row["rows"])
-    names = [str(name) for name in rows.loc[counted_rows(rows), "category"]]
+    rows = site.row["rows"]
+    names = rows["category"][counted_rows(rows)].tolist()
     if tuple(names) == boxes.clean.categories:
         return boxes
     return boxes.as_categories(names, {name: name for name in names})

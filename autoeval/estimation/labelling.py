@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.nothing_found import nothing_over
-from autoeval.estimation.regression_estimate import estimate_site_rows
+from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
+from autoeval.model.pair_table import Table, floats, names, nothing_over
+from autoeval.model.regression import Regression
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import LabelledSet
 
@@ -55,7 +55,7 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
 
 
 def priors_of_targets(
-    estimate: Estimate, regressions: Mapping[str, BayesianRegression | None]
+    estimate: Estimate, regressions: Mapping[str, Regression | None]
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
@@ -64,7 +64,7 @@ def priors_of_targets(
         the labels alone then measure recall, which is 0, and precision is not defined.
     """
     assert estimate.site is not None
-    rows = pd.DataFrame(estimate.site.row["rows"])
+    rows = estimate.site.row["rows"]
     priors: dict[str, ValueWithError] = {}
     if estimate.site.nothing_found:
         return priors
@@ -73,9 +73,9 @@ def priors_of_targets(
             continue
         of_target, error = estimate, None
         if not (estimate.site.known or estimate.site.group):
-            error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
+            error = error_elsewhere(regression.left_out_, estimate.level) or OF_ONE_SET
         if target != estimate.target:
-            of_target = estimate_site_rows(regression, rows, unseen=estimate.site.unseen)
+            of_target = estimate_rows(regression, rows, unseen=estimate.site.unseen)
         priors |= priors_of(of_target, error)
     return priors
 
@@ -95,18 +95,22 @@ def with_error(
     return ValueWithError(value, stated) if error is None else error.at(value, stated)
 
 
-def error_elsewhere(held_out: pd.DataFrame, level: float) -> ErrorOfPrior | None:
+def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
     """Learn from pairs of place and category how far estimates are off, by what they state.
 
     Returned: None with fewer than `FEWEST_GROUPS` groups.
     """
     if not len(held_out):
         return None
-    rows = held_out.rename(columns={"estimate": "value"}).to_dict("records")
-    with_prior = [(row, prior) for row in rows if (prior := with_error(row, level)).known]
-    groups = [str(row["group"]) for row, _ in with_prior]
+    ends = zip(held_out["estimate"], held_out["lower"], held_out["upper"], strict=True)
+    priors = [
+        with_error({"value": value, "lower": lower, "upper": upper}, level)
+        for value, lower, upper in ends
+    ]
+    known = [k for k, prior in enumerate(priors) if prior.known]
+    groups = names(held_out, "group")[known].tolist()
     if len(set(groups)) < FEWEST_GROUPS:
         return None
-    figures = [(prior.value, row["true"], prior.error) for row, prior in with_prior]
-    estimates, truths, stated = pd.DataFrame(figures).to_numpy(float).T
+    estimates, stated = np.array([(priors[k].value, priors[k].error) for k in known]).T
+    truths = floats(held_out, "true")[known]
     return fit_error_of_prior(estimates, truths, groups, stated=stated)

@@ -10,9 +10,9 @@ import pandas as pd
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import denominators
 from autoeval.errors import InputError
+from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN, PRECISION_NOT_CORRECTED
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.site_estimate import NOT_CORRECTED, OF_PRECISION
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import estimate_targets
@@ -47,7 +47,7 @@ def expected_curve(
     if estimate.site.nothing_found:
         return _table(iter(()))
     estimator = estimator.at_floor(estimate.site.floor)
-    rows = pd.DataFrame(estimate.site.row["rows"])
+    rows = estimate.site.row["rows"]
     best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
 
     def predict(point: OperatingPoint) -> tuple[float, float, float]:
@@ -67,8 +67,9 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[st
     """Return the warnings of `expected_curve`."""
     assert estimate.site is not None
     at_home = not estimate.site.group and estimator.regression_.trained_share_
-    hardly = () if _reads_reference(estimator, estimate) else OF_PRECISION
-    return (*estimate.site.warnings, *hardly, *(NOT_CORRECTED if at_home else ()))
+    hardly = () if _reads_reference(estimator, estimate) else (PRECISION_HARDLY_KNOWN,)
+    fallen = (PRECISION_NOT_CORRECTED,) if at_home else ()
+    return (*estimate.site.warnings, *hardly, *fallen)
 
 
 def _reads_reference(estimator: AccuracyEstimator, estimate: Estimate) -> bool:
@@ -77,7 +78,7 @@ def _reads_reference(estimator: AccuracyEstimator, estimate: Estimate) -> bool:
     if estimate.site.nothing_found:
         return True  # there is no curve to doubt
     there = estimator.at_floor(estimate.site.floor)
-    rows = pd.DataFrame(estimate.site.row["rows"])
+    rows = estimate.site.row["rows"]
     known = [
         there.fit_.regression_of(str(point))
         for point in _points(IOUS[0])

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
-from autoeval.estimation.pair_table import CATEGORY
-from autoeval.estimation.panel_prior import FULL
 from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.model.pair_table import CATEGORY, Table, floats, n_rows, names, rows_where
+from autoeval.model.priors import FULL
+from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.notices import Notice
 
 BASELINE = "constant"
@@ -93,30 +93,30 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def evaluate_pairs(
-    table: pd.DataFrame, *, target: str, level: float, floor: float = FULL
+    pairs: Table, *, target: str, level: float, floor: float = FULL
 ) -> tuple[LeaveOneSourceOut, ...]:
     """Estimate every pair without its group; with few groups, without its group of categories.
 
-    table: a pair table. With fewer than three groups its rows are dealt into ten groups in turn:
-        the result then holds for other categories of the same sites, not for other sites.
+    pairs: see `autoeval.model.pair_table`. With fewer than three groups its rows are dealt into ten
+        groups in turn: the result then holds for other categories of the same sites, not for other
+        sites.
     floor: score from which on boxes are in the files of the rows, as the fit reads them.
     Returned: of the default method and of the constant (the mean of the others), one row a pair;
         empty for fewer than three pairs.
     """
-    rows = table[np.isfinite(table[target].to_numpy(float))].reset_index(drop=True)
-    groups = rows
-    if not has_groups(rows):
-        dealt = [f"group {k % GROUPS}" for k in range(len(rows))]
-        groups = rows.assign(group=dealt, kind=CATEGORY)  # the pairs of a source may be divided
-    if groups["group"].nunique() < FEWEST_GROUPS:
+    rows = rows_where(pairs, np.isfinite(floats(pairs, target)))
+    groups, grouped = dict(rows), has_groups(rows)
+    if not grouped:
+        n = n_rows(rows)
+        groups["group"] = np.array([f"group {k % GROUPS}" for k in range(n)], object)
+        groups["kind"] = np.full(n, CATEGORY, object)  # the pairs of a source may be divided
+    if not has_groups(groups):
         return ()
-    held_out = (
-        BayesianRegression(target=target, level=level, floor=floor).fit(groups).cross_validated_
-    )
+    held_out = Regression(target=target, level=level, floor=floor).fit(groups).cross_validated_
     means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
     shared = held_out[["n_images", "true"]].assign(
         source=_names(held_out),
-        group=held_out["group"] if has_groups(rows) else _names(held_out),
+        group=held_out["group"] if grouped else _names(held_out),
         std=0.0,
         missing=False,
         interval_method="predictive",
@@ -131,9 +131,9 @@ def evaluate_pairs(
     )
 
 
-def has_groups(table: pd.DataFrame) -> bool:
+def has_groups(pairs: Table) -> bool:
     """Return whether there are enough groups to leave one out."""
-    return table["group"].nunique() >= FEWEST_GROUPS
+    return len({*names(pairs, "group")}) >= FEWEST_GROUPS
 
 
 def worse_than_constant(

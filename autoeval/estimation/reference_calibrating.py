@@ -9,8 +9,8 @@ import numpy as np
 
 from autoeval.accuracy.coco_matching import AT_HALF
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.priors import calibration_prior
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes

@@ -19,8 +19,8 @@ import pandas as pd
 
 from autoeval.estimation.calibrating import CalibratedSets, fit_missed_objects
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration
+from autoeval.model.priors import calibration_prior
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import SAME_FLOOR
 

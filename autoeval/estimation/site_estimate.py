@@ -1,122 +1,239 @@
-"""The estimate of a site: a regression applied to its scores, with other targets beside."""
+"""The estimate of a site, from top to bottom: pairs, targets, intervals, notices, result."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from autoeval.accuracy.resampling import resampled_counts
-from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
+from autoeval.estimation import checks
 from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
-from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
-from autoeval.estimation.known_site import GROUP, SITE
-from autoeval.estimation.nothing_found import (
+from autoeval.estimation.estimate import PREDICTIVE, Estimate
+from autoeval.estimation.site import Site
+from autoeval.io.wording import listed
+from autoeval.model.pair_table import (
+    COUNTED,
+    EXPECTED_OBJECTS,
+    GROUP,
     HIGHEST,
-    no_box_in_fit,
-    nothing_found_text,
+    LIKELY_BOXES,
+    SITE,
+    Table,
+    category_weights,
+    counted_rows,
+    floats,
+    n_rows,
+    names,
     nothing_over,
-    nothing_over_text,
+    rows_where,
+    table_of,
     undefined_at,
+    values_of,
     without_boxes,
 )
-from autoeval.estimation.pair_table import category_weights, counted_rows, values_of
-from autoeval.estimation.reference_warnings import reference_at_site
-from autoeval.estimation.regression_estimate import UNDEFINED, bounds, estimate_site_rows
-from autoeval.estimation.site import Site
+from autoeval.model.prediction_interval import PredictionInterval, mean_of_possible
+from autoeval.model.regression import Regression
 from autoeval.notices import Notice
-from autoeval.sites.score_range import unseen_warning
 
-NEAREST, FEWEST = 8, 3
-LOWEST = 0.02  # under it the ratio of two precisions says nothing
-MATTERS = 0.05
-TAILS = (10, 90)
+RESAMPLES = 200
 STEP = 1e-3
 AT_ONCE = 20_000_000  # counts that are held in memory
-OF_PRECISION = (
-    Notice(
-        "precision-hardly-known",
-        "precision without labels is hardly better known than from a constant, since objects that "
-        "nobody labelled count as false: label a few images to measure it",
-    ),
-)
-NOT_CORRECTED = (
-    Notice(
-        "precision-not-corrected",
-        "precision is not corrected for a detector that was trained at the labelled site: nothing "
-        "predicts how it falls elsewhere, and it is usually lower than estimated",
-    ),
-)
+FEWEST_OF_RANGE = 20
+"""Pairs whose range says something: a new one like n others is outside theirs, by chance alone, in
+2 of n + 1 cases."""
+
+Bounds = dict[str, float]
+Others = Mapping[str, Regression | None]
+"""Regressions of other targets; None for precision at a threshold that no box of the labelled
+images is over."""
 
 
-def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, ...]:
-    """Warn of how far mAP may be from its estimate because of how tightly objects are labelled.
+def estimate_site(site: Site, regression: Regression, others: Others) -> Estimate:
+    """Estimate the accuracy at a site, with other targets from the same boxes.
 
-    Loosely drawn labels lower the precision at high overlaps and leave that at .5 as it is: by how
-    much is seen in the ratio of mAP to mAP50 at the pairs `rows` of the fit nearest in mAP50, the
-    tenth from below and from above. One warning, where that moves mAP by `MATTERS` or more to each
-    side, or cannot be known.
-
-    >>> rows = pd.DataFrame({"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]})
-    >>> print(*tightness(rows, {"mAP": .4, "mAP50": .6}))
-    mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly \
-does. At the 4 sources with the most similar mAP50, mAP is 41 to 72 % of mAP50: 25 to 44 at the \
-estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
-    >>> tightness(rows.assign(mAP=rows["mAP50"] / 2), {"mAP": .3, "mAP50": .6})
-    ()
+    Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
-    if not {"mAP", "mAP50"} <= set(rows) or not np.isfinite(estimates.get("mAP50", np.nan)):
-        return ()
-    usable = rows[rows["mAP50"] > LOWEST]
-    if len(usable) < FEWEST:
-        return (
-            Notice(
-                "tightness-of-labels",
-                "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 "
-                "hardly does. Fewer than three sources do not show by how much: rely on mAP50",
-                severity="note",
-            ),
-        )
-    at = estimates["mAP50"]
-    near = usable.iloc[(usable["mAP50"] - at).abs().argsort(kind="stable")[:NEAREST]]
-    # Not by a regression: tightness is a property of each set of labels, and the tails of what
-    # similar ones show are its range.
-    low_share, high_share = np.percentile(near["mAP"] / near["mAP50"], TAILS)
-    low, high = at * low_share, at * high_share
-    if high - low < 2 * MATTERS:
-        return ()
-    value = estimates["mAP"]
-    where = "below" if value < low else "above" if value > high else "inside"
-    return (
-        Notice(
-            "tightness-of-labels",
-            "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly "
-            f"does. At the {len(near)} sources with the most similar mAP50, mAP is "
-            f"{100 * low_share:.0f} to {100 * high_share:.0f} % of mAP50: {100 * low:.0f} to "
-            f"{100 * high:.0f} at the estimated mAP50 of {100 * at:.0f}. The estimated mAP of "
-            f"{100 * value:.0f} lies {where} this range",
-            severity="note",
-        ),
+    regressions = (regression, *filter(None, others.values()))
+    features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
+    presence = site.presence
+    scores = site_scores(site.boxes, list(features), presence)
+    if not any(category.found for category in scores):
+        return _nothing_found(site, regression, others)
+    rows = site_rows(scores, presence)
+    for column, name in ((SITE, site.known), (GROUP, site.group)):
+        if name:
+            rows[column] = np.full(n_rows(rows), name, object)
+    n_images, blocks = len(site.boxes), site.boxes.blocks
+    n_units = n_images if blocks is None else int(blocks.max()) + 1
+    std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
+    estimate = estimate_rows(
+        regression, rows, others, backbone=site.backbone, unseen=site.unseen, n_units=n_units
+    )
+    rows["n_images"] = np.minimum(rows["n_images"], n_units)
+    if estimate.interval_method != checks.NONE_OVER:
+        estimate = replace(estimate, sampling_std=std)
+        estimate = _warned(estimate, checks.few_blocks(n_images, n_units))
+    of_site = (
+        *site.warnings,
+        *site.left_out,
+        *checks.reference_at_site(rows_where(rows, counted_rows(rows)), regression.features_),
+        *checks.unseen(site.unseen),
+    )
+    return replace(
+        estimate,
+        n_images=n_images,
+        warnings=tuple(dict.fromkeys((*of_site, *estimate.warnings))),
+        site=replace(site, row={**site.row, "rows": rows}),
     )
 
 
-def site_sampling(
-    regression: BayesianRegression,
+def estimate_rows(
+    regression: Regression,
+    rows: Table,
+    others: Others | None = None,
+    *,
+    backbone: str = "ResNet",
+    unseen: float = 0.0,
+    n_units: int = 0,
+) -> Estimate:
+    """Estimate from the scores of one set of images: a category, or all that count together.
+
+    rows: one row a category. With columns of `autoeval.sites.presence` those that do not count are
+        left out of the mean.
+    others: what is estimated beside, from the same rows.
+    unseen: see `Regression.predict`.
+    n_units: images that are independent, where that is known: no more count.
+    """
+    target, rows = regression.target, regression.site_rows(rows)
+    n_images = int(floats(rows, "n_images").max())
+    if n_units:
+        rows["n_images"] = np.minimum(rows["n_images"], n_units)
+    counted = rows_where(rows, counted_rows(rows))
+    none_over = bool(nothing_over(counted, target).all())
+    interval = regression.predict_mean(rows, unseen=unseen)
+    features = {name: _mean(floats(counted, name)) for name in regression.features_}
+    of_value: tuple[Notice, ...] = (checks.nothing_over_text(target),) if none_over else ()
+    if not none_over:
+        known = regression.training_range_ if n_rows(regression.pairs_) >= FEWEST_OF_RANGE else {}
+        of_value = checks.of_scores(
+            interval.value, features, known, n_images=n_images, backbone=backbone, target=target
+        )
+    each: dict[str, PredictionInterval] = {}
+    if COUNTED in rows or n_rows(rows) > 1:
+        intervals = regression.predict(rows, unseen=unseen)
+        each = dict(zip(names(rows, "category"), intervals, strict=True))
+    # the precision of a category without a box over the threshold is undefined
+    without = {name for name, weight in _weights(counted, target) if not weight} if each else set()
+    estimate = Estimate(
+        value=interval.value,
+        lower=interval.lower,
+        upper=interval.upper,
+        level=regression.level,
+        interval_method=_basis(regression, counted, interval, none_over=none_over),
+        target=target,
+        n_images=n_images,
+        features=features,
+        warnings=(*checks.outside_range(each or {"": interval}), *of_value),
+        per_category={
+            name: bounds(None) if name in without else category_bounds(each[name])
+            for name in names(counted, "category")
+            if name in each
+        },
+        left_out=_left_out(rows, each, target),
+        raw=interval.raw,
+        width_warning=checks.width(interval, target),
+        category_effects={n: of for n, of in regression.prior_effects(counted).items() if of},
+        undefined=(target,) if none_over and undefined_at(target) else (),
+    )
+    return estimate if not others else _beside(estimate, rows, regression, others, unseen)
+
+
+def _beside(
+    estimate: Estimate, rows: Table, regression: Regression, others: Others, unseen: float
+) -> Estimate:
+    """Add the estimates of other targets, and what they say of loosely drawn boxes."""
+    none_over = [name for name in others if nothing_over(rows, name).all()]
+    beside = {
+        name: bounds(
+            without_boxes(name)
+            if name in none_over
+            else other.predict_mean(rows, unseen=unseen)
+            if other
+            else None
+        )
+        for name, other in others.items()
+    }
+    values = {estimate.target: estimate.value}
+    values |= {name: math.nan if name in none_over else of["value"] for name, of in beside.items()}
+    notices = list(checks.tightness(regression.pairs_, values))
+    if none_over:
+        notices.append(checks.nothing_over_text(none_over[0]))
+    elif any(name.startswith("precision@") for name in values):
+        every: Others = {estimate.target: regression, **others}
+        precise = [
+            fitted for name, fitted in every.items() if name.startswith("precision@") and fitted
+        ]
+        read = bool(precise) and all(fitted.reads_reference(rows).all() for fitted in precise)
+        elsewhere = SITE not in rows and GROUP not in rows
+        notices += () if read else (checks.PRECISION_HARDLY_KNOWN,)
+        if regression.trained_share_ and elsewhere:
+            notices.append(checks.PRECISION_NOT_CORRECTED)
+        notices += [checks.no_box_in_fit(name) for name, other in others.items() if other is None]
+    undefined = tuple(name for name in none_over if undefined_at(name))
+    estimate = replace(estimate, beside=beside, undefined=(*estimate.undefined, *undefined))
+    return _warned(estimate, notices)
+
+
+def _warned(estimate: Estimate, more: Sequence[Notice]) -> Estimate:
+    return replace(estimate, warnings=tuple(dict.fromkeys((*estimate.warnings, *more))))
+
+
+def _nothing_found(site: Site, regression: Regression, others: Others) -> Estimate:
+    """Return an estimate without a value, for a site without a likely box.
+
+    No interval stands in for it: every score is of boxes, so none says whether there are objects
+    that the detector missed. With objects the accuracy is near 0, and without it is not defined; an
+    interval from 0 to somewhere would claim the first.
+    """
+    n_images, target = len(site.boxes), regression.target
+    rows = table_of([{HIGHEST: float(site.boxes.clean.scores.max(initial=0.0))}])
+    every = (target, *others)
+    none_over = [name for name in every if nothing_over(rows, name).all()]
+    estimates = {name: bounds(without_boxes(name) if name in none_over else None) for name in every}
+    interval = estimates.pop(target)
+    return Estimate(
+        value=interval["value"],
+        lower=interval["lower"],
+        upper=interval["upper"],
+        level=regression.level,
+        interval_method="none, nothing was found",
+        target=target,
+        n_images=n_images,
+        warnings=site.warnings,
+        beside=estimates,
+        width_warning=checks.nothing_found_text(n_images, target),
+        undefined=tuple(name for name in none_over if undefined_at(name)),
+        site=replace(site, nothing_found=True, row={**site.row, "rows": {}}),
+    )
+
+
+def sampling_std(
+    regression: Regression,
     scores: Sequence[CategoryScores],
-    rows: pd.DataFrame,
+    rows: Table,
     *,
     n_images: int,
     blocks: np.ndarray | None = None,
-) -> SamplingError:
-    """Return the standard deviation of the estimate of all categories over draws of the images.
+) -> float:
+    """Return the standard deviation of the estimate over draws of its images; see `bootstrap_std`.
 
     The estimate is taken as linear in the scores: a prediction for each of the draws would take as
     many times as long, and over so small changes of scores the regression is nearly a line.
 
+    scores, rows: of each category of the site.
     blocks (n_images,), int64: images of one block of time are drawn together.
     """
     n_units = n_images if blocks is None else int(blocks.max()) + 1
@@ -128,149 +245,86 @@ def site_sampling(
         at_once = max(AT_ONCE // max(len(category.images), 1), 1)
         for start in range(0, RESAMPLES, at_once):
             part = slice(start, start + at_once)
-            drawn = pd.DataFrame(
-                category.resample(counts[part][:, category.images].astype(np.int64))
-            )
+            drawn = category.resample(counts[part][:, category.images].astype(np.int64))
             moved[part] += weight * (values_of(drawn, regression.features_) @ slopes)
-    std = bootstrap_std(moved, n_units)
-    return SamplingError(std, few_blocks(n_images, n_units), n_units)
+    return bootstrap_std(moved, n_units)
 
 
-def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
+def _slopes(regression: Regression, rows: Table) -> np.ndarray:
     """Return how the estimate of each row changes with each of its scores, (N, F)."""
     features = regression.features_
-    filled = rows.assign(**dict(zip(features, values_of(rows, features).T, strict=True)))
-    # one score at a time: the regression compares all rows that it is given with each other
-    moved = (filled.assign(**{name: filled[name] + STEP}) for name in features)
+    filled = {**rows, **dict(zip(features, values_of(rows, features).T, strict=True))}
     mean = regression.distribution(filled).mean
-    means = [regression.distribution(moved_rows).mean for moved_rows in moved]
-    return (np.array(means) - mean).T / STEP
+    # one score at a time: the regression compares all rows that it is given with each other
+    moved = ({**filled, name: filled[name] + STEP} for name in features)
+    return (np.array([regression.distribution(r).mean for r in moved]) - mean).T / STEP
 
 
-def estimate_site(
-    site: Site, regression: BayesianRegression, others: Mapping[str, Any]
-) -> Estimate:
-    """Estimate the accuracy at a site.
-
-    others: of other targets: average precisions, and precision, recall and F1 at a threshold; None
-        for one that the fit cannot estimate, see `FitState.regressions_of`.
-    Returned: with the site, whose row holds the scores; without a value where nothing was found.
-    """
-    regressions = (regression, *filter(None, others.values()))
-    features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
-    presence = site.presence
-    scores = site_scores(site.boxes, list(features), presence)
-    if not any(category.found for category in scores):
-        return _nothing_found(site, regression, others)
-    rows = site_rows(scores, presence)
-    if site.known:
-        rows = rows.assign(**{SITE: site.known})
-    if site.group:
-        rows = rows.assign(**{GROUP: site.group})
-    n_images = len(site.boxes)
-    sampling = site_sampling(regression, scores, rows, n_images=n_images, blocks=site.boxes.blocks)
-    estimate = estimate_site_rows(
-        regression, rows, backbone=site.backbone, sampling=sampling, unseen=site.unseen
-    )
-    rows = sampling.independent(rows)
-    estimate = _with_other_targets(estimate, rows, regression, others, site.unseen)
-    warnings = (
-        *site.warnings,
-        *site.left_out,
-        *reference_at_site(rows[counted_rows(rows)], regression.features_),
-        *unseen_warning(site.unseen),
-        *estimate.warnings,
-    )
-    site = replace(site, row={**site.row, "rows": rows})
-    return replace(estimate, n_images=n_images, warnings=warnings, site=site)
+def _left_out(
+    rows: Table, each: Mapping[str, PredictionInterval], target: str
+) -> dict[str, Bounds]:
+    """Return what is known of each category that was found and does not count."""
+    counted, left_out = counted_rows(rows), {}
+    categories = names(rows, "category")
+    for k in np.flatnonzero(~counted).tolist():
+        with_it = counted.copy()
+        with_it[k] = True
+        weights = category_weights({**rows, COUNTED: with_it}, target)
+        values = np.nan_to_num([each[name].raw for name in categories])
+        objects = floats(rows, EXPECTED_OBJECTS)
+        left_out[categories[k]] = {
+            **category_bounds(each[categories[k]]),
+            "likely_boxes": int(rows[LIKELY_BOXES][k]),
+            "share_of_objects": float(objects[k] / objects.sum()),
+            "mean_with_it": float(mean_of_possible(values, weights)),
+        }
+    return left_out
 
 
-def _nothing_found(
-    site: Site, regression: BayesianRegression, others: Mapping[str, Any]
-) -> Estimate:
-    """Return an estimate without a value, for a site without a likely box.
-
-    No interval stands in for it: every score is of boxes, so none says whether there are objects
-    that the detector missed. With objects the accuracy is near 0, and without it is not defined; an
-    interval from 0 to somewhere would claim the first.
-    """
-    n_images, highest = len(site.boxes), float(site.boxes.clean.scores.max(initial=0.0))
-    rows = pd.DataFrame({HIGHEST: [highest]})
-    estimates = {
-        name: bounds(without_boxes(name)) if nothing_over(rows, name).all() else UNDEFINED
-        for name in (regression.target, *others)
-    }
-    undefined = tuple(
-        name for name in estimates if nothing_over(rows, name).all() and undefined_at(name)
-    )
-    interval = estimates.pop(regression.target)
-    return Estimate(
-        value=interval["value"],
-        lower=interval["lower"],
-        upper=interval["upper"],
-        level=regression.level,
-        interval_method="none, nothing was found",
-        target=regression.target,
-        n_images=n_images,
-        warnings=site.warnings,
-        beside=estimates,
-        width_warning=nothing_found_text(n_images, regression.target),
-        undefined=undefined,
-        site=replace(site, nothing_found=True, row={**site.row, "rows": pd.DataFrame()}),
-    )
-
-
-def estimate_rows(
-    rows: pd.DataFrame,
-    regression: BayesianRegression,
-    others: Mapping[str, Any],
-    *,
-    backbone: str = "ResNet",
-) -> Estimate:
-    """Estimate from the scores of one set of images, and of each of its categories."""
-    estimate = estimate_site_rows(regression, rows, backbone=backbone)
-    return _with_other_targets(estimate, regression.site_rows(rows), regression, others, 0.0)
-
-
-def _with_other_targets(
-    estimate: Estimate,
-    rows: pd.DataFrame,
-    regression: BayesianRegression,
-    others: Mapping[str, Any],
-    unseen: float,
-) -> Estimate:
-    """Add the estimates of the other average precisions, and what they say of loose boxes."""
-    beside = {
-        name: bounds(other.predict_mean(rows, unseen=unseen)) if other else UNDEFINED
-        for name, other in others.items()
-    }
-    values = {
-        estimate.target: estimate.value,
-        **{n: interval["value"] for n, interval in beside.items()},
-    }
-    loose = tightness(regression.rows_, values)
-    none_over = [name for name in others if nothing_over(rows, name).all()]
-    undefined = tuple(name for name in none_over if undefined_at(name))
-    of_threshold: tuple[str, ...] = ()
+def _basis(
+    regression: Regression, rows: Table, interval: PredictionInterval, *, none_over: bool
+) -> str:
+    """Say in words what an interval rests on beside the boxes of the site."""
     if none_over:
-        beside |= {name: bounds(without_boxes(name)) for name in none_over}
-        of_threshold = (nothing_over_text(none_over[0]),)
-    elif any(name.startswith("precision@") for name in values):
-        unknown = [name for name, other in others.items() if other is None]
-        elsewhere = SITE not in rows and GROUP not in rows
-        at_home = NOT_CORRECTED if regression.trained_share_ and elsewhere else ()
-        every = {estimate.target: regression, **others}
-        precise = [
-            fitted for name, fitted in every.items() if fitted and name.startswith("precision@")
-        ]
-        read_by_all = bool(precise) and all(
-            fitted.reads_reference(rows).all() for fitted in precise
+        return checks.NONE_OVER
+    if interval.refused:
+        return f"none: it would reach {100 * interval.reach:.0f} points to each side"
+    parts = []
+    if GROUP in rows:
+        group = str(rows[GROUP][0])
+        of_group = names(regression.pairs_, "group") == group
+        sites = sorted({*names(regression.pairs_, "source")[of_group]})
+        parts.append(f"group {group}, in the fit {listed(sites)}")
+    elif SITE in rows:
+        site = regression.known_site(str(rows[SITE][0]))
+        labelled = [f"{name} {100 * value:.1f}" for name, value in site.accuracies.items()]
+        parts.append(
+            f"{regression.target} on the labelled images of {site.name}: {listed(labelled)}"
         )
-        hardly = () if read_by_all else OF_PRECISION
-        of_threshold = (*hardly, *at_home, *map(no_box_in_fit, unknown))
-    return replace(
-        estimate,
-        beside=beside,
-        warnings=tuple(dict.fromkeys((*estimate.warnings, *loose, *of_threshold))),
-        undefined=(*estimate.undefined, *undefined),
-    )
+    elif regression.away_prior_:
+        home = 100 * regression.home_
+        parts.append(f"trained at the labelled site, {regression.target} {home:.1f}")
+    if regression.reads_reference(rows).any():
+        parts.append(f"reference detector with a weight of {regression.reference_weight_:.2f}")
+    return "; ".join(parts) or PREDICTIVE
+
+
+def bounds(interval: PredictionInterval | None) -> Bounds:
+    """Return the ``value``, ``lower`` and ``upper`` of an interval; NaN where there is none."""
+    if interval is None:
+        return dict.fromkeys(("value", "lower", "upper"), math.nan)
+    return {"value": interval.value, "lower": interval.lower, "upper": interval.upper}
+
+
+def category_bounds(interval: PredictionInterval) -> Bounds:
+    """Return value and ends of a category: the value also where its interval is too wide."""
+    return {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}
+
+
+def _weights(rows: Table, target: str) -> list[tuple[str, float]]:
+    return list(zip(names(rows, "category"), category_weights(rows, target), strict=True))
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan

@@ -17,7 +17,6 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import (
@@ -29,6 +28,7 @@ from autoeval.estimation.site import (
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
+from autoeval.model.new_sites import NewSites
 from autoeval.monitoring.looks import SiteLook
 from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.monitoring.monitor_store import MonitorStore

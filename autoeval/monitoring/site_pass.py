@@ -17,10 +17,10 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.estimation.pair_table import needs_of
 from autoeval.estimation.site import own_words
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.same_files import file_stamp
+from autoeval.model.pair_table import needs_of
 from autoeval.monitoring.monitor_store import BOX, CameraImage, ImageRow, MonitorStore, box_rows
 from autoeval.monitoring.windows import Clock
 from autoeval.runtime.job import Advance, Executor, Job

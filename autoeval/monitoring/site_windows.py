@@ -14,9 +14,9 @@ import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
 from autoeval.model.calibration import LIKELY, ScoreCalibration
+from autoeval.model.priors import calibration_prior
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, SCALES, TESTED, SiteLook, look_at
 from autoeval.monitoring.monitor_settings import MonitorSettings
@@ -259,7 +259,7 @@ def _values_of(estimate: Estimate | None, settings: MonitorSettings) -> dict[str
         "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
         "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
         "warnings": codes_of([*filter(None, [estimate.width_warning]), *estimate.warnings]),
-        "scores": [] if scores is None or not len(scores) else _plain_columns(scores),
+        "scores": [] if scores is None or not len(scores) else _plain_columns(pd.DataFrame(scores)),
     }
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
 from autoeval.io.wording import listed
+from autoeval.model.regression import MIN_SOURCES
 from autoeval.report.sections import Section
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.words import counted

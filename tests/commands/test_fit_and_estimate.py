@@ -7,13 +7,13 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
+from autoeval.estimation.panel_prior import calibration_prior
 from predicted_world import write_world
 
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.cli import main
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import read_predictions

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.pair_table import pair_rows
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.regression import Regression
+from autoeval.score_table import pair_rows
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 
 
@@ -34,7 +34,7 @@ def pair_table(n=24, seed=0, noise=0.04, categories=("car", "van")):
 def test_it_follows_the_scores_and_says_how_surely():
     table = pair_table()
     asked = table.iloc[[0, 0]].assign(expected_ap=[0.2, 0.5])
-    low, high = BayesianRegression().fit(table).predict(asked)
+    low, high = Regression().fit(table).predict(asked)
     assert low.value == pytest.approx(0.25, abs=0.05)
     assert high.value == pytest.approx(0.55, abs=0.05)
     assert low.lower < 0.25 < low.upper and high.lower < 0.55 < high.upper
@@ -42,7 +42,7 @@ def test_it_follows_the_scores_and_says_how_surely():
 
 def test_a_mean_over_categories_of_one_place_keeps_what_they_share():
     table = pair_table()
-    estimator = BayesianRegression().fit(table)
+    estimator = Regression().fit(table)
     asked = table.iloc[:2]
     one, mean = estimator.predict(asked)[0], estimator.predict_mean(asked)
     assert mean.raw == pytest.approx(np.mean([t.raw for t in estimator.predict(asked)]))
@@ -53,7 +53,7 @@ def test_held_out_pairs_are_estimated_without_their_group():
     """Turning the accuracies of a group upside down changes nothing of its own estimates."""
     table = pair_table()
     other = table.assign(mAP=table["mAP"].where(table["group"] != "group1", 1 - table["mAP"]))
-    before, after = (BayesianRegression().fit(t).cross_validated_ for t in (table, other))
+    before, after = (Regression().fit(t).cross_validated_ for t in (table, other))
     own = before["group"] == "group1"
     np.testing.assert_allclose(before.loc[own, "estimate"], after.loc[own, "estimate"])
     assert not np.allclose(before.loc[~own, "estimate"], after.loc[~own, "estimate"])
@@ -72,7 +72,7 @@ def test_tables_of_several_categories_are_stacked():
 
 def test_a_score_that_is_undefined_counts_as_the_least_that_it_can_be():
     table = pair_table()
-    estimator = BayesianRegression().fit(table)
+    estimator = Regression().fit(table)
     nothing = table.iloc[:1].assign(expected_ap=0.0, likely_share=0.0, box_size=-1.8)
     undefined = table.iloc[:1].assign(**dict.fromkeys(FEATURES, np.nan))
     assert estimator.predict(nothing)[0].raw == estimator.predict(undefined)[0].raw
@@ -175,26 +175,26 @@ def test_a_group_counts_once():
 def test_bad_input():
     table = pair_table()
     with pytest.raises(InputError, match="no box is labelled"):
-        BayesianRegression().fit(table.assign(mAP=np.nan))
+        Regression().fit(table.assign(mAP=np.nan))
     with pytest.raises(InputError, match="column mAP75"):
-        BayesianRegression(target="mAP75").fit(table)
+        Regression(target="mAP75").fit(table)
     twice = table.assign(group=[f"group{k}" for k in range(len(table))])
     with pytest.raises(InputError, match="place0 is in the groups group0, group1"):
-        BayesianRegression().fit(twice)
+        Regression().fit(twice)
     with pytest.raises(InputError, match=r"columns expected_ap but"):
-        BayesianRegression().fit(table).predict(table.drop(columns="expected_ap"))
+        Regression().fit(table).predict(table.drop(columns="expected_ap"))
     with pytest.raises(InputError, match=r"regression of mAP on ac\. .* on expected_ap, "):
-        BayesianRegression(features=["ac"]).fit(table.assign(ac=0.5))
+        Regression(features=["ac"]).fit(table.assign(ac=0.5))
     half = table.assign(**{"stability_ap@0.30": table["expected_ap"]})
     of_two = {"features": ["expected_ap", "stability_ap@0.30"], "prior": Prior((0.1, 0.1))}
     scaling = Scaling(np.full(2, 0.3), np.full(2, 0.2))
-    estimator = BayesianRegression(**of_two, scaling=scaling).fit(half)
+    estimator = Regression(**of_two, scaling=scaling).fit(half)
     asked = half.assign(**{"stability_ap@0.30": np.nan})
     with pytest.raises(InputError, match=r"stability_ap@0\.30 of .* 24 of 24 lack it"):
         estimator.predict(asked)
     with pytest.raises(InputError, match="threshold, not count_mae"):
-        BayesianRegression(target="count_mae").fit(score_table())
+        Regression(target="count_mae").fit(score_table())
     with pytest.raises(InputError, match="over 0 and under 1"):
-        BayesianRegression(level=1.5).fit(score_table())
+        Regression(level=1.5).fit(score_table())
     with pytest.raises(InputError, match=r"3 groups of sources.*got 2"):
         leave_one_source_out(score_table(n=8), "bayes")

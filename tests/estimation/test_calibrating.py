@@ -18,7 +18,7 @@ from autoeval.estimation.confidence_check import (
     roc_area,
 )
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.model.priors import calibration_prior
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
 from tests.made_sites import random_found, truth_from

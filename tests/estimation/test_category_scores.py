@@ -13,13 +13,13 @@ from autoeval.estimation.category_scores import (
     labelled_rows,
     site_scores,
 )
-from autoeval.estimation.pair_table import values_of
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibrated_features import FEATURES, CalibratedFeatures, relative_sides
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import values_of
+from autoeval.model.priors import calibration_prior
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes, columns_of
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from

@@ -2,16 +2,16 @@
 
 import pytest
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.regression_estimate import estimate_site_rows
+from autoeval.estimation.site_estimate import estimate_rows
+from autoeval.model.regression import Regression
 from tests.estimation.test_bayesian_regression import pair_table
 
 
 def estimate_of(word):
     table = pair_table()
     table["category"] = table["category"].replace(dict.fromkeys(set(table["category"]), "car"))
-    fitted = BayesianRegression().fit(table)
-    return estimate_site_rows(fitted, table.iloc[:1].assign(category=word, kind="seed"))
+    fitted = Regression().fit(table)
+    return estimate_rows(fitted, table.iloc[:1].assign(category=word, kind="seed"))
 
 
 @pytest.mark.parametrize("word", ["people", "Pedestrian", "human", "PERSON"])

@@ -9,12 +9,12 @@ import pytest
 
 from autoeval.accuracy.operating_point import image_counts, value_of
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.pair_table import category_weights, features_at, with_target
 from autoeval.estimation.site import Site
+from autoeval.model.pair_table import category_weights, features_at, with_target
+from autoeval.model.regression import Regression
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import MEASURES, OperatingPoint, points_at
@@ -208,12 +208,12 @@ class TestBadInput:
     def test_a_table_without_counts(self, estimator):
         old = estimator.table_.drop(columns=["counts", "expected_counts"])
         with pytest.raises(InputError, match="fit again"):
-            BayesianRegression(target="recall@0.3").fit(old)
+            Regression(target="recall@0.3").fit(old)
 
     def test_categories_without_labelled_objects(self, estimator):
         unlabelled = estimator.table_.assign(counts=None)
         with pytest.raises(InputError, match=r"None of the 20 pairs .* has a recall@0\.3"):
-            BayesianRegression(target="recall@0.3").fit(unlabelled)
+            Regression(target="recall@0.3").fit(unlabelled)
 
 
 def test_a_measure_beside_that_has_no_estimate_is_named(estimator, site):

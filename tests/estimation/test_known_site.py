@@ -12,9 +12,10 @@ import autoeval
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.known_site import GROUP, SITE, sampling_stds
+from autoeval.estimation.category_scores import sampling_stds
 from autoeval.model import MixedModel, Pairs, Prior, Scaling, Variances
+from autoeval.model.pair_table import GROUP, SITE
+from autoeval.model.regression import Regression
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 ONE = Scaling(np.zeros(1), np.ones(1))
@@ -70,7 +71,7 @@ def asked(**columns):
 
 
 def test_equal_scores_carry_the_labelled_accuracy_over_and_other_scores_move_it():
-    fitted = BayesianRegression().fit(table())
+    fitted = Regression().fit(table())
     (new,) = fitted.predict(asked())
     (same,) = fitted.predict(asked(**{SITE: "a"}))
     assert abs(same.value - 0.6) < 0.02 < abs(new.value - 0.6)
@@ -83,16 +84,15 @@ def test_equal_scores_carry_the_labelled_accuracy_over_and_other_scores_move_it(
 
 def test_an_accuracy_that_few_images_measured_counts_for_less():
     noisy, exact = (
-        BayesianRegression().fit(table(mAP_std=std)).predict(asked(**{SITE: "a"}))[0]
-        for std in (0.1, 0.02)
+        Regression().fit(table(mAP_std=std)).predict(asked(**{SITE: "a"}))[0] for std in (0.1, 0.02)
     )
     assert noisy.raw < exact.raw and noisy.upper - noisy.lower > exact.upper - exact.lower
-    fitted = BayesianRegression().fit(table().drop(columns="mAP_std"))
+    fitted = Regression().fit(table().drop(columns="mAP_std"))
     assert np.isfinite(fitted.predict(asked(**{SITE: "a"}))[0].value)
 
 
 def test_a_category_that_was_not_labelled_there_shares_the_place_alone():
-    fitted = BayesianRegression().fit(table())
+    fitted = Regression().fit(table())
     (cat,) = fitted.predict(asked(**{SITE: "a"}, category="cat"))
     (new,) = fitted.predict(asked(category="cat"))
     (car,) = fitted.predict(asked(**{SITE: "a"}))
@@ -101,12 +101,12 @@ def test_a_category_that_was_not_labelled_there_shares_the_place_alone():
 
 def test_a_site_that_the_fit_does_not_contain_is_refused_with_those_that_it_does():
     with pytest.raises(InputError, match=r"no site 'gate'. It knows a, b"):
-        BayesianRegression().fit(table()).predict(asked(**{SITE: "gate"}))
+        Regression().fit(table()).predict(asked(**{SITE: "gate"}))
 
 
 def test_a_site_of_a_group_is_off_the_line_as_the_labelled_one_is():
     """Its car is far above the line: so is another car of its group, less so a cat of it."""
-    fitted = BayesianRegression().fit(table())
+    fitted = Regression().fit(table())
     asked_of = {"new": asked(), "group": asked(**{GROUP: "f"}), "site": asked(**{SITE: "a"})}
     new, group, site = (fitted.predict(rows)[0] for rows in asked_of.values())
     assert new.value < group.value < 0.6

@@ -9,17 +9,19 @@ import pytest
 
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
+from autoeval.estimation.checks import few_blocks
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_estimate import site_sampling
+from autoeval.estimation.site_estimate import sampling_std
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import NO_BOXES
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import find_words
+from autoeval.model.pair_table import columns
+from autoeval.model.priors import calibration_prior
+from autoeval.model.regression import Regression
 from autoeval.sites.labelled_set import labelled_set, truth_of_samples
 from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
@@ -49,27 +51,26 @@ def sampled(regression, boxes, blocks=None):
     presence = boxes.presence(WORDS)
     scores = site_scores(boxes, regression.features_, presence)
     rows = site_rows(scores, presence)
-    ours = site_sampling(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
+    ours = sampling_std(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
     again = []
     for times in resampled_counts(N_IMAGES, resamples=200, seed=0, blocks=blocks)[:60]:
         drawn = pd.DataFrame([of.resample(times[None]) for of in scores]).map(lambda of: of[0])
-        again.append(regression.predict_mean(rows.assign(**drawn)).raw)
+        again.append(regression.predict_mean(rows | columns(drawn)).raw)
     return ours, np.std(again)
 
 
 def test_sampling_error_is_that_of_estimates_from_images_drawn_again(table):
-    regression = BayesianRegression().fit(table)
+    regression = Regression().fit(table)
     ours, std = sampled(regression, SiteBoxes(random_found(4)))
-    assert ours.std == pytest.approx(std * np.sqrt(N_IMAGES / (N_IMAGES - 1)), rel=0.25)
-    assert ours.n_units == N_IMAGES and ours.warnings == ()
+    assert ours == pytest.approx(std * np.sqrt(N_IMAGES / (N_IMAGES - 1)), rel=0.25)
 
 
 def test_images_of_one_block_of_time_are_drawn_together(table):
-    regression = BayesianRegression().fit(table)
+    regression = Regression().fit(table)
     blocks = np.arange(N_IMAGES) // 4
     ours, std = sampled(regression, SiteBoxes(random_found(4)), blocks)
-    assert ours.std == pytest.approx(std * np.sqrt(6 / 5), rel=0.3)
-    assert ours.n_units == 6 and "6 blocks" in ours.warnings[0]
+    assert ours == pytest.approx(std * np.sqrt(6 / 5), rel=0.3)
+    assert [notice.code for notice in few_blocks(N_IMAGES, 6)] == ["few-blocks"]
 
 
 def test_fewer_independent_images_give_a_wider_interval(table):

@@ -10,9 +10,9 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.errors import InputError
-from autoeval.estimation.intervals import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.site_estimate import RESAMPLES
 from autoeval.io.image_folder import load_image_folder
 from autoeval.io.tasks.task import Task
 from autoeval.stability.methods.published_estimator import PublishedEstimator

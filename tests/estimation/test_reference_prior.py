@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from test_bayesian_regression import pair_table
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import REFERENCE_TRUE
-from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
-from autoeval.estimation.reference_warnings import reference_at_site, reference_of_fit
-from autoeval.estimation.regression_estimate import estimate_site_rows
+from autoeval.estimation.checks import reference_at_site, reference_of_fit
+from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.pair_table import REFERENCE_TRUE
 from autoeval.model.reference_features import REFERENCE_FEATURES
+from autoeval.model.reference_prior import ReferencePrior, ReferenceStrength
+from autoeval.model.regression import Regression
 
 PRIOR = ReferencePrior(start=-0.1, full=0.1, certain=0.02, narrower=0.25)
 
@@ -65,15 +65,15 @@ def test_the_prior_lies_between_what_boxes_and_what_the_reference_say():
 
 def test_a_reference_that_is_stronger_is_read_and_narrows_the_interval():
     table = with_reference()
-    fitted = BayesianRegression(reference_prior=PRIOR).fit(table)
+    fitted = Regression(reference_prior=PRIOR).fit(table)
     assert fitted.features_ == (*FEATURES, "reference_ap")
     assert fitted.reference_weight_ == pytest.approx(1)
-    told = estimate_site_rows(fitted, table.iloc[[0]]).interval_method
+    told = estimate_rows(fitted, table.iloc[[0]]).interval_method
     assert "reference detector with a weight of 1.00" in told
     asked = table.iloc[[0, 0]].assign(reference_ap=[0.2, 0.5])
     low, high = fitted.predict(asked)
     assert high.value - low.value > 0.2
-    without = BayesianRegression().fit(pair_table()).predict(asked)[0]
+    without = Regression().fit(pair_table()).predict(asked)[0]
     assert low.reach < without.reach
 
 
@@ -86,7 +86,7 @@ def test_a_reference_that_is_stronger_is_read_and_narrows_the_interval():
 )
 def test_a_reference_that_cannot_help_changes_nothing_and_is_named(options, why):
     table = with_reference(**options)
-    fitted, plain = BayesianRegression().fit(table), BayesianRegression().fit(pair_table())
+    fitted, plain = Regression().fit(table), Regression().fit(pair_table())
     assert fitted.features_ == FEATURES
     asked = table.iloc[:4]
     assert fitted.predict(asked) == plain.predict(asked)
@@ -100,12 +100,12 @@ def test_a_category_in_which_it_has_no_box_is_estimated_without_it():
     table = with_reference()
     some = table.copy()
     some.loc[0, list(REFERENCE_FEATURES)] = np.nan
-    fitted = BayesianRegression(reference_prior=PRIOR).fit(some)
+    fitted = Regression(reference_prior=PRIOR).fit(some)
     assert fitted.features_[-1] == "reference_ap"
     (warning,) = reference_of_fit(some, fitted)
     assert "no box of 1 of 24 categories, which are estimated without it: car of place0" in warning
     known, lost = fitted.predict(table.iloc[[1, 1]].assign(reference_ap=[0.4, np.nan]))
-    plain = BayesianRegression().fit(pair_table()).predict(table.iloc[[1]])[0]
+    plain = Regression().fit(pair_table()).predict(table.iloc[[1]])[0]
     assert lost.reach > 1.05 * known.reach
     assert lost.value == pytest.approx(plain.value, abs=0.05)
     rows = table.iloc[[0, 1]].assign(reference_ap=[np.nan, 0.3])
@@ -118,7 +118,7 @@ def test_a_target_at_a_threshold_does_not_read_it():
     table = with_reference().assign(
         **{"recall@0.3": 0.5, "expected_recall@0.3": 0.4},
     )
-    fitted = BayesianRegression(target="recall@0.3").fit(table)
+    fitted = Regression(target="recall@0.3").fit(table)
     assert not any(name.startswith("reference") for name in fitted.features_)
     (warning,) = reference_of_fit(table, fitted)
     assert "evidence of average precision" in warning
@@ -126,7 +126,7 @@ def test_a_target_at_a_threshold_does_not_read_it():
 
 def test_a_table_without_a_reference_warns_of_nothing():
     table = pair_table()
-    assert reference_of_fit(table, BayesianRegression().fit(table)) == ()
+    assert reference_of_fit(table, Regression().fit(table)) == ()
 
 
 def precision_table(**options):
@@ -148,7 +148,7 @@ def precision_table(**options):
 @pytest.mark.parametrize(("category", "reads"), [("person", True), ("van", False)])
 def test_precision_of_persons_alone_reads_the_reference(category, reads):
     table, target = precision_table(), "precision@0.3"
-    fitted = BayesianRegression(target=target, reference_prior=PRIOR).fit(table)
+    fitted = Regression(target=target, reference_prior=PRIOR).fit(table)
     assert fitted.features_[-1] == "reference_precision@0.3"
     row = table[table["category"] == category].iloc[[0, 0]]
     low, high = fitted.predict(row.assign(**{"reference_precision@0.3": [0.5, 0.9]}))
@@ -165,7 +165,7 @@ def test_recall_and_f1_read_no_reference(target):
         f"expected_{target}": table["expected_precision@0.3"],
     }
     columns[f"reference_{target}"] = 0.5
-    fitted = BayesianRegression(target=target, reference_prior=PRIOR).fit(table.assign(**columns))
+    fitted = Regression(target=target, reference_prior=PRIOR).fit(table.assign(**columns))
     assert not any(name.startswith("reference") for name in fitted.features_), measure
     (warning,) = reference_of_fit(table, fitted)
     assert "the precision of person alone" in warning
@@ -173,6 +173,6 @@ def test_recall_and_f1_read_no_reference(target):
 
 def test_without_persons_the_precision_is_as_without_a_reference():
     table = precision_table().assign(category="van")
-    fitted = BayesianRegression(target="precision@0.3").fit(table)
-    plain = BayesianRegression(target="precision@0.3").fit(table.drop(columns="reference_counts"))
+    fitted = Regression(target="precision@0.3").fit(table)
+    plain = Regression(target="precision@0.3").fit(table.drop(columns="reference_counts"))
     assert fitted.predict(table.iloc[:3]) == plain.predict(table.iloc[:3])

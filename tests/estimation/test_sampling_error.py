@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.accuracy.resampling import resampled_counts
-from autoeval.estimation.intervals import bootstrap_std
+from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
 from autoeval.estimation.observation.samples import blocks_of_read
 from autoeval.stability.methods.source_intervals import (
     Interval,

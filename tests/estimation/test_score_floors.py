@@ -6,17 +6,17 @@ import pytest
 
 from autoeval.comparison.common_ground import at_floors
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.joining_fits import join_fits
-from autoeval.estimation.pair_table import features_at
-from autoeval.estimation.panel_prior import calibration_prior, regression_prior
 from autoeval.estimation.score_floors import FLOORS
 from autoeval.estimation.site import Site, as_in_fit
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.pair_table import features_at
+from autoeval.model.priors import calibration_prior, regression_prior
+from autoeval.model.regression import Regression
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes
@@ -47,7 +47,7 @@ def test_held_out_figures_are_at_the_floor_that_the_fit_is_read_at():
         errors = []
         for source in ("site0", "site1", "site2"):
             left_out = rows[rows["source"] == source]
-            others = BayesianRegression(floor=floor).fit(rows[rows["source"] != source])
+            others = Regression(floor=floor).fit(rows[rows["source"] != source])
             values = np.clip(others.distribution(left_out).mean, 0, 1)
             errors.append(np.mean(np.abs(values - left_out["mAP"])))
         return np.mean(errors)
@@ -223,5 +223,5 @@ def test_left_out_estimates_use_the_prior_of_the_floor(fitted):
     rows = fitted.at_floor(0.3).table_
     rows = rows.assign(kind="seed", group=[f"f{k}" for k in range(len(rows))])
     rows["source"] = rows["group"]
-    at, full = (BayesianRegression(floor=of).fit(rows).predict_left_out() for of in (0.3, 0.0))
+    at, full = (Regression(floor=of).fit(rows).predict_left_out() for of in (0.3, 0.0))
     assert np.abs(at - full).max() > 1e-4

@@ -9,11 +9,11 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.cli import main
-from autoeval.estimation.bayesian_regression import NEW as NEW_SITE
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import TRAINED_HERE
-from autoeval.estimation.panel_prior import away_prior
 from autoeval.model import Away
+from autoeval.model.pair_table import TRAINED_HERE
+from autoeval.model.priors import away_prior
+from autoeval.model.regression import NEW as NEW_SITE
+from autoeval.model.regression import Regression
 from tests.estimation.test_bayesian_regression import pair_table
 
 CODE = "precision-not-corrected"
@@ -77,7 +77,7 @@ def test_a_site_with_the_confidence_of_home_is_more_likely_to_be_like_home():
     """Half of the sites with the confidence of home, and nearly all with more."""
     table = pair_table().assign(**{TRAINED_HERE: True})
     away = replace(AWAY, alike=0.0, alike_slope=100.0)
-    fitted = BayesianRegression(away=away).fit(table)
+    fitted = Regression(away=away).fit(table)
     home, factor = table["mAP"].mean(), np.exp(-2.0 * table["mAP"].mean())
     assert fitted.home_ == pytest.approx(home)
     for above, alike in ((-0.3, 0.0), (0.0, 0.5), (0.3, 1.0)):
@@ -93,7 +93,7 @@ def test_a_site_with_the_confidence_of_home_is_more_likely_to_be_like_home():
 def test_draws_of_new_sites_fall_together():
     table = pair_table()
     plain, told = (
-        BayesianRegression(away=replace(AWAY, fall_log_std=1.0)).fit(of)
+        Regression(away=replace(AWAY, fall_log_std=1.0)).fit(of)
         for of in (table, table.assign(**{TRAINED_HERE: True}))
     )
     many = pd.concat([NEW.assign(group=f"{NEW_SITE}{k}", source=f"{NEW_SITE}{k}") for k in (0, 1)])
@@ -113,8 +113,8 @@ def test_the_fact_is_of_a_labelled_set_and_refused_behind_a_task(files, capsys):
 
 def test_estimates_of_other_sites_are_corrected_by_the_model_of_detectors_away():
     table = pair_table()
-    usual = BayesianRegression().fit(table).predict(NEW)
-    fitted = BayesianRegression(away=AWAY).fit(table.assign(**{TRAINED_HERE: True}))
+    usual = Regression().fit(table).predict(NEW)
+    fitted = Regression(away=AWAY).fit(table.assign(**{TRAINED_HERE: True}))
     factor = np.exp(-2.0 * table["mAP"].mean())
     for before, after in zip(usual, fitted.predict(NEW), strict=True):
         assert after.value == pytest.approx(factor * before.value, abs=1e-9)
@@ -124,7 +124,7 @@ def test_a_join_is_corrected_by_the_share_of_the_pairs_that_it_holds_for():
     table = pair_table()
     half = table.assign(**{TRAINED_HERE: table.index < len(table) // 2})
     home = table["mAP"].iloc[: len(table) // 2].mean()
-    usual = BayesianRegression().fit(table).predict(NEW)
-    found = BayesianRegression(away=AWAY).fit(half).predict(NEW)
+    usual = Regression().fit(table).predict(NEW)
+    found = Regression(away=AWAY).fit(half).predict(NEW)
     for before, after in zip(usual, found, strict=True):
         assert after.value == pytest.approx(np.exp(-2.0 * home / 2) * before.value, abs=1e-9)

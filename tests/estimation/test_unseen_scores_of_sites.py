@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from monitoring.fake_cameras import estimator
 
-from autoeval.estimation.new_sites import NewSites
+from autoeval.model.new_sites import NewSites
 
 SITES = ("full", "cut")
 

@@ -12,8 +12,8 @@ from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.io.tasks.task import Task
+from autoeval.model.priors import calibration_prior
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
 SIZE = 64

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.warnings import width_warning
+from autoeval.estimation.checks import width as width_warning
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
 from autoeval.model import PredictionInterval
+from autoeval.model.regression import Regression
 from autoeval.sites.score_range import another_scale, same_score, unseen_share, unseen_warning
 
 
@@ -60,7 +60,7 @@ def test_the_unseen_share_of_the_standard_deviation_widens_the_interval():
         category="car",
         n_images=500,
     )
-    fitted = BayesianRegression().fit(rows)
+    fitted = Regression().fit(rows)
     middle = (10 * 0.5 + rows["mAP"].sum()) / 30
     squares = (10 / 12 + ((rows["mAP"] - middle) ** 2).sum()) / 30
     assert fitted.accuracy_std_ == pytest.approx(np.sqrt(squares))

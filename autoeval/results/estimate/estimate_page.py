@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.operating_curve import expected_curve
 from autoeval.estimation.protocol import LeaveOneSourceOut, worse_than_constant
+from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
 from autoeval.results.estimate.about import about_section

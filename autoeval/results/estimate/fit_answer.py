@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import CATEGORY, category_weights
 from autoeval.estimation.protocol import FitResult
+from autoeval.model.pair_table import CATEGORY, category_weights
+from autoeval.model.regression import Regression
 from autoeval.report.page import Page
 from autoeval.report.sections import Section
 from autoeval.sites.labelled_set import FEWEST_BOXES, FEWEST_IMAGES
@@ -96,7 +96,7 @@ class FitAnswer(Section):
         )
 
 
-def fit_answer(regression: BayesianRegression, result: FitResult | None = None) -> FitAnswer:
+def fit_answer(regression: Regression, result: FitResult | None = None) -> FitAnswer:
     """Predict each labelled set as if it were a new site; the median half-width counts.
 
     result: of the fit, where it was fitted in this process.

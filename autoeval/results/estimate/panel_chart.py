@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.panel_prior import panel_pairs
 from autoeval.model import predict_intervals
+from autoeval.model.priors import panel_pairs
+from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.report.plots import Cloud, RegressionBand
 from autoeval.results.columns import explained
 from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot
@@ -36,7 +36,7 @@ def plotted_with_panel(
     return replace(plotted, about=[*plotted.about, explained(regression.features_)])
 
 
-def cloud_of(regression: BayesianRegression) -> Cloud | None:
+def cloud_of(regression: Regression) -> Cloud | None:
     """Return the pairs of the panel with their accuracy; None for targets that it has not."""
     pairs = panel_pairs(regression.floor)
     target = regression.target
@@ -47,7 +47,7 @@ def cloud_of(regression: BayesianRegression) -> Cloud | None:
 
 
 def fitted_lines(
-    regression: BayesianRegression,
+    regression: Regression,
     cloud: Cloud | None,
     here: Mapping[str, float],
     n_images: int,

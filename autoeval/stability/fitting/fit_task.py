@@ -9,28 +9,26 @@ from typing import Any, cast
 import pandas as pd
 
 from autoeval.errors import InputError, TooFewLabelsError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets, fit_sets
-from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelled_files import set_of_detector
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import pair_rows, with_pairs
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
     LeaveOneSourceOut,
     worse_than_constant,
 )
-from autoeval.estimation.score_table import sources
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.io.wording import listed
+from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
 from autoeval.notices import Notice, prefixed
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.store import RowStore
+from autoeval.score_table import pair_rows, sources, with_pairs
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import OF_DROPOUT
 from autoeval.stability.fitting.meta_set import BOXES_FILE, apart, recorded_sets, score_meta_set

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.intervals import check_level
 from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.model.prediction_interval import check_level
 from autoeval.stability.methods import methods
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 

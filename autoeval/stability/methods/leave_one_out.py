@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
-from autoeval.estimation.score_table import sources
 from autoeval.model.left_out import leave_one_group_out
+from autoeval.model.regression import MIN_SOURCES
 from autoeval.runtime.progress import progress_bar
+from autoeval.score_table import sources
 from autoeval.stability.methods.published_estimate import PublishedEstimate
 from autoeval.stability.methods.registry import make_method
 from autoeval.stability.methods.score_rows import (
@@ -23,7 +23,7 @@ from autoeval.stability.methods.score_rows import (
     sample_rows,
     seed_rows,
 )
-from autoeval.stability.methods.source_regression import Regression, make_regression
+from autoeval.stability.methods.source_regression import AnyRegression, make_regression
 from autoeval.targets import find_target
 
 
@@ -71,7 +71,7 @@ def leave_one_source_out(
 
 
 def _held_out(
-    table: pd.DataFrame, name: str, group_of: Mapping[str, str], regression: Regression
+    table: pd.DataFrame, name: str, group_of: Mapping[str, str], regression: AnyRegression
 ) -> tuple[dict[str, Any], np.ndarray]:
     """Estimate the own images of a source by a regression that has not seen its group."""
     seeds = seed_rows(table[table["source"] == name])

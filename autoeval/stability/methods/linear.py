@@ -11,9 +11,9 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.regression import Regression
+from autoeval.score_table import SAMPLE, SEED
 from autoeval.stability.methods.score_rows import Rows
 
 OF_PAIRS = ("group", "category")
@@ -155,7 +155,7 @@ def check_precision(method: str, target: str) -> None:
 
 
 class Bayes:
-    """The line of `BayesianRegression`, fitted on the sources' own images."""
+    """The line of `Regression`, fitted on the sources' own images."""
 
     features: tuple[str, ...] = FEATURES
     optional: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class Bayes:
         """Fit on the rows of the training sources."""
         check_precision("bayes", target)
         names = [name for name in (*OF_PAIRS, *self.features) if name in rows]
-        self._pairs = BayesianRegression(target=target).fit(_frame(rows, [*names, target]))
+        self._pairs = Regression(target=target).fit(_frame(rows, [*names, target]))
         self.selected_ = self._pairs.features_
         return self
 

@@ -13,7 +13,6 @@ from typing_extensions import Self
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
@@ -22,6 +21,7 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.site import Categories, Site
 from autoeval.io.find_images import Images, list_images
+from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike
 from autoeval.stability.methods.categories import estimate_categories
 from autoeval.stability.methods.published_estimate import PublishedEstimate
@@ -86,7 +86,7 @@ class PublishedEstimator:
         fit_result: FitResult | None = None,
         detector: ImageDetector | None = None,
     ) -> Self:
-        """Fit on a score table; see `autoeval.estimation.score_table`.
+        """Fit on a score table; see `autoeval.score_table`.
 
         Parameters
         ----------

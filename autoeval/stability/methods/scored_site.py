@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.detections import Evidence
-from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.site import SeenImages, Site, unreadable_warning
+from autoeval.estimation.site_estimate import RESAMPLES
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.same_files import copies_taken
 from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.stability.methods.source_intervals import RESAMPLED
 from autoeval.stability.passes.least_stable import LeastStableImages, UnstableImage
 from autoeval.stability.passes.tally import scored_rows
 

@@ -10,19 +10,29 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from autoeval.estimation.intervals import (
-    MIN_SOURCES,
-    N_BLOCKS,
-    RESAMPLED,
-    SamplingError,
-    bootstrap_std,
-    few_blocks,
-)
+from autoeval.accuracy.resampling import bootstrap_std
+from autoeval.estimation.checks import few_blocks
+from autoeval.model.regression import MIN_SOURCES
 from autoeval.notices import Notice
 from autoeval.stability.methods.score_rows import Rows
 
+RESAMPLED = "resampled"  # column: of each repeat, a dict of feature to its values in B draws
+N_BLOCKS = "n_blocks"
 MANY_UNDEFINED = 0.05
 FINEST = 0.005
+
+
+@dataclass(frozen=True)
+class SamplingError:
+    """Sampling error of an estimate: its standard deviation over draws of the images, if known.
+
+    warnings: what it leaves out.
+    n_units: images, or blocks of neighbouring frames, that were drawn as independent.
+    """
+
+    std: float = math.nan
+    warnings: tuple[str, ...] = ()
+    n_units: int = 0
 
 
 @dataclass(frozen=True)

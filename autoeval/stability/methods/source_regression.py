@@ -10,13 +10,13 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.checks import of_scores
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.intervals import MIN_SOURCES, check_level
-from autoeval.estimation.regression_estimate import estimate_site_rows
-from autoeval.estimation.score_table import SEED, sources
-from autoeval.estimation.warnings import estimate_warnings
+from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.model.left_out import leave_one_group_out
+from autoeval.model.prediction_interval import check_level
+from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES, Regression
+from autoeval.score_table import SEED, sources
 from autoeval.stability.methods import Method, make_method, readable
 from autoeval.stability.methods.published_estimate import PublishedEstimate
 from autoeval.stability.methods.score_rows import (
@@ -114,14 +114,14 @@ class SourceRegression:
             method=self.method,
             n_images=n_images,
             features=features,
-            warnings=estimate_warnings(
+            warnings=of_scores(
                 value,
                 features,
                 self.training_range_,
                 n_images=n_images,
                 skipped_share=skipped,
                 backbone=backbone,
-                doubtful=target.doubtful,
+                target=target.name,
             )
             + sampling.warnings,
             sampling_std=sampling.std,
@@ -188,12 +188,12 @@ class SourceRegression:
         )
 
 
-class PairRegression(BayesianRegression):
+class PairRegression(Regression):
     """The default regression on a score table with repeats, compared with published methods."""
 
     def predict_rows(self, rows: pd.DataFrame) -> Estimate:
         """Estimate from the scores of one set of images."""
-        return estimate_site_rows(self, rows)
+        return estimate_rows(self, rows)
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate for each repeat: no score that it reads differs between them."""
@@ -201,10 +201,10 @@ class PairRegression(BayesianRegression):
         return np.full(repeats, self.predict_mean(self.site_rows(rows)).value)
 
 
-Regression = PairRegression | SourceRegression
+AnyRegression = PairRegression | SourceRegression
 
 
-def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> Regression:
+def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> AnyRegression:
     """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets."""
     if method == DEFAULT_METHOD:
         return PairRegression(target=target, level=level)

@@ -9,17 +9,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.labelling import error_elsewhere, with_error
-from autoeval.estimation.pair_table import pair_rows
-from autoeval.estimation.regression_estimate import bounds
+from autoeval.estimation.site_estimate import bounds
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.model.regression import Regression
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part
+from autoeval.score_table import pair_rows
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.stability.fitting.meta_set import read_stored_sets
 from autoeval.stability.methods.score_rows import read_scores
@@ -185,7 +185,7 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
         left_out = rows["group"] == group
         if left_out.all():
             raise InputError("Expected sources of at least three groups but got one.")
-        new, estimator = rows[left_out], BayesianRegression().fit(rows[~left_out])
+        new, estimator = rows[left_out], Regression().fit(rows[~left_out])
         error = error_elsewhere(estimator.cross_validated_, estimator.level)
         keys = zip(new["source"], new["category"], strict=True)
         for key, estimate in zip(keys, estimator.predict(new), strict=True):
@@ -198,7 +198,7 @@ def priors_from(
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""
     fitted_rows, calibration = calibrated_rows([labelled])
-    estimator = BayesianRegression(target=target).fit(fitted_rows)
+    estimator = Regression(target=target).fit(fitted_rows)
     error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
     single = labelled.truth.categories if len(labelled.truth.categories) == 1 else None
     priors = {}

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut
-from autoeval.estimation.score_table import sources
 from autoeval.report.compared_with_print import ComparedWithPrint
+from autoeval.score_table import sources, stack_categories
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.reproduce.printed import Column, PrintedTable, not_as_printed
 

@@ -7,9 +7,9 @@ import pytest
 from rectangles import write_world
 
 from autoeval.detections import Detections, Evidence
-from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
 from autoeval.io.image_folder import load_image_folder
+from autoeval.model.priors import calibration_prior
 from autoeval.results.estimate.example_images import LeastCertainExamples
 from autoeval.sites.site_boxes import SiteBoxes
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import autoeval
-from autoeval.estimation.panel_prior import panel_pairs
 from autoeval.io.config_file import shipped_config
+from autoeval.model.priors import panel_pairs
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.estimate.fit_answer import fit_answer
 from autoeval.results.estimate.panel_chart import plotted_with_panel

@@ -17,8 +17,10 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.config_file import shipped_config
-from autoeval.model import Away, Prior, Scaling
+from autoeval.model.away import Away
 from autoeval.model.calibration import CalibrationPrior, Usual
+from autoeval.model.pairs import Scaling
+from autoeval.model.variances import Prior
 from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")

@@ -17,17 +17,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
-from autoeval.accuracy.average_precision import RankedDetections, influence_function
-from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
-from autoeval.model import Pairs
-from autoeval.targets import AP_TARGETS
+from autoeval.model.pair_table import Table, floats
+from autoeval.model.pairs import Pairs
 
-SITE = "known_site"  # column of the rows of new images: name of their source
-GROUP = "known_group"  # column of the rows of a new site: its group, one of the fit
 # Measured by benchmarks/known_sites.py, docs/results/known_sites.md.
 SMOOTHED = 0.02  # ε
 MOST = 1.5  # ratio
@@ -37,23 +32,12 @@ OF_ONE_IMAGE = 0.22  # standard deviation of average precision measured on one i
 USUAL_IMAGES = 3  # that this counts as
 
 
-def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
-    """Return the standard error of each average precision by the influence of its images.
-
-    By name, ``mAP_std`` and the like; NaN without labelled boxes or with a single image.
-    """
-    influence, n = influence_function(ranking), len(ranking)
-    by_image = np.array([list(coco_summary(of_image).values()) for of_image in influence.T])
-    stds = by_image.std(axis=0) / np.sqrt(n - 1) if n > 1 else np.full(len(AP_TARGETS), np.nan)
-    return {f"{name}_std": float(std) for name, std in zip(AP_TARGETS, stds, strict=True)}
-
-
 @dataclass(frozen=True, eq=False)
 class KnownSite:
     """A site of a fit with N pairs, `rows`."""
 
     name: str
-    rows: pd.DataFrame
+    rows: Table
     pairs: Pairs
     target: str
 
@@ -68,16 +52,14 @@ class KnownSite:
     @property
     def accuracies(self) -> dict[str, float]:
         """Accuracy on the labelled images, by category."""
-        labelled_pairs = self.rows[self._own]
-        return {
-            str(c): float(v)
-            for c, v in zip(labelled_pairs["category"], labelled_pairs[self.target], strict=True)
-        }
+        own = np.flatnonzero(self._own)
+        accuracy = floats(self.rows, self.target)
+        return {str(self.pairs.category[k]): float(accuracy[k]) for k in own}
 
     @property
     def fitted(self) -> Pairs:
         """The pairs of the fit, with the sampling error that those of this site have."""
-        n = self.rows["n_images"].to_numpy(float)
+        n = floats(self.rows, "n_images")
         sampling = np.where(self._own, self._of_one_image / n, self.pairs.sampling)
         return replace(self.pairs, sampling=sampling)
 
@@ -94,7 +76,7 @@ class KnownSite:
         seen = rows_here >= 0
         after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, self.pairs.x[rows_here]))
         ratio = np.where(seen, np.minimum(after / before, MOST), 1.0)
-        accuracy = self.rows[self.target].to_numpy(float)[rows_here]
+        accuracy = floats(self.rows, self.target)[rows_here]
         # what no score shows may have changed, and what they show is uncertain by a share of itself
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * accuracy) ** 2
         as_this_site = new.sampling * (self.fitted.sampling / self.pairs.sampling)[rows_here] + more
@@ -111,8 +93,8 @@ class KnownSite:
     @cached_property
     def _of_one_image(self) -> np.ndarray:
         """Variance of the accuracy of each pair if it were measured on one image, (N,)."""
-        n, name = self.rows["n_images"].to_numpy(float), f"{self.target}_std"
-        stds = self.rows[name].to_numpy(float) if name in self.rows else np.full(len(n), np.nan)
+        n, name = floats(self.rows, "n_images"), f"{self.target}_std"
+        stds = floats(self.rows, name) if name in self.rows else np.full(len(n), np.nan)
         variances = np.where(np.isfinite(stds), n * stds**2, OF_ONE_IMAGE**2)
         # the posterior mean of a variance, the usual one counting as `USUAL_IMAGES` images: that of
         # few labelled images is mostly chance (Gelman et al. 2013, section 2.6)

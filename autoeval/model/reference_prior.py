@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-import pandas as pd
 from typing_extensions import Self
 
-from autoeval.estimation.pair_table import REFERENCE_TRUE
 from autoeval.io.config_file import shipped_config
-from autoeval.model import Prior, Scaling
+from autoeval.model.pair_table import REFERENCE_TRUE, Table, floats
+from autoeval.model.pairs import Scaling
 from autoeval.model.reference_features import REFERENCE_AP, REFERENCE_FEATURES
-from autoeval.model.variances import Variances, possible_variances
+from autoeval.model.variances import Prior, Variances, possible_variances
 
 FILE = "reference_prior.json"
 READ_BY = dict(zip(("mAP", "mAP50", "mAP75"), REFERENCE_FEATURES, strict=True))
@@ -50,13 +49,14 @@ class ReferenceStrength:
     agreement: float
 
     @classmethod
-    def of(cls, rows: pd.DataFrame) -> Self | None:
+    def of(cls, rows: Table) -> Self | None:
         """Read a pair table; None where no pair of it has a reference."""
         names = ["mAP", REFERENCE_TRUE, REFERENCE_AP]
         if not set(names) <= set(rows):
             return None
-        measured = rows[names].astype(np.float64).dropna()
-        return cls(*measured.mean().tolist()) if len(measured) else None
+        figures = np.stack([floats(rows, name) for name in names])
+        measured = figures[:, np.isfinite(figures).all(axis=0)]
+        return cls(*measured.mean(axis=1).tolist()) if measured.size else None
 
     def __str__(self) -> str:
         return (

@@ -1,6 +1,6 @@
 """The default regression: accuracy on scores over pairs of site and category.
 
-Needs no network and no torch.
+Tables are those of `autoeval.model.pair_table`. Needs no network and no torch.
 """
 
 from __future__ import annotations
@@ -8,32 +8,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import DEFAULT_METHOD
-from autoeval.estimation.intervals import MIN_SOURCES, check_level
-from autoeval.estimation.known_site import GROUP, SITE, KnownSite
-from autoeval.estimation.nothing_found import (
-    nothing_over,
-    without_boxes,
-)
-from autoeval.estimation.pair_table import (
+from autoeval.io.wording import listed
+from autoeval.model.away import Away
+from autoeval.model.known_site import KnownSite
+from autoeval.model.left_out import leave_one_group_out
+from autoeval.model.mixed_model import MixedModel
+from autoeval.model.pair_table import (
+    CATEGORY,
     CONFIDENCE,
+    GROUP,
     ONLY,
     REFERENCE_COUNTS,
+    SITE,
     TRAINED_HERE,
+    Table,
     category_weights,
+    columns,
     features_at,
-    pair_rows,
+    floats,
+    n_rows,
+    names,
+    nothing_over,
     pairs_of,
+    rows_where,
     with_target,
+    without_boxes,
 )
-from autoeval.estimation.panel_prior import FULL, away_prior, regression_prior
-from autoeval.estimation.reference_prior import (
+from autoeval.model.pairs import Pairs, Scaling
+from autoeval.model.prediction_interval import (
+    Mixture,
+    PredictionInterval,
+    check_level,
+    mean_of_possible,
+    predict_intervals,
+)
+from autoeval.model.priors import FULL, away_prior, regression_prior
+from autoeval.model.reference_features import BY_REFERENCE
+from autoeval.model.reference_prior import (
     PRECISION_OF,
     READ_BY,
     ReferencePrior,
@@ -41,30 +58,20 @@ from autoeval.estimation.reference_prior import (
     WithReference,
     shipped_reference_prior,
 )
-from autoeval.estimation.score_table import sources
-from autoeval.io.wording import listed
-from autoeval.model import (
-    Away,
-    MixedModel,
-    Mixture,
-    Pairs,
-    PredictionInterval,
-    Prior,
-    Scaling,
-    mean_of_possible,
-    predict_intervals,
-)
-from autoeval.model.left_out import leave_one_group_out
-from autoeval.model.reference_features import BY_REFERENCE
+from autoeval.model.variances import Prior
 from autoeval.targets import OperatingPoint, find_target
 
-NEW = "\0new"  # a group and a source that no labelled set is called
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT_METHOD = "bayes"  # this regression, as results and pages name it
+NEW = "\0new"  # a group and a site that no labelled set is called
 PRECISION = "precision@"
 SIZE = "box_size"  # the feature that needs the sizes of images
-HELD_OUT = ["estimate", "lower", "upper", "raw"]
+MIN_SOURCES = 3  # whose errors left out say anything
 
 
-class BayesianRegression:
+class Regression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
@@ -76,10 +83,9 @@ class BayesianRegression:
     away: what is known of detectors away from the site that they were trained on, for rows with
         `TRAINED_HERE`; by default what the shipped detectors say.
     reference_prior: what agreement with a reference detector adds; by default what is shipped.
-    table_: the score table that it was fitted on; for a target at a threshold its pairs.
     reference_strength_, reference_weight_: of the reference detector on the labelled images, None
         without one; and how much the agreement with it counts, in [0, 1].
-    rows_: its pairs; see `autoeval.estimation.pair_table`.
+    pairs_: the rows that it was fitted on, those with the target.
     training_range_: smallest and largest value over the pairs, for each score that it reads.
     """
 
@@ -104,8 +110,12 @@ class BayesianRegression:
         self.away = away
         self.reference_prior = reference_prior
 
-    def fit(self, table: pd.DataFrame) -> Self:
-        """Fit on a pair table, or on a score table, of which the sources' own images are taken."""
+    def fit(self, table: Table) -> Self:
+        """Fit on a table of pairs; a row without a group is its own.
+
+        Raises InputError if there is no such target, a column is missing, a site is in two groups,
+        or no pair has the target.
+        """
         find_target(self.target)
         if not self.target.startswith("mAP") and OperatingPoint.of(self.target) is None:
             raise InputError(
@@ -113,7 +123,7 @@ class BayesianRegression:
                 f"threshold, not {self.target}: use one of the other methods for it."
             )
         check_level(self.level)
-        rows = with_target(pair_rows(table), self.target)
+        rows = with_target(_named(table), self.target)
         self.features_ = tuple(self.features or features_at(self.target))
         if self.prior is None or self.scaling is None:
             self._scaling, self._prior = regression_prior(self.features_, self.target, self.floor)
@@ -122,36 +132,33 @@ class BayesianRegression:
         self._add_reference(rows)
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
-        measured = np.isfinite(rows[self.target].to_numpy(np.float64))
+        measured = np.isfinite(floats(rows, self.target))
         if not measured.any():
             raise InputError(
-                f"None of the {len(rows)} pairs of source and category has a {self.target}: no box "
-                "is labelled in any of them, or none is over the threshold."
+                f"None of the {len(measured)} pairs of site and category has a {self.target}: no "
+                "box is labelled in any of them, or none is over the threshold."
             )
-        self.table_ = rows if OperatingPoint.of(self.target) else table.reset_index(drop=True)
-        self.rows_ = rows[measured].reset_index(drop=True)
-        self.sources_ = sources(table) if "source" in table else []
-        self.categories_ = list(dict.fromkeys(self.rows_["category"].astype(str)))
-        self.groups_ = list(dict.fromkeys(self.rows_["group"].astype(str)))
-        self._pairs = self._arrays(self.rows_)
-        self.training_range_ = {
-            name: (float(self.rows_[name].min()), float(self.rows_[name].max()))
-            for name in self.features_
-        }
-        self._true = self.rows_[self.target].to_numpy(np.float64)
+        self.table_ = rows
+        self.pairs_ = rows_where(rows, measured)
+        self.sources_ = list(dict.fromkeys(names(rows, "source"))) if "source" in rows else []
+        self.categories_ = list(dict.fromkeys(names(self.pairs_, "category")))
+        self.groups_ = list(dict.fromkeys(names(self.pairs_, "group")))
+        self._pairs = self._arrays(self.pairs_)
+        self.training_range_ = {name: _range(floats(self.pairs_, name)) for name in self.features_}
+        self._true = floats(self.pairs_, self.target)
         self._model = self._mixed_model().fit(self._pairs, self._true)
-        self.__dict__.pop("cross_validated_", None)
-        self.__dict__.pop("trained_share_", None)
+        for cached in ("left_out_", "trained_share_"):
+            self.__dict__.pop(cached, None)
         return self
 
-    def _add_reference(self, rows: pd.DataFrame) -> None:
+    def _add_reference(self, rows: Table) -> None:
         """Read the agreement with a reference detector, if its prior gives that a weight."""
         self.reference_: WithReference | None = None
         self.reference_strength_ = ReferenceStrength.of(rows)
         reference_prior = self.reference_prior or shipped_reference_prior()
         self.reference_weight_ = reference_prior.weight(self.reference_strength_)
         read = READ_BY.get(self.target)
-        has_them = rows["category"].astype(str).isin(PRECISION_OF).any()
+        has_them = bool({*names(rows, "category")} & {*PRECISION_OF})
         if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
             read = f"{BY_REFERENCE}{self.target}"
         if read is None or self.features or not self.reference_weight_:
@@ -160,20 +167,28 @@ class BayesianRegression:
         self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
         self.features_ += (read,)
 
-    def prior_effects(self, rows: pd.DataFrame) -> dict[str, float]:
+    @property
+    def rows_(self) -> pd.DataFrame:
+        """`pairs_` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.pairs_)
+
+    def prior_effects(self, rows: Table) -> dict[str, float]:
         """Return what the prior adds for the category of each row, in [-1, 1], by its name."""
-        return {str(category): self._prior.of_category(category) for category in rows["category"]}
+        return {str(name): self._prior.of_category(name) for name in rows["category"]}
 
-    def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Lay out the scores of a new site as one row a category; see `estimate_site_rows`."""
-        stacked = pair_rows(rows.assign(kind="seed"))
-        if (stacked["category"] == ONLY).all() and self.single:
-            stacked = stacked.assign(category=self.categories_[0])
-        stacked = with_target(stacked, self.target)
-        lacking = [name for name in self.features_[-1:] if name not in stacked and self.reference_]
-        return stacked.assign(**dict.fromkeys(lacking, np.nan))
+    def site_rows(self, rows: Table) -> dict[str, np.ndarray]:
+        """Lay out the scores of a new site as this target reads them, one row a category."""
+        made = _named(rows)
+        if self.single and (made["category"] == ONLY).all():
+            made["category"] = np.full(n_rows(made), self.categories_[0], object)
+        made = with_target(made, self.target)
+        if self.reference_ and self.features_[-1] not in made:
+            made[self.features_[-1]] = np.full(n_rows(made), np.nan)
+        return made
 
-    def distribution(self, rows: pd.DataFrame, average: np.ndarray | None = None) -> Mixture:
+    def distribution(self, rows: Table, average: np.ndarray | None = None) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
 
         rows: one row a category: ``category``, ``n_images`` and the scores. All are taken to be of
@@ -193,7 +208,7 @@ class BayesianRegression:
             return away.predict(prediction, self.home_, confidence, self.trained_share_)
         # The pair keeps the scores and effects of the labelled one of its site, so that the model
         # predicts the accuracy there; the change by its own scores is then added, see `KnownSite`.
-        site = self.known_site(str(rows[SITE].iloc[0]))
+        site = self.known_site(str(columns(rows)[SITE][0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
         change = (ratio - 1) * model.predict(pairs).mean
@@ -201,7 +216,7 @@ class BayesianRegression:
             change if average is None else average @ change
         )
 
-    def uncorrected(self, rows: pd.DataFrame) -> Mixture:
+    def uncorrected(self, rows: Table) -> Mixture:
         """Predict rows of a new site as if the detector was trained elsewhere."""
         return self._model.predict(self._new_pairs(rows))
 
@@ -212,9 +227,9 @@ class BayesianRegression:
 
     @property
     def _trained(self) -> np.ndarray:
-        if TRAINED_HERE not in self.rows_:
-            return np.zeros(len(self.rows_), bool)
-        return self.rows_[TRAINED_HERE].eq(True).to_numpy()
+        if TRAINED_HERE not in self.pairs_:
+            return np.zeros(n_rows(self.pairs_), bool)
+        return np.array([value is True or value == 1 for value in self.pairs_[TRAINED_HERE]], bool)
 
     @property
     def home_(self) -> float:
@@ -226,7 +241,7 @@ class BayesianRegression:
         """What corrects predictions of a detector that was trained where it is labelled."""
         return (self.away or away_prior(self.target)) if self.trained_share_ else None
 
-    def confidence_above_home(self, rows: pd.DataFrame) -> np.ndarray:
+    def confidence_above_home(self, rows: Table) -> np.ndarray:
         """Return by how much the first score of rows of new sites exceeds the mean at home, (N,).
 
         Home is where the detector was trained, or every labelled site if that is not known.
@@ -239,7 +254,7 @@ class BayesianRegression:
 
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
-        return KnownSite(name, self.rows_, self._pairs, self.target)
+        return KnownSite(name, self.pairs_, self._pairs, self.target)
 
     def check_group(self, name: str) -> None:
         """Make sure that the fit has a group of this name."""
@@ -248,10 +263,10 @@ class BayesianRegression:
         raise InputError(
             f"This estimator was fitted on no group {name!r}. It has {listed(self.groups_, 50)}. "
             "Name one of these with --group, or leave --group out. A labelled set has the group "
-            "that it was fitted with (`fit --labels PATH group=NAME`), by default its own name."
+            "that it was fitted with (`fit --labels PATH --group NAME`), by default its own name."
         )
 
-    def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
+    def draw(self, rows: Table, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
         new = self._new_pairs(rows)
         drawn = self._model.draw(new, draws=draws, seed=seed)
@@ -272,7 +287,7 @@ class BayesianRegression:
         """Whether all pairs are of one category."""
         return len(self.categories_) == 1
 
-    def predict(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> list[PredictionInterval]:
+    def predict(self, rows: Table, *, unseen: float = 0.0) -> list[PredictionInterval]:
         """Estimate each row, a category of one new site.
 
         unseen: share, in [0, 1], of the range of confidence that scores read and that is missing.
@@ -282,13 +297,12 @@ class BayesianRegression:
         """
         widened = self.distribution(rows).blurred(unseen * self.accuracy_std_)
         intervals = predict_intervals(widened, self.level)
-        none_over = nothing_over(rows, self.target)
         return [
             without_boxes(self.target) if none else interval
-            for none, interval in zip(none_over, intervals, strict=True)
+            for none, interval in zip(nothing_over(rows, self.target), intervals, strict=True)
         ]
 
-    def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> PredictionInterval:
+    def predict_mean(self, rows: Table, *, unseen: float = 0.0) -> PredictionInterval:
         """Estimate all rows together that count, which are categories of one new site.
 
         The value is the weighted mean of the possible accuracies of the rows, see `predict`; the
@@ -310,48 +324,56 @@ class BayesianRegression:
         return float(uniform.learn(self._true[:, None]).scale[0])
 
     @cached_property
-    def cross_validated_(self) -> pd.DataFrame:
+    def left_out_(self) -> dict[str, np.ndarray]:
         """Estimate of every pair by the other groups (leave-one-group-out).
 
-        One row a pair: ``source``, ``group``, ``category``, ``n_images``, ``true``, ``estimate``,
-        ``lower``, ``upper``, ``raw``; empty with a single group.
+        A table with one row a pair: ``source``, ``group``, ``category``, ``n_images``, ``true``,
+        ``estimate``, ``lower``, ``upper``, ``raw``; empty with a single group.
         """
         if len(self.groups_) < 2:
-            return pd.DataFrame()
-        parts, pairs, true = [], self._pairs, self._true
+            return {}
+        pairs, true = self._pairs, self._true
+        intervals: list[PredictionInterval | None] = [None] * len(pairs)
         for rest, left_out in leave_one_group_out(pairs.group):
             predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[left_out])
-            rows = self.rows_.iloc[left_out][["source", "group", "category", "n_images"]]
-            estimates = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
-            estimates = estimates.rename(columns={"value": "estimate"})
-            parts.append(rows.assign(true=true[left_out]).join(estimates[HELD_OUT]))
-        return pd.concat(parts).sort_index()
+            for k, interval in zip(left_out, predict_intervals(predicted, self.level), strict=True):
+                intervals[k] = interval
+        known = ("source", "group", "category", "n_images")
+        estimated = {"estimate": "value", "lower": "lower", "upper": "upper", "raw": "raw"}
+        return {
+            **{name: self.pairs_[name] for name in known},
+            "true": true,
+            **{
+                name: np.array([getattr(interval, field) for interval in intervals])
+                for name, field in estimated.items()
+            },
+        }
+
+    @property
+    def cross_validated_(self) -> pd.DataFrame:
+        """`left_out_` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.left_out_)
 
     @property
     def residuals_(self) -> np.ndarray:
         """Mean absolute error of each left-out group; empty with fewer than three."""
         if len(self.groups_) < MIN_SOURCES:
             return np.zeros(0)
-        rows = self.cross_validated_
-        errors = (rows["raw"].clip(0, 1) - rows["true"]).abs()
-        return errors.groupby(rows["group"], sort=False).mean().to_numpy()
+        rows = self.left_out_
+        errors = np.abs(np.clip(rows["raw"], 0, 1) - rows["true"])
+        group = names(rows, "group")
+        return np.array([errors[group == name].mean() for name in dict.fromkeys(group)])
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its group, shape (N,).
-
-        NaN with a single group, and in a table whose rows hold several categories.
-        """
-        estimates = np.full(len(self.table_), np.nan)
-        if any("/" in str(name) for name in self.table_):
-            return estimates
-        groups = self.table_["source"]
-        if "group" in self.table_:
-            groups = self.table_["group"].fillna(groups)
-        rows = self.table_.assign(group=groups)
-        if groups.nunique() < 2:
+        """Estimate each row of `table_` without its group, shape (N,); NaN with a single group."""
+        estimates = np.full(n_rows(self.table_), np.nan)
+        groups = names(self.table_, "group")
+        if len({*groups}) < 2:
             return estimates
         for rest, left_out in leave_one_group_out(groups):
-            regression = BayesianRegression(
+            regression = Regression(
                 target=self.target,
                 level=self.level,
                 features=self.features,
@@ -360,54 +382,36 @@ class BayesianRegression:
                 floor=self.floor,
                 away=self.away,
                 reference_prior=self.reference_prior,
-            )
-            estimates[left_out] = (
-                regression.fit(rows.iloc[rest]).distribution(rows.iloc[left_out]).mean
-            )
+            ).fit(rows_where(self.table_, rest))
+            asked = rows_where(self.table_, left_out)
+            estimates[left_out] = regression.distribution(asked).mean
         return np.clip(estimates, 0, 1)
 
-    def _new_pairs(self, rows: pd.DataFrame) -> Pairs:
-        named = "group" in rows and rows["group"].astype(str).str.startswith(NEW).all()
-        rows = rows if named else rows.assign(group=rows.get(GROUP, NEW), source=NEW)
-        rows = with_target(rows, self.target)
-        if "category" not in rows or self.categories_ == [ONLY]:  # fitted without their names
-            rows = rows.assign(category=self.categories_[0] if self.single else NEW)
-        return self._arrays(rows)
+    def _new_pairs(self, rows: Table) -> Pairs:
+        made = with_target(rows, self.target)
+        n = n_rows(made)
+        named = "group" in made and all(name.startswith(NEW) for name in names(made, "group"))
+        if not named:
+            made["group"] = made.get(GROUP, np.full(n, NEW, object))
+            made["source"] = np.full(n, NEW, object)
+        if "category" not in made or self.categories_ == [ONLY]:  # fitted without their names
+            made["category"] = np.full(n, self.categories_[0] if self.single else NEW, object)
+        return self._arrays(made)
 
     def _mixed_model(self) -> MixedModel:
         variances = self.reference_.variances if self.reference_ else None
         return MixedModel(self._scaling, self._prior, variances=variances)
 
-    def reads_reference(self, rows: pd.DataFrame) -> np.ndarray:
+    def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""
         if self.reference_ is None:
-            return np.zeros(len(rows), bool)
-        readable = np.isfinite(rows[self.features_[-1]].to_numpy(np.float64))
+            return np.zeros(n_rows(rows), bool)
+        readable = np.isfinite(floats(rows, self.features_[-1]))
         if self.target.startswith(PRECISION):
-            readable &= rows["category"].astype(str).isin(PRECISION_OF).to_numpy()
+            readable &= np.isin(names(rows, "category"), PRECISION_OF)
         return readable
 
-    def _with_sizes(self, rows: pd.DataFrame, pairs: Pairs) -> Pairs:
-        """Let the size of boxes move nothing where the sizes of images are not known.
-
-        It counts as the mean of the pairs of the fit, and its slope adds to the error. A fit
-        without any size reads none at new sites, either.
-        """
-        at = self.features_.index(SIZE) if SIZE in self.features_ else None
-        if at is None:
-            return pairs
-        found = np.isfinite(rows[self.features_[0]].to_numpy(np.float64))
-        unknown = found & ~np.isfinite(rows[SIZE].to_numpy(np.float64))
-        seen = self.rows_[SIZE].to_numpy(np.float64)
-        seen = seen[np.isfinite(seen)]
-        if not len(seen):
-            unknown = found
-        x, sampling = pairs.x.copy(), pairs.sampling.copy()
-        x[unknown, at] = seen.mean() if len(seen) else self._scaling.location[at]
-        sampling[unknown] += self._prior.slopes[at] ** 2 if len(seen) else 0.0
-        return replace(pairs, x=x, sampling=sampling)
-
-    def _arrays(self, rows: pd.DataFrame) -> Pairs:
+    def _arrays(self, rows: Table) -> Pairs:
         pairs = self._with_sizes(rows, pairs_of(rows, self.features_, self._prior.of_one_image))
         if self.reference_ is None:
             return pairs
@@ -417,3 +421,51 @@ class BayesianRegression:
         x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
         sampling[lacking] += self.reference_.lost
         return replace(pairs, x=x, sampling=sampling)
+
+    def _with_sizes(self, rows: Table, pairs: Pairs) -> Pairs:
+        """Let the size of boxes move nothing where the sizes of images are not known.
+
+        It counts as the mean of the pairs of the fit, and its slope adds to the error. A fit
+        without any size reads none at new sites, either.
+        """
+        if SIZE not in self.features_:
+            return pairs
+        at = self.features_.index(SIZE)
+        found = np.isfinite(floats(rows, self.features_[0]))
+        unknown = found & ~np.isfinite(floats(rows, SIZE))
+        seen = floats(self.pairs_, SIZE)
+        seen = seen[np.isfinite(seen)]
+        if not len(seen):
+            unknown = found
+        x, sampling = pairs.x.copy(), pairs.sampling.copy()
+        x[unknown, at] = seen.mean() if len(seen) else self._scaling.location[at]
+        sampling[unknown] += self._prior.slopes[at] ** 2 if len(seen) else 0.0
+        return replace(pairs, x=x, sampling=sampling)
+
+
+def _named(table: Table) -> dict[str, np.ndarray]:
+    """Give each row a category and a group, where it has none; refuse a site in two groups."""
+    rows = columns(table)
+    n = n_rows(rows)
+    source = rows.get("source", np.full(n, "", object))
+    rows.setdefault("category", np.full(n, ONLY, object))
+    group = rows.get("group", source)
+    given = [name is not None and name == name for name in group]
+    rows["group"] = np.where(given, group, source).astype(object)
+    groups: dict[str, dict[str, None]] = {}
+    divided = rows.get("kind", np.full(n, "", object)) == CATEGORY  # categories of a set may be
+    for k in np.flatnonzero(~divided) if "source" in rows else ():
+        groups.setdefault(str(source[k]), {})[str(rows["group"][k])] = None
+    for name, several in groups.items():
+        if len(several) > 1:
+            raise InputError(
+                f"The source {name} is in the groups {', '.join(several)}: a source has one, or "
+                "leaving that out would leave its own pairs in. Give all its rows the same group, "
+                "or each of two sites a name of its own."
+            )
+    return rows
+
+
+def _range(values: np.ndarray) -> tuple[float, float]:
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)

@@ -1,0 +1,324 @@
+"""Checks of an estimate: functions of what is known of a site and a fit to notices.
+
+Each notice has a code, a severity and a text; docs/reference/warnings.md lists the codes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from autoeval.io.wording import listed
+from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns, floats, names
+from autoeval.model.prediction_interval import PredictionInterval
+from autoeval.model.reference_features import REFERENCE_AP
+from autoeval.model.reference_prior import PRECISION_OF
+from autoeval.model.regression import Regression
+from autoeval.notices import Notice
+from autoeval.sites.score_range import unseen_warning as unseen
+from autoeval.targets import OperatingPoint, find_target
+from autoeval.words import counted
+
+__all__ = ["unseen"]
+
+MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
+MANY_SKIPPED = 0.2
+FEW_UNITS = 10
+TOO_WIDE = 0.15
+NEAREST, FEWEST = 8, 3
+LOWEST = 0.02  # under it the ratio of two precisions says nothing
+MATTERS = 0.05
+TAILS = (10, 90)
+NONE_OVER = "by definition, no box is over the threshold"  # how such an interval is formed
+
+VALIDATED_BACKBONES = {
+    "ResNet": "the paper, table 4",
+    "SwinTransformer": "the paper, table 4",
+    "CSPDarknet": "docs/results/real_vehicle_yolox_nano.md",
+    "MobileNetV2": "docs/results/second_detector.md",
+    "black box": "docs/results/predictions.md",
+}
+"""Where the method was validated on a backbone, by its class."""
+
+WORDS = {
+    "expected_ap": "the average precision that the confidences predict",
+    "likely_share": "the share of boxes that are likely to be right",
+    "box_size": "the size of boxes (logarithm)",
+    "reference_ap": "the agreement with the reference detector",
+}
+
+PRECISION_HARDLY_KNOWN = Notice(
+    "precision-hardly-known",
+    "precision without labels is hardly better known than from a constant, since objects that "
+    "nobody labelled count as false: label a few images to measure it",
+)
+PRECISION_NOT_CORRECTED = Notice(
+    "precision-not-corrected",
+    "precision is not corrected for a detector that was trained at the labelled site: nothing "
+    "predicts how it falls elsewhere, and it is usually lower than estimated",
+)
+
+
+def of_scores(
+    value: float,
+    features: Mapping[str, float],
+    training_range: Mapping[str, tuple[float, float]],
+    *,
+    n_images: int,
+    backbone: str,
+    target: str = "mAP",
+    skipped_share: float = 0.0,
+) -> tuple[Notice, ...]:
+    """List why an estimate may be wrong by its value, its scores and the images behind them.
+
+    training_range: smallest and largest value of each feature in training, as far as it is known.
+    skipped_share: share of (image, repeat) with no box on at least one side.
+
+    >>> known = {"n_images": 60, "backbone": "ResNet"}
+    >>> of_scores(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
+    ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
+    """
+    notices, doubtful = list[Notice](), find_target(target).doubtful
+    for name, score in features.items():
+        low, high = training_range.get(name, (-math.inf, math.inf))
+        if math.isnan(score):
+            notices.append(Notice("score-undefined", f"{name} is undefined on these images"))
+        elif not low <= score <= high and low != high:  # one pair, or a constant: there is no range
+            text = (
+                f"{WORDS.get(name, name)} is {score:.3f}, outside the {low:.3f} to {high:.3f} "
+                "seen in training: the estimate is an extrapolation"
+            )
+            notices.append(Notice("extrapolation", text))
+    if math.isnan(value):
+        text = "no estimate: the scores cannot be computed on these images"
+        notices.append(Notice("no-estimate", text, severity="refused"))
+    elif value < doubtful:
+        text = (
+            f"the estimate is under {doubtful:.0%}, where scores are known to lose their "
+            "correlation with mAP"
+        )
+        notices.append(Notice("low-estimate", text))
+    if n_images < MIN_IMAGES:
+        text = (
+            f"the scores rest on only {counted(n_images, 'image')}: under {MIN_IMAGES} they are "
+            "noisy"
+        )
+        notices.append(Notice("few-images", text))
+    if skipped_share > MANY_SKIPPED:
+        text = f"{skipped_share:.0%} of the images have no box before or after dropout: not counted"
+        notices.append(Notice("images-skipped", text, severity="note"))
+    if backbone not in VALIDATED_BACKBONES:
+        text = f"the method was never validated on a {backbone} backbone"
+        notices.append(Notice("backbone-not-validated", text, severity="note"))
+    return tuple(notices)
+
+
+def width(interval: PredictionInterval, target: str = "mAP") -> str:
+    """Advise where an interval is too wide to act on, with what helps, as it was measured.
+
+    The figures are those of ``docs/results/generality.md`` and ``docs/results/labels.md``.
+    """
+    if interval.reach <= TOO_WIDE:
+        return ""
+    text = (
+        f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "
+        "(measured: ±15 to 19 from one labelled set, ±15 to 17 from 37 sites); twenty labelled "
+        "images of this site help most (`autoeval label plan`). Which of several sites is better, "
+        "and whether a site has changed, is known more precisely"
+    )
+    if OperatingPoint.of(target):
+        text = (
+            f"too wide to act on: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
+            "this site help most (`autoeval label plan`; measured: recall ±6 to 9)"
+        )
+    return Notice("interval-too-wide", text, severity="note")
+
+
+def outside_range(intervals: Mapping[str, PredictionInterval]) -> tuple[Notice, ...]:
+    """Note where the regression predicts an accuracy below 0 or above 1.
+
+    intervals: of each category, or of one that has no name.
+    """
+    outside = {name: interval for name, interval in intervals.items() if interval.outside}
+    if not outside:
+        return ()
+    what = [f"{name} {100 * interval.raw:.0f}".strip() for name, interval in outside.items()]
+    text = (
+        f"the regression predicts less than 0 or more than 100 points ({listed(what, 10)}): "
+        "these images are unlike the labelled ones, so such a value is set to the edge and its "
+        "interval is wider by the distance"
+    )
+    return (Notice("outside-range", text, severity="note"),)
+
+
+def few_blocks(n_images: int, n_units: int) -> tuple[Notice, ...]:
+    """Warn of images that are too few, or too close in time, for a sampling error.
+
+    n_units: images, or blocks of neighbouring frames, that count as independent.
+    """
+    if n_images < 2:
+        text = "the sampling error is unknown with one image: the interval leaves it out"
+        return (Notice("sampling-error-left-out", text),)
+    if n_units < 2:
+        text = (
+            "all images are neighbours in time: the sampling error is unknown, and the interval "
+            "leaves it out"
+        )
+        return (Notice("sampling-error-left-out", text),)
+    if n_units < min(n_images, FEW_UNITS):
+        text = (
+            f"the images are neighbours in time, {n_units} blocks that count as independent: the "
+            "sampling error itself is uncertain"
+        )
+        return (Notice("few-blocks", text, severity="note"),)
+    return ()
+
+
+def tightness(pairs: Table, estimates: Mapping[str, float]) -> tuple[Notice, ...]:
+    """Warn of how far mAP may be from its estimate because of how tightly objects are labelled.
+
+    Loosely drawn labels lower the precision at high overlaps and leave that at .5 as it is: by how
+    much is seen in the ratio of mAP to mAP50 at the `pairs` of the fit nearest in mAP50, the tenth
+    from below and from above. One warning, where that moves mAP by `MATTERS` or more to each side,
+    or cannot be known.
+
+    >>> pairs = {"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]}
+    >>> print(*tightness(pairs, {"mAP": .4, "mAP50": .6}))
+    mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly \
+does. At the 4 sources with the most similar mAP50, mAP is 41 to 72 % of mAP50: 25 to 44 at the \
+estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
+    >>> tightness({"mAP50": [.5, .6, .7], "mAP": [.25, .3, .35]}, {"mAP": .3, "mAP50": .6})
+    ()
+    """
+    if not {"mAP", "mAP50"} <= set(pairs) or not np.isfinite(estimates.get("mAP50", np.nan)):
+        return ()
+    loose, strict = floats(pairs, "mAP50"), floats(pairs, "mAP")
+    usable = np.flatnonzero(loose > LOWEST)
+    about = (
+        "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly does"
+    )
+    if len(usable) < FEWEST:
+        text = f"{about}. Fewer than three sources do not show by how much: rely on mAP50"
+        return (Notice("tightness-of-labels", text, severity="note"),)
+    at = estimates["mAP50"]
+    near = usable[np.argsort(np.abs(loose[usable] - at), kind="stable")[:NEAREST]]
+    # Not by a regression: tightness is a property of each set of labels, and the tails of what
+    # similar ones show are its range.
+    low_share, high_share = np.percentile(strict[near] / loose[near], TAILS)
+    low, high = at * low_share, at * high_share
+    if high - low < 2 * MATTERS:
+        return ()
+    value = estimates["mAP"]
+    where = "below" if value < low else "above" if value > high else "inside"
+    text = (
+        f"{about}. At the {len(near)} sources with the most similar mAP50, mAP is "
+        f"{100 * low_share:.0f} to {100 * high_share:.0f} % of mAP50: {100 * low:.0f} to "
+        f"{100 * high:.0f} at the estimated mAP50 of {100 * at:.0f}. The estimated mAP of "
+        f"{100 * value:.0f} lies {where} this range"
+    )
+    return (Notice("tightness-of-labels", text, severity="note"),)
+
+
+def nothing_found_text(n_images: int, target: str = "mAP") -> Notice:
+    """State what it means that nothing was found in so many images, and what helps.
+
+    >>> nothing_found_text(1, "recall@0.3").split(". ")[1][:24]
+    'The recall@0.3 is near 0'
+    """
+    point = OperatingPoint.of(target)
+    meaning = (
+        f"The {target} is near 0 if there are objects of the detector's categories, and not "
+        "defined if there are none; which of these it is cannot be known without labels"
+    )
+    if point and point.measure == "precision":  # of the boxes alone
+        meaning = (
+            f"The {target} is near 0 if a box is over the threshold, and not defined if none is"
+        )
+    return Notice(
+        "nothing-found",
+        f"nothing found in {counted(n_images, 'image')}: no box is likely to be right. {meaning}. "
+        "Images to label are drawn as ever (`autoeval label plan`)",
+        severity="refused",
+    )
+
+
+def no_box_in_fit(target: str) -> Notice:
+    """State why precision is not estimated where boxes of the site are over the threshold."""
+    return Notice(
+        "no-box-over-threshold-in-fit",
+        f"{target}: no estimate, since no box of the labelled images of the fit is over the "
+        "threshold",
+        severity="note",
+    )
+
+
+def nothing_over_text(target: str) -> Notice:
+    """State what follows where no box is over the threshold of a target."""
+    point = OperatingPoint.of(target)
+    assert point is not None
+    return Notice(
+        "no-box-over-threshold",
+        f"no box on these images has a score over {point.score_thr:g}: recall and F1 are 0 where "
+        "there are objects, and precision is not defined",
+    )
+
+
+def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]:
+    """Warn where the agreement with a reference detector is not read, of all or of some pairs.
+
+    pairs: those of the fit, with columns that hold no value.
+    """
+    rows = columns(pairs)
+    if REFERENCE_TRUE not in rows:
+        return ()
+    point = OperatingPoint.of(regression.target)
+    usual_words = np.isin(names(rows, "category"), PRECISION_OF).any()
+    if point and not (point.measure == "precision" and usual_words):
+        usual = listed(PRECISION_OF)
+        why = f"it is evidence of average precision, and at a threshold of the precision of {usual}"
+        return (_not_read(f"{why} alone"),)
+    strength = regression.reference_strength_
+    if strength is None:
+        return (
+            _not_read(
+                "it has no box in any labelled category. Are its boxes of these images, and are "
+                "its words those of the labels (--reference FILE names=FILE)?"
+            ),
+        )
+    if not regression.reference_weight_:
+        why = "it agrees with the detector more than with the labels, as detectors of one family do"
+        if not strength.stronger:
+            why = "it is no stronger than the detector"
+        return (_not_read(f"{why} ({strength})"),)
+    lacking = np.flatnonzero(np.isnan(floats(rows, REFERENCE_AP)))
+    called = [f"{rows['category'][k]} of {rows['source'][k]}" for k in lacking]
+    return (_without(called, len(rows["category"])),) if called else ()
+
+
+def reference_at_site(rows: Table, features: Sequence[str]) -> tuple[Notice, ...]:
+    """Warn of categories of a site in which the reference detector has no box.
+
+    features: those that the regression reads.
+    """
+    read = [name for name in features if name.startswith(REFERENCE_AP)]
+    if not read or "category" not in rows:
+        return ()
+    lacking = ~np.isfinite(floats(rows, read[0]))
+    called = names(rows, "category")[lacking].tolist()
+    return (_without(called, len(lacking)),) if called else ()
+
+
+def _not_read(why: str) -> Notice:
+    text = f"the reference detector (--reference) is not read: {why}"
+    return Notice("reference-not-read", text, severity="note")
+
+
+def _without(called: Sequence[str], n: int) -> Notice:
+    return Notice(
+        "reference-without-boxes",
+        f"the reference detector has no box of {len(called)} of {n} categories, which are "
+        f"estimated without it: {listed(called, 10)}",
+        severity="note",
+    )
