@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
-from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.model.priors import calibration_prior
 from predicted_world import write_world
 
 from autoeval.accuracy.coco_matching import rank_categories
