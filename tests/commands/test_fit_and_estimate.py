@@ -7,7 +7,6 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
-from autoeval.model.priors import calibration_prior
 from predicted_world import write_world
 
 from autoeval.accuracy.coco_matching import rank_categories
@@ -17,6 +16,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import read_predictions
+from autoeval.model.priors import calibration_prior
 
 
 @pytest.fixture(scope="module")
