@@ -15,6 +15,7 @@ from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.accuracy.operating_point import CountCurve
 from autoeval.detections import Detections
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import SEED
 from autoeval.model.calibrated_features import (
     EXPECTED,
     FEATURES,
@@ -43,7 +44,6 @@ from autoeval.model.reference_features import (
     REFERENCE_FEATURES,
     ReferenceFeatures,
 )
-from autoeval.score_table import SEED
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.presence import Presence
 from autoeval.sites.site_boxes import SiteBoxes

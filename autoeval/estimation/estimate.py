@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import SEED, sources
 from autoeval.model.prediction_interval import WIDEST
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.notices import codes_of
 from autoeval.runtime.json_values import plain
-from autoeval.score_table import SEED, sources
 from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted, ordered_warnings, warning_lines
 

@@ -23,6 +23,7 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.score_floors import FloorFit
+from autoeval.estimation.score_table import pair_rows
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.estimation.site_reading import read_site
@@ -36,7 +37,6 @@ from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
-from autoeval.score_table import pair_rows
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.targets import IOUS
 
@@ -108,7 +108,7 @@ class AccuracyEstimator:
         Parameters
         ----------
         table : DataFrame
-            See `autoeval.score_table` and `autoeval.model.pair_table`.
+            See `autoeval.estimation.score_table` and `autoeval.model.pair_table`.
         fit_result : FitResult, optional
         detector : ImageDetector, optional
             What `predict` runs by default.

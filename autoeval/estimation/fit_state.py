@@ -14,6 +14,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.score_floors import FloorFit
+from autoeval.estimation.score_table import pair_rows
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import LabelAssistance
@@ -21,7 +22,6 @@ from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import undefined_at
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
-from autoeval.score_table import pair_rows
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 
@@ -29,7 +29,7 @@ from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 class FitState:
     """The state of a fit; making one fits the regression of its target.
 
-    table: score table, see `autoeval.score_table` and `autoeval.model.pair_table`.
+    table: score table, see `autoeval.estimation.score_table` and `autoeval.model.pair_table`.
     context: what the rows were made with, as nested mappings of plain values, compared before the
         fit is used on new images.
     calibration, reference_calibration: of the detector's confidences, with which the scores were

@@ -37,6 +37,7 @@ from autoeval.estimation.reference_calibrating import (
 )
 from autoeval.estimation.reference_choice import read_with_strongest
 from autoeval.estimation.score_floors import fits_above, share_above
+from autoeval.estimation.score_table import with_pairs
 from autoeval.estimation.site import Categories, any_task, words_of
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import SeedSetFiles, Task
@@ -46,7 +47,6 @@ from autoeval.model.pair_table import CONFIDENCE
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike
-from autoeval.score_table import with_pairs
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import (
     ReferenceStatistics,

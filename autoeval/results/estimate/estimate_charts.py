@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 from autoeval.estimation.operating_curve import ENDS
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_error
+from autoeval.estimation.score_table import feature_columns
 from autoeval.estimation.threshold_choice import ThresholdChoice, threshold_text
 from autoeval.report.interactive import SAMPLE_SET, ScatterChart
 from autoeval.report.page import Page
 from autoeval.report.plots import Cloud, RegressionBand, figure_of, plot_curves, plot_scatter
 from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
-from autoeval.score_table import feature_columns
 from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"

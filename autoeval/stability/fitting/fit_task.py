@@ -21,6 +21,7 @@ from autoeval.estimation.protocol import (
     LeaveOneSourceOut,
     worse_than_constant,
 )
+from autoeval.estimation.score_table import pair_rows, sources, with_pairs
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.io.wording import listed
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
@@ -28,7 +29,6 @@ from autoeval.notices import Notice, prefixed
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.store import RowStore
-from autoeval.score_table import pair_rows, sources, with_pairs
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import OF_DROPOUT
 from autoeval.stability.fitting.meta_set import BOXES_FILE, apart, recorded_sets, score_meta_set

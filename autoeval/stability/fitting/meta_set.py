@@ -22,11 +22,11 @@ from autoeval.estimation.observation.detector_identity import (
     kept_with,
 )
 from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
-from autoeval.score_table import SAMPLE, SEED
 from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
 from autoeval.sites.pool import pool_of_evidence
 from autoeval.stability.fitting.stored_sets import pack_set, unpack_set

@@ -10,8 +10,8 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import SEED, sources, stack_categories
 from autoeval.model.regression import MIN_SOURCES
-from autoeval.score_table import SEED, sources, stack_categories
 from autoeval.stability.methods import Method, make_method, readable
 from autoeval.stability.methods.score_rows import Rows, seed_rows
 from autoeval.stability.methods.source_intervals import inside, source_interval

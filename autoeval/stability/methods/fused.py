@@ -8,8 +8,8 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import SEED
 from autoeval.model.regression import MIN_SOURCES
-from autoeval.score_table import SEED
 from autoeval.stability.methods.linear import MOST_UNDEFINED, check_precision
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.scores.agreement import StabilityAP

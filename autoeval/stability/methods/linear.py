@@ -11,9 +11,9 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.regression import Regression
-from autoeval.score_table import SAMPLE, SEED
 from autoeval.stability.methods.score_rows import Rows
 
 OF_PAIRS = ("group", "category")

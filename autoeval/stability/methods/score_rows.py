@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow
 
 from autoeval.errors import InputError
-from autoeval.score_table import REQUIRED, SAMPLE, SEED, sources
+from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources
 from autoeval.targets import Target
 
 ROUNDING = 1e-9

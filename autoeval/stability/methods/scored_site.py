@@ -15,9 +15,8 @@ from autoeval.estimation.site_estimate import RESAMPLES
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.same_files import copies_taken
 from autoeval.sites.site_boxes import SiteBoxes
-from autoeval.stability.methods.source_intervals import RESAMPLED
 from autoeval.stability.passes.least_stable import LeastStableImages, UnstableImage
-from autoeval.stability.passes.tally import scored_rows
+from autoeval.stability.passes.tally import RESAMPLED, scored_rows
 
 
 @dataclass(frozen=True, eq=False)

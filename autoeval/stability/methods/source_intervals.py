@@ -15,9 +15,8 @@ from autoeval.estimation.checks import few_blocks
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.notices import Notice
 from autoeval.stability.methods.score_rows import Rows
+from autoeval.stability.passes.tally import N_BLOCKS, RESAMPLED
 
-RESAMPLED = "resampled"  # column: of each repeat, a dict of feature to its values in B draws
-N_BLOCKS = "n_blocks"
 MANY_UNDEFINED = 0.05
 FINEST = 0.005
 

@@ -12,6 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.labelling import error_elsewhere, with_error
+from autoeval.estimation.score_table import pair_rows
 from autoeval.estimation.site_estimate import bounds
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.prior import OF_ONE_SET
@@ -19,7 +20,6 @@ from autoeval.labels.value_with_error import ValueWithError
 from autoeval.model.regression import Regression
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part
-from autoeval.score_table import pair_rows
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.stability.fitting.meta_set import read_stored_sets
 from autoeval.stability.methods.score_rows import read_scores

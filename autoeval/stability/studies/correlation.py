@@ -12,7 +12,7 @@ from scipy import stats
 
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
-from autoeval.score_table import feature_columns
+from autoeval.estimation.score_table import feature_columns
 from autoeval.stability.methods.score_rows import labelled_sample_sets, split_threshold
 
 RESAMPLES = 1000

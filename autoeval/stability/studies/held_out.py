@@ -11,8 +11,8 @@ import pandas as pd
 
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import sources
 from autoeval.model.regression import MIN_SOURCES
-from autoeval.score_table import sources
 from autoeval.stability.methods import make_method, readable
 from autoeval.stability.methods.score_rows import Rows, check_score_table
 from autoeval.stability.studies.correlation import RESAMPLES, percentile_interval

@@ -12,8 +12,8 @@ import pandas as pd
 
 from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.errors import InputError
+from autoeval.estimation.score_table import SAMPLE, SEED, sources
 from autoeval.runtime.progress import progress_bar
-from autoeval.score_table import SAMPLE, SEED, sources
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.score_rows import Rows, sample_rows
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
