@@ -73,14 +73,6 @@ def codes_of(warnings: Iterable[str]) -> list[dict[str, str]]:
     ]
 
 
-def notices_of(
-    saved: Iterable[str | Mapping[str, str]], codes: Iterable[Mapping[str, str]] = ()
-) -> tuple[Notice, ...]:
-    """Read what `codes_of` returned, or texts beside it; a text without a code has `EARLIER`."""
-    notices = {values["text"]: Notice(**values) for values in codes}  # type: ignore[arg-type]
-    return tuple(
-        notices.get(warning, Notice(EARLIER, warning))
-        if isinstance(warning, str)
-        else Notice(**warning)  # type: ignore[arg-type]
-        for warning in saved
-    )
+def notices_of(saved: Iterable[Mapping[str, str]]) -> tuple[Notice, ...]:
+    """Read what `codes_of` returned."""
+    return tuple(Notice(**values) for values in saved)  # type: ignore[arg-type]

@@ -398,7 +398,6 @@ def of_load_labels(w):
 def of_load_predictions(w):
     images, others = (read_coco_images(w / name) for name in ("list.json", "longer.json"))
     foreign = {"images": [LabelledImage("camera", "camera.jpg", None)] * 40}
-    canvas = {"given": w / "outside.json"}
     return (
         autoeval.load_predictions,
         {"given": w / "strong/new.json", "numbers": NAMES, "images": images},
@@ -407,7 +406,6 @@ def of_load_predictions(w):
             "images": {"images": others},
             "where": (foreign, {"where": "the camera's list"}),
             "numbers": {"numbers": {**NAMES, "1": "car"}},
-            "on_canvas": (canvas, {"on_canvas": True}),
             "words": ({"given": w / "empty.json"}, {"words": ["car"]}),
             "columns": {"columns": ["class", "x", "y", "w", "h", "score"]},
             "numbering": {"numbering": "coco"},

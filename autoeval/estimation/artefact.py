@@ -17,9 +17,7 @@ from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.store import rows_digest
 
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
-FORMER, REFERENCE = "teacher", "reference"  # a setting in older files, and now
-FORMER_SCORE = "teacher_ap@", "hard_reference_ap@"  # beginning of columns there, and now
-KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 3
+KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 4
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.target": str,
     "estimator.level": (int, float),
@@ -70,17 +68,6 @@ def read_artefact(path: PathLike) -> tuple[pd.DataFrame, dict[str, Any]]:
             f"{path} does not match its checksum: its content has changed on disk. Fit again, or "
             "copy it again from where it was made."
         )
-    return _with_current_names(table, metadata)
-
-
-def _with_current_names(
-    table: pd.DataFrame, metadata: dict[str, Any]
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Name columns and settings of an older file as they are named now."""
-    for settings in (metadata["context"].get("pass"), metadata.get("loading")):
-        if settings and FORMER in settings:
-            settings[REFERENCE] = settings.pop(FORMER)
-    table = table.rename(columns=lambda name: str(name).replace(*FORMER_SCORE, 1))
     return table, metadata
 
 

@@ -41,7 +41,7 @@ def read_fit(path: PathLike) -> FitState:
     """Read what `write_fit` wrote; InputError if the file is missing or is something else."""
     table, metadata = read_artefact(path)
     settings = metadata["estimator"]
-    method = settings.get("method", DEFAULT_METHOD)  # in files of earlier versions
+    method = settings.get("method", DEFAULT_METHOD)
     if method != DEFAULT_METHOD:
         raise InputError(
             f"{path} is of the published method '{method}': use it with `autoeval estimate-map "

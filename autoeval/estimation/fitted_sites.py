@@ -23,7 +23,7 @@ from autoeval.sites.pool import Pool
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".sites.npz"  # in place of that of the estimator's file
 SITES = "sites"  # name of the JSON description among the arrays
 OF_TRUTH = ("image", "label", "boxes", "crowd")
@@ -55,7 +55,9 @@ class FittedSites:
                 arrays = dict(stored)
             described = json.loads(str(arrays.pop(SITES)))
             if described["format"] != FORMAT:
-                raise InputError(f"{self.path} was written by another version: fit again.")
+                raise InputError(
+                    f"{self.path} was written by another version of autoeval: fit again."
+                )
             return tuple(
                 _read_set(values, _part(arrays, f"{k}/"))
                 for k, values in enumerate(described["sets"])

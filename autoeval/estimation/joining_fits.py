@@ -12,14 +12,14 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitted_sites import SUFFIX, named_sets
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.detector_identity import refuse_differences
-from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS, of_plain_pass
+from autoeval.estimation.observation.pass_settings import PASS_OF_DROPOUT, of_plain_pass
 from autoeval.estimation.reference_choice import CHOSEN
 from autoeval.io.wording import listed, short_names
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.sites.labelled_set import LabelledSet
 
 REFERENCE = "reference"
-NOT_COMPARED = ("measures", "domain", REFERENCE, *FORMER_SETTINGS)
+NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)
 
 
 @one_blas_thread

@@ -91,10 +91,7 @@ class LabelAssistance:
                 },
                 float(values["small_sample_bias"]),
                 tuple(values["sites"]),
-                {
-                    n: MixingWeights.from_dict(weights)
-                    for n, weights in values.get("points", {}).items()
-                },
+                {n: MixingWeights.from_dict(weights) for n, weights in values["points"].items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(

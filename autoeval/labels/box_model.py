@@ -44,8 +44,7 @@ class LinearPredictors:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote."""
-        straight = {"bends": np.zeros_like(np.array(values["slopes"])), **values}
-        return cls(**{name: np.array(value, np.float64) for name, value in straight.items()})
+        return cls(**{name: np.array(value, np.float64) for name, value in values.items()})
 
 
 @dataclass(frozen=True, eq=False)

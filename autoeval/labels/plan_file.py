@@ -18,23 +18,17 @@ from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
 from autoeval.labels.compact_arrays import compact, restored
-from autoeval.labels.plan import LabelPlan, at_levels
+from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import PathLike, atomic_path, write_json
 
-PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 5
-"""Format 3 had arrays of all images and categories, 4 arrays as they are."""
+PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 6
 COLUMNS = ("image", "label", "boxes", "scores")
-PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
-LATER = (
-    "score_thr",
-    "iou",
-    "named",
-    "known",
-    "group",
-    "nothing_found",
-)  # not in every file of format 3
+PLAIN = (
+    *("n", "seed", "order", "small_sample_bias", "target", "level", "detector"),
+    *("score_thr", "iou", "named", "known", "group", "nothing_found"),
+)
 
 
 def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
@@ -56,7 +50,7 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
     ids = plan.found.images
     document = {
         "format": FORMAT,
-        **{name: getattr(plan, name) for name in (*PLAIN, *LATER)},
+        **{name: getattr(plan, name) for name in PLAIN},
         "n_pool": plan.n_pool,
         **drawn_with(plan),
         "drawn": [ids[k].image_id for k in plan.drawn],
@@ -89,10 +83,15 @@ def load_plan(folder: PathLike) -> LabelPlan:
     if not (folder / PLAN).is_file():
         raise InputError(f"No plan in {folder}: expected {PLAN}, made by `autoeval label plan`.")
     document = read_json(folder / PLAN, "plan")
+    if document.get("format") != FORMAT:
+        raise InputError(
+            f"The plan in {folder} was written by another version of autoeval: plan again into "
+            "another folder."
+        )
     try:
         with np.load(folder / ARRAYS, allow_pickle=False) as stored:
             arrays = dict(stored)
-        for name, how in document.get("arrays", {}).items():
+        for name, how in document["arrays"].items():
             arrays[name] = restored(arrays[name], how)
         return _plan(document, arrays)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
@@ -108,19 +107,18 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         for image_id, file_name, size in document["images"]
     )
     boxes = _boxes("found", images, document["categories"], arrays)
-    unlikely = document.get("unlikely_categories")
+    unlikely = document["unlikely_categories"]
     priors = {name: _measured(values) for name, values in document["priors"].items()}
     return LabelPlan(
         found=boxes,
-        influence=_influence(arrays, len(images)),
+        influence=ByImage.of_arrays("influence", arrays, len(images)),
         sequence=arrays["sequence"],
         blocks=arrays["blocks"],
         mixing=MixingWeights.from_dict(document["mixing"]),
         priors=priors,
-        warnings=notices_of(document["warnings"], document.get("warning_codes", ())),
+        warnings=notices_of(document["warning_codes"]),
         points={
-            name: MixingWeights.from_dict(weights)
-            for name, weights in document.get("points", {}).items()
+            name: MixingWeights.from_dict(weights) for name, weights in document["points"].items()
         },
         probabilities=arrays.get("probabilities"),
         objects=_objects(arrays, len(images)),
@@ -128,23 +126,14 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         sizes=arrays.get("sizes"),
         printed={
             name: {end: math.nan if v is None else v for end, v in interval.items()}
-            for name, interval in document.get("printed", {}).items()
+            for name, interval in document["printed"].items()
         },
         rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
-        **{name: document[name] for name in LATER if name in document},
         **{name: document[name] for name in PLAIN},
     )
 
 
-def _influence(arrays: Mapping[str, np.ndarray], n: int) -> ByImage:
-    if "influence" in arrays:
-        return ByImage.of(map(at_levels, arrays["influence"]), n)
-    return ByImage.of_arrays("influence", arrays, n)
-
-
 def _objects(arrays: Mapping[str, np.ndarray], n: int) -> ByImage | None:
-    if "objects" in arrays:
-        return ByImage.of(arrays["objects"][:, None], n)
     return ByImage.of_arrays("objects", arrays, n) if "objects_usual" in arrays else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -37,7 +36,6 @@ FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
 """How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
 boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too,
 but seldom so near to a threshold that somebody chose."""
-LISTS = ("categories", "warnings", "floors")
 
 
 @dataclass(frozen=True)
@@ -111,16 +109,16 @@ class ReferenceStatistics:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ReferenceStatistics:
         """Read what `to_dict` wrote."""
-        values = dict(values)
-        codes = values.pop("warning_codes", ())  # not in files of earlier fits
-        lists = {name: tuple(values.get(name, ())) for name in LISTS}
-        lists["warnings"] = notices_of(values.get("warnings", ()), codes)
-        numbers = values.get("numbers", [])
-        if isinstance(numbers, dict):  # of a file that was written before the pairs
-            numbers = sorted(numbers.items(), key=_in_counting_order)
-        lists["floors"] = tuple((float(a), float(b)) for a, b in lists["floors"])
-        lists["confident"] = tuple(ConfidentBoxes(*one) for one in values.get("confident", ()))
-        return cls(**{**values, **lists, "numbers": {str(k): word for k, word in numbers}})
+        return cls(
+            **{
+                **{name: value for name, value in values.items() if name != "warning_codes"},
+                "categories": tuple(values["categories"]),
+                "warnings": notices_of(values["warning_codes"]),
+                "floors": tuple((float(a), float(b)) for a, b in values["floors"]),
+                "confident": tuple(ConfidentBoxes(*one) for one in values["confident"]),
+                "numbers": {str(k): word for k, word in values["numbers"]},
+            }
+        )
 
     def differences(self, boxes: FoundBoxes) -> tuple[str, ...]:
         """Say how new predictions look other than those of the fit, as of another detector."""
@@ -230,11 +228,6 @@ class ReferenceStatistics:
                     "another limit, or another detector?",
                 )
             )
-
-
-def _in_counting_order(pair: tuple[str, str]) -> tuple[int, str]:
-    number, _ = pair
-    return (int(number) if number.isdecimal() else sys.maxsize, number)
 
 
 def _used(boxes: FoundBoxes) -> list[str]:

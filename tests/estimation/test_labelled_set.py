@@ -267,12 +267,6 @@ def test_positions_of_categories_are_the_same_after_loading(tmp_path):
     assert [of.categories[k] for of in found for k in of.label] == [*words.values()] * 2
 
 
-def test_numbers_of_an_earlier_file_are_put_into_counting_order():
-    stored = {"1": "a", "10": "j", "2": "b"}
-    values = ReferenceStatistics(("a", "b", "j"), {}).to_dict() | {"numbers": stored}
-    assert list(ReferenceStatistics.from_dict(values).numbers) == ["1", "2", "10"]
-
-
 def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
     """Labels that no box touches leave nothing that is right with any probability."""
     found = random_found(0, n=4000)

@@ -10,7 +10,6 @@ from label_worlds import SIDE, label_set, make_site
 
 from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
 from autoeval.errors import InputError
-from autoeval.labels.compact_arrays import restored
 from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.object_variance import DOF
@@ -143,33 +142,16 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
     assert set(plan.drawn) < set(again.larger(50).drawn)
     with pytest.raises(InputError, match="of 30"):
         again.larger(20)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 5}))
+    with pytest.raises(InputError, match="another version"):
+        load_plan(tmp_path)
+    (tmp_path / "plan.json").write_text(json.dumps(document))
     (tmp_path / "pool.npz").write_bytes(b"no")
     with pytest.raises(InputError, match="cannot be read"):
         load_plan(tmp_path)
     with pytest.raises(InputError, match="No plan"):
         load_plan(tmp_path / "nowhere")
-
-
-def test_a_plan_of_format_3_has_arrays_of_all_images_and_thresholds(plan, tmp_path):
-    """Levels by hand: mAP is the mean over the ten thresholds, mAP50 the first, mAP75 the sixth."""
-    save_plan(plan, tmp_path)
-    document = json.loads((tmp_path / "plan.json").read_text())
-    compacted = document.pop("arrays")
-    with np.load(tmp_path / "pool.npz") as stored:
-        arrays = {
-            name: restored(of, compacted[name])
-            for name, of in stored.items()
-            if not name.startswith(("influence_", "objects_"))
-        }
-    rng, n = np.random.default_rng(0), plan.n_pool
-    influence, objects = rng.normal(size=(1, 10, n)), rng.poisson(3, (1, n)).astype(float)
-    np.savez(tmp_path / "pool.npz", influence=influence, objects=objects, **arrays)
-    (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 3}))
-    again = load_plan(tmp_path)
-    expected = {"mAP": influence.mean(axis=1), "mAP50": influence[:, 0], "mAP75": influence[:, 5]}
-    for target, values in expected.items():
-        assert again.predicted(target)[0] == pytest.approx(values[0], rel=2e-4)
-    assert (again.objects[0] == objects).all()
 
 
 def test_frames_are_drawn_apart_and_counted_as_clusters(assistance, site):

@@ -8,9 +8,8 @@ from typing import Any
 
 from autoeval.estimation.observation.reference_boxes import Reference
 
-# In what older versions and passes with dropout note; no box of a plain pass depends on them.
-FORMER_SETTINGS = ("dropout", "stability")
-OF_DROPOUT = ("stages",)  # the same, of a detector
+# Settings of a pass with dropout, and of its detector; no box of a plain pass depends on them.
+PASS_OF_DROPOUT, OF_DROPOUT = ("dropout", "stability"), ("stages",)
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,6 @@ def read_stored_sets(folder: Path) -> list[LabelledSet]:
     if not file.is_file():
         raise InputError(
             f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
-            "dir; older versions did not keep them."
+            "dir."
         )
     return recorded_sets(pd.read_parquet(file))

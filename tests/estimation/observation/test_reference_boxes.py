@@ -1,7 +1,6 @@
 """A reference detector as a detector and by its predictions, through a stand-in detector."""
 
 import json
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from brightness import BRIGHT, BrightnessDetector, write_table
 from autoeval import Detector, fit
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
@@ -128,19 +126,3 @@ def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_
         PredictionsReference(tmp_path).find(observer.task, own, own[0])
     with pytest.raises(InputError, match="No boxes of a reference detector"):
         _ = PredictionsReference(tmp_path / "nowhere").digest
-
-
-def test_an_estimator_with_the_names_of_older_files_is_read(table, tmp_path):
-    labels, images = table
-    reference = PredictionsReference(write_predictions(tmp_path, labels))
-    fitted = fit(labels, Detector(BrightnessDetector(), reference=reference), img_dir=images)
-    path = tmp_path / "e.parquet"
-    context = deepcopy(fitted.context_)
-    context["pass"]["teacher"] = context["pass"].pop("reference")
-    rows = fitted.table_.assign(**{"teacher_ap@0.30": 0.5})
-    metadata = {"estimator": fitted.get_params(), "context": context}
-    write_artefact(path, rows, {**metadata, "loading": {"detector": {}, "teacher": {"name": "x"}}})
-    read, noted = read_artefact(path)
-    assert read["hard_reference_ap@0.30"].eq(0.5).all()
-    assert noted["context"]["pass"] == fitted.context_["pass"]
-    assert noted["loading"] == {"detector": {}, "reference": {"name": "x"}}
