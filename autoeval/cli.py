@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from autoeval.commands.given_input import without_input
 from autoeval.commands.short_help import add_help
 from autoeval.commands.typed_options import typed_options
 from autoeval.version import __version__
@@ -125,6 +126,11 @@ def _main(argv: Sequence[str] | None) -> int:
     args = parser.parse_args(words[len(name.split()) :])
     args.command_line = _shown(words, args)
     args.typed = typed_options(parser, args)
+    lone = without_input(parser, list(args.typed.values()))
+    if lone:
+        option, inputs = lone
+        print(f"error: {option} goes with {' or '.join(inputs)}: give that, too.", file=sys.stderr)
+        return BAD_INPUT
     return _run(module.run, args)
 
 

@@ -162,9 +162,9 @@ def commands(folder: Path, n_images: int) -> Iterator[tuple[str, list[object]]]:
         words = ["fit", "--labels", old, "--predictions", folder / f"old_{name}.json"]
         yield f"fit, {name}", [*program, *words, "--work-dir", folder / name]
     fitted = ["--estimator", folder / first, "--predictions", folder / f"new_{first}.json"]
-    yield "estimate", [*program, "estimate", *fitted, "--images-list", new, *_into(folder, "est")]
+    yield "estimate", [*program, "estimate", *fitted, "--images", new, *_into(folder, "est")]
     for n in (*FEW, n_images):
-        words = ["label", "plan", *fitted, "--images-list", new, "--n", n]
+        words = ["label", "plan", *fitted, "--images", new, "--n", n]
         yield f"label plan, {n}", [*program, *words, *_into(folder, f"plan{n}")]
         labels = new if n == n_images else few_labels(folder, n)
         words = ["label", "estimate", "--plan", folder / f"plan{n}", "--labels", labels]
@@ -175,7 +175,7 @@ def commands(folder: Path, n_images: int) -> Iterator[tuple[str, list[object]]]:
     yield "compare", [*program, *words]
     for n in FEW:
         yield f"compare, {n} labels", [*program, *words, "--labels", folder / f"labels{n}.json"]
-    words = ["monitor", *fitted, "--images-list", new, *_into(folder, "monitor")]
+    words = ["monitor", *fitted, "--images", new, *_into(folder, "monitor")]
     yield f"monitor, {N_SITES} sites", [*program, *words]
 
 

@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parents[1]
 SAMPLE = "docs/getting-started/sample"
 COMMANDS = (
     "fit --labels val.json --predictions val_predictions.json",
-    "estimate --predictions new_predictions.json --images-list new_site.json",
+    "estimate --predictions new_predictions.json --images new_site.json",
     "fit --labels nope.json --predictions val_predictions.json",
     "estimate --predictions nope.json",
     "label plan --predictions nope.json",

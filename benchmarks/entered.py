@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "docs/getting-started/sample"
-NEW = "--predictions new_predictions.json --images-list new_site.json"
+NEW = "--predictions new_predictions.json --images new_site.json"
 COMMANDS = {
     "fit": "fit --labels val.json --predictions val_predictions.json",
     "estimate": f"estimate {NEW}",

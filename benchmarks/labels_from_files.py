@@ -6,7 +6,7 @@
 DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. What is used is fitted on the
 `val` images of coco_mini; and on single sites of one category in turn, the three largest of
 different groups for each category. For labelled sets and sites of your own:
-``autoeval study labels --sites TASK PREDICTIONS --labels LABELS predictions=FILE``.
+``autoeval study labels --sites TASK PREDICTIONS --labels LABELS --predictions FILE``.
 """
 
 from __future__ import annotations

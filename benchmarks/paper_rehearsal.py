@@ -60,8 +60,8 @@ def rehearse(args: argparse.Namespace) -> int:
     if not weights.is_file():
         with redirect_stdout(sys.stderr):  # where mmengine tells how it draws weights
             write_weights(weights)
-    words = ["--metaset", f"n_sets={args.n_sets}", f"n_images={args.n_images}"]
-    words += ["--preset", f"repeats={args.repeats}"]
+    words = ["--n-sets", f"{args.n_sets}", "--n-images", f"{args.n_images}"]
+    words += ["--repeats", f"{args.repeats}"]
     paths = {"--data-root": out / "data", "--work-dir": out / "work", "--checkpoint": weights}
     words += [word for option, path in paths.items() for word in (option, str(path))]
     words += ["--detector", detector, "--device", "cpu"]

@@ -4,7 +4,7 @@
 
 Made-up boxes of 80 categories, 20 an image, are written as Parquet, JSON lines and COCO results.
 An estimator is fitted on 2,000 other images, on which boxes are right as often as their scores say.
-Each row is one `autoeval estimate --predictions FILE --images-list FILE` in a process of its own:
+Each row is one `autoeval estimate --predictions FILE --images FILE` in a process of its own:
 reading, scoring, the bootstrap over images, and the report.
 """
 
@@ -134,7 +134,7 @@ def main() -> None:
             write_predictions(folder, n_images, args.formats)
             for kind in args.formats:
                 file = folder / f"new.{kind}"
-                words = ["--predictions", file, "--images-list", folder / "images.txt"]
+                words = ["--predictions", file, "--images", folder / "images.txt"]
                 words += ["--estimator", folder / "fit" / "estimator.parquet"]
                 used = run("estimate", *words, "--work-dir", folder / "estimate")
                 n_boxes = n_images * PER_IMAGE

@@ -28,7 +28,7 @@ LAST = "figure.scatter .board"  # the last thing that is shown
 LONG = ".warnings, .scatter figcaption, main > p"  # words that a picture has no room for
 COMMANDS = (
     "fit --labels val.json --predictions val_predictions.json",
-    "estimate --predictions new_predictions.json --images-list new_site.json",
+    "estimate --predictions new_predictions.json --images new_site.json",
 )
 
 

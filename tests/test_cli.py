@@ -80,11 +80,11 @@ def test_messages_name_options_that_there_are():
 @pytest.mark.parametrize("command", ["estimate-map", "search-dropout", "build-metaset"])
 def test_help_gives_the_sizes_of_the_default_meta_set(command, capsys):
     with pytest.raises(SystemExit):
-        main([command, "--help"])
+        main([command, "--help-all"])
     shown = " ".join(capsys.readouterr().out.split())
     sizes = MetaSetConfig()
-    for what, number in (("n_sets=", sizes.n_sets), ("n_images=", sizes.n_images)):
-        assert re.search(rf"{what}[^;]*else {number}\)", shown)
+    for what, number in (("--n-sets N", sizes.n_sets), ("--n-images N", sizes.n_images)):
+        assert re.search(rf"{what} [^)]*else {number}\)", shown)
 
 
 USED = ("fit", "estimate", "label plan", "label estimate", "compare", "threshold", "monitor")

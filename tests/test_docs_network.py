@@ -32,12 +32,12 @@ RENAMED = {
 }
 LEFT_OUT = ("--checkpoint", "--cfg-options")
 FEWER = {
-    "estimate-map": ["--metaset", "n_sets=2", "n_images=6"],
-    "build-metaset": ["--metaset", "n_sets=2", "n_images=4"],
+    "estimate-map": ["--n-sets", "2", "--n-images", "6"],
+    "build-metaset": ["--n-sets", "2", "--n-images", "4"],
     "study": [],
     "count": [],
 }
-STUDY = ["--metaset", "n_sets=2", "n_images=6", "--set", "own_images=6", "repeats=1"]
+STUDY = ["--n-sets", "2", "--n-images", "6", "--set", "own_images=6", "repeats=1"]
 NOT_RUN = {
     "docs/how-to/reproduce.md": "the published data sets of the papers, which are not shipped",
     "docs/counting/praco.md": "FSC-147, which is not shipped",
@@ -181,7 +181,7 @@ def test_a_video_counting_error_and_sample_sets(here):
 @pytest.mark.slow
 def test_studies(here):
     fit = ["estimate-map", "--detector", "roadworld_nano", "--task", "my_task.py"]
-    fit += ["--preset", "paper", "--preset", "repeats=2", "--metaset", "n_sets=4", "n_images=6"]
+    fit += ["--preset", "paper", "--repeats", "2", "--n-sets", "4", "--n-images", "6"]
     assert main([*fit, "--work-dir", "work_dirs/vehicle_roadworld_nano"]) == 0
     hard = ["--metaset", "configs/metasets/corruptions.py", "--work-dir", "work_dirs/corrupted"]
     assert main([*fit, *hard]) == 0

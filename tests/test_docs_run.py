@@ -78,7 +78,7 @@ def label_plan_by_hand(folder, plan):
 def test_predictions_from_files(here):
     done = run_block(block("docs/how-to/predictions.md", "autoeval fit --labels val.json"))
     assert len(done) == 2
-    export = "estimate --predictions new.json --images-list new_site/ --export out"
+    export = "estimate --predictions new.json --images new_site/ --export out"
     assert main(export.split()) == 0
     assert (here / "out" / "predictions.json").exists()
 

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     light = args.preset == LIGHT and not (args.metaset or args.n_sets)
     if light:
-        refuse_beside(args, ["n_images"], "is of sample sets: give --metaset n_sets=, too.")
+        refuse_beside(args, ["n_images"], "is of sample sets: give --n-sets, too.")
     task = load_task(args.task, args.data_root)
     files, sources = named_images(args) or (), load_each(task)
     usable = [source.seed_set for source in sources if source.seed_set is not None]

@@ -8,7 +8,7 @@ detector is a candidate: status 0 is passed, 3 failed, 4 undecided.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 NOT_FILES = "-"
 RARE = (
+    *("names", "columns", "numbering", "trained_here", "known"),
     *("reference", "score_thr", "level", "seed", "present"),
     *("max_loss", "undecided", "markdown", "batch_size", "launcher"),
 )
-TRAINED_HERE, KNOWN = "trained_here", "known"
-FACTS = ("names", "columns", "numbering")  # of a file of predictions
+OF_FILES = ("names", "columns", "numbering")  # of files of predictions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "detectors",
         nargs="+",
         metavar="[NAME=]WORK_DIR",
-        help="the fit of each detector; trained_here=yes behind it: trained on images like the "
-        "labelled ones; known=POINTS: its accuracy here, of 100",
+        help="the fit of each detector",
     )
     site_options.add_image_options(
         parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"
@@ -52,13 +51,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         metavar="PATH",
-        help="boxes of each detector on these images, in the same order, each with names=, "
-        "columns= or numbering= behind it, as in `estimate`; - for one that is run",
+        help="boxes of each detector on these images, in the same order; - for one that is run",
     )
+    of_files = "; one for all, or one a file in their order"
+    for name, metavar, about in (
+        ("--names", "FILE", "words for the category numbers of the predictions, as in `estimate`"),
+        ("--columns", "COLUMN,...", "what stands in which column of text files, as in `estimate`"),
+        ("--numbering", "HOW", "how category numbers count, as in `estimate`"),
+    ):
+        parser.add_argument(name, nargs="+", default=(), metavar=metavar, help=about + of_files)
     run_options.add_reference_options(parser)
     site_options.add_category_option(parser)
     site_options.add_target_options(parser)
     site_options.add_labels_options(parser.add_argument_group("labels of some images"))
+    parser.add_argument(
+        "--trained-here",
+        nargs="+",
+        default=(),
+        metavar="NAME",
+        help="detectors that were trained on images like the labelled ones, by name or folder",
+    )
+    parser.add_argument(
+        "--known",
+        nargs="+",
+        default=(),
+        metavar="NAME=POINTS",
+        help="accuracy of a detector here where it was measured, of 100",
+    )
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
     parser.add_argument(
@@ -88,21 +107,20 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.api import compare, named_estimators
     from autoeval.comparison.gate import check_max_loss
 
-    args.predictions, facts = _with_facts(args.predictions)
     by_files = bool(args.predictions) and NOT_FILES not in args.predictions
     _refuse_unread(args, by_files=by_files)
     if args.max_loss is not None:
         check_max_loss(args.max_loss / 100)
     elif args.undecided:
         raise InputError("--undecided is about a gate: give --max-loss, too, or leave it out.")
-    named, behind = _behind(args.detectors)
-    fits = named_estimators(_named(named))
+    fits = named_estimators(_named(args.detectors))
+    names = dict(zip(args.detectors, fits, strict=True))  # by the folder that was typed
     result = compare(
         fits,
-        _boxes(args, fits, facts),
+        _boxes(args, fits),
         images=args.images if by_files else site_options.named_images(args),
         labels=args.labels,
-        img_dir=args.label_images,
+        img_dir=args.img_dir if args.labels else None,
         words=args.words,
         categories=given_words.named_categories(args.category),
         present=args.present,
@@ -110,11 +128,12 @@ def run(args: argparse.Namespace) -> int:
         level=args.level,
         seed=args.seed,
         keep=_keeping(args, fits),
-        trained_here=[
-            name for name, facts in zip(fits, behind, strict=True) if facts.get(TRAINED_HERE)
-        ],
+        trained_here=[names.get(name, name) for name in args.trained_here],
         known={
-            name: facts[KNOWN] for name, facts in zip(fits, behind, strict=True) if KNOWN in facts
+            names.get(name, name): accuracy_in_points(points, name)
+            for name, points in given_words.named_pairs(
+                args.known, "--known", "NAME=POINTS, such as weaker=31.2,"
+            )
         },
     )
     # after what can fail: pages take a second to load
@@ -164,6 +183,10 @@ def _refuse_unread(args: argparse.Namespace, *, by_files: bool) -> None:
     """Refuse options that a comparison would not read; `by_files` is whether no detector is run."""
     if not args.images and not args.predictions:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
+    if not args.predictions:
+        refuse_beside(args, OF_FILES, "is about --predictions: give them, too, or leave it out.")
+    if by_files and not args.labels:
+        refuse_beside(args, ["img_dir"], "is for labels, or images that a detector is run on.")
     if by_files:
         refuse_beside(
             args,
@@ -181,30 +204,6 @@ def _refuse_unread(args: argparse.Namespace, *, by_files: bool) -> None:
         )
 
 
-def _behind(texts: list[str]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Take what is said of each detector from behind it: ``trained_here=yes``, ``known=31.2``."""
-    given, behind = list[str](), list[dict[str, Any]]()
-    for text in texts:
-        name, _, value = text.partition("=")
-        if name not in (TRAINED_HERE, KNOWN):
-            given.append(text)
-            behind.append({})
-            continue
-        if not given:
-            raise InputError(f"Expected {text} behind the WORK_DIR of a detector.")
-        behind[-1][name] = _said(name, value)
-    return given, behind
-
-
-def _said(name: str, value: str) -> bool | float:
-    """Read the value of a word behind a detector."""
-    if name == TRAINED_HERE:
-        if value not in ("yes", "no"):
-            raise InputError(f"Expected {TRAINED_HERE}=yes or =no but got {name}={value}.")
-        return value == "yes"
-    return accuracy_in_points(value, KNOWN)
-
-
 def _named(texts: list[str]) -> Any:
     """Read ``NAME=DIR``; names of all or of none."""
     pairs = [text.partition("=") for text in texts]
@@ -218,22 +217,25 @@ def _named(texts: list[str]) -> Any:
     return named
 
 
-def _with_facts(words: Sequence[str]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Tell files of predictions from what is said of each behind it."""
-    paths, facts = list[str](), list[dict[str, Any]]()
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not (paths and sign and name in FACTS) or Path(word).exists():
-            paths.append(word)
-            facts.append({})
-        else:
-            facts[-1][name] = value.split(",") if name == "columns" else value
-    return paths, facts
+def _of_each_file(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return what is said of each file of predictions: one for all, or one a file."""
+    of_each = [dict[str, Any]() for _ in args.predictions]
+    for name in OF_FILES:
+        given: Sequence[Any] = getattr(args, name)
+        if name == "columns":
+            given = [columns.split(",") for columns in given]
+        if len(given) > 1 and len(given) != len(of_each):
+            raise InputError(
+                f"Expected --{name} once for all --predictions, or once for each, but got "
+                f"{len(given)} for {len(of_each)}."
+            )
+        given_of_each = given if len(given) > 1 else [*given] * len(of_each)
+        for said, value in zip(of_each, given_of_each, strict=False):
+            said[name] = value
+    return of_each
 
 
-def _boxes(
-    args: argparse.Namespace, fits: dict[str, Any], facts: Sequence[Mapping[str, Any]]
-) -> list[Any]:
+def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
     """Return the file of each detector with its facts, or the detector as it was fitted."""
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector, Predictions
@@ -241,7 +243,7 @@ def _boxes(
 
     boxes: list[Any] = [
         None if path == NOT_FILES else Predictions(path, **said)
-        for path, said in zip(args.predictions, facts, strict=True)
+        for path, said in zip(args.predictions, _of_each_file(args), strict=True)
     ] or [None] * len(fits)
     if args.reference:  # that of the fits with one; where none has, each refuses it
         with_one = [REFERENCE_AP in fitted.table_ for fitted in fits.values()]

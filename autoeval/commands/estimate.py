@@ -25,7 +25,7 @@ RARE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     site_options.add_image_options(
-        parser, "estimate on, by an estimator of a detector that is at hand", "images"
+        parser, "estimate on", "; with --predictions all of them, those without a box, too"
     )
     parser.add_argument(
         "--estimator",
@@ -38,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_options.add_predictions_options(
         parser, "boxes on the new images: COCO results, JSON lines, Parquet"
     )
-    run_options.add_image_list_option(parser, shown=True)
     site_options.add_category_option(parser)
     site_options.add_site_options(parser)
     site_options.add_target_options(parser)
@@ -88,9 +87,8 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse options that exclude each other, or lack what they are about."""
     from autoeval.labels.plan_file import PLAN
 
-    if bool(args.predictions) == bool(args.images):
-        both = ", not both: a list of the images of prediction files is --images-list LIST"
-        raise InputError(f"Expected either IMAGES or --predictions FILE{both * bool(args.images)}.")
+    if not args.predictions and not args.images:
+        raise InputError("Expected --images PATH, or --predictions FILE.")
     site_options.refuse_of_other_inputs(args)
     if args.labels and (Path(args.labels).parent / PLAN).exists():
         folder = Path(args.labels).parent
@@ -111,7 +109,7 @@ def _label_sections(
     labelled = estimate_with_labels(
         plan,
         args.labels,
-        img_dir=args.label_images,
+        img_dir=args.img_dir,
         words=args.words,
         planned=False,
         score_thr=args.score_thr,

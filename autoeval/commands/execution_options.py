@@ -12,14 +12,13 @@ from autoeval.runtime.ray_executor import RayExecutor
 LAUNCHERS = ("none", "ray")
 
 RAY_DETAILS = (
-    Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
-    Detail("workers", "their number (default: as many as memory allows)", "ray_workers", int),
-    Detail("gpus", "of each worker (default: 1 where there are GPUs)", "ray_gpus", float),
+    Detail("ray_address", "of a Ray cluster, or auto (default: this machine alone)"),
+    Detail("ray_workers", "number of workers (default: as many as memory allows)", int),
+    Detail("ray_gpus", "GPUs of each worker (default: 1 where there are GPUs)", float),
     Detail(
-        "cpus",
-        "of each worker, also its threads (default: 1 with GPUs, else those of this process, so "
-        "that workers round as it does)",
         "ray_cpus",
+        "processors of each worker, also its threads (default: 1 with GPUs, else those of this "
+        "process, so that workers round as it does)",
         int,
     ),
 )
@@ -41,15 +40,15 @@ def make_executor(args: argparse.Namespace) -> Executor:
     """Make the executor that the options ask for."""
     if args.launcher not in LAUNCHERS:
         raise InputError(f"Expected --launcher {', '.join(LAUNCHERS)} but got '{args.launcher}'.")
-    given = {detail.name: getattr(args, detail.dest) for detail in RAY_DETAILS}
+    given = {detail.name: getattr(args, detail.name) for detail in RAY_DETAILS}
     given = {name: value for name, value in given.items() if value is not None}
     if args.launcher != "ray":
         if given:
-            raise InputError(f"{next(iter(given))}= is for --launcher ray: leave it out.")
+            raise InputError(f"{_named(next(iter(given)))} is for --launcher ray: leave it out.")
         return LocalExecutor()
     for name, value in given.items():
-        if name != "address" and value <= 0:
-            raise InputError(f"Expected {name}= above 0 behind --launcher ray, got {value:g}.")
+        if name != "ray_address" and value <= 0:
+            raise InputError(f"Expected {_named(name)} above 0 but got {value:g}.")
     import torch
 
     return RayExecutor(
@@ -59,3 +58,7 @@ def make_executor(args: argparse.Namespace) -> Executor:
         gpus=args.ray_gpus,
         cpus_without_gpu=torch.get_num_threads(),
     )
+
+
+def _named(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

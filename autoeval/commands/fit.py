@@ -13,7 +13,7 @@ from autoeval.commands import (
     site_options,
     task_options,
 )
-from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.next_step import after_fit
 from autoeval.commands.typed_options import refuse_all_but, refuse_beside
 from autoeval.errors import InputError
@@ -39,14 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         labels,
         "--labels",
         (
-            Detail("img_dir", "its images, where its format needs them", "label_images"),
-            Detail("group", "its origin, if others that it is joined with share it"),
+            site_options.IMG_DIR,
+            Detail(
+                "group",
+                "origin of the labelled set, if others that it is joined with share it",
+                metavar="NAME",
+            ),
             Detail(
                 "trained_here",
-                "yes: the detector was trained on other images of this site",
-                "trained_here",
-                read=yes_or_no,
-                default=False,
+                "the detector was trained on other images of this site",
+                bool,
+                False,
             ),
         ),
         metavar="PATH",
@@ -95,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         _check_sources(args)
         boxes = run_options.named_boxes(args)
         if args.labels:
-            origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
+            origin: dict[str, Any] = {"img_dir": args.img_dir, "group": args.group}
             origin["categories"] = given_words.named_categories(args.category)
             options["trained_here"] = args.trained_here
             estimator = fit(args.labels, boxes, **origin, **options)

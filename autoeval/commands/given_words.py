@@ -10,7 +10,7 @@ from autoeval.errors import InputError
 
 def word_pairs(text: str) -> dict[str, str] | None:
     """Read ``WORD=CATEGORY,WORD=CATEGORY``."""
-    return translation(text.split(","), "words=")
+    return translation(text.split(","), "--words")
 
 
 def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str, str]]:
@@ -39,7 +39,7 @@ def accuracy_in_points(text: str, name: str) -> float:
 
 
 def known_at_sites(text: str) -> dict[str, float]:
-    """Read ``SITE=POINTS,SITE=POINTS`` behind ``known=``: the known accuracy at each site."""
+    """Read ``SITE=POINTS,SITE=POINTS`` of ``--against-known``: the known accuracy at each site."""
     parts, begun = [], ""
     for piece in text.split(","):
         begun += piece
@@ -50,12 +50,14 @@ def known_at_sites(text: str) -> dict[str, float]:
             begun += ","  # of a site with a comma in its name
     if begun:
         parts.append(begun.removesuffix(","))
-    pairs = named_pairs(parts, "known=", "SITE=POINTS,..., such as gate=31.2,")
+    pairs = named_pairs(parts, "--against-known", "SITE=POINTS,..., such as gate=31.2,")
     accuracies: dict[str, float] = {}
     for site, points in pairs:
         value = accuracy_in_points(points, site)
         if accuracies.setdefault(site, value) != value:
-            raise InputError(f"known= gives the site '{site}' two accuracies: expected one.")
+            raise InputError(
+                f"--against-known gives the site '{site}' two accuracies: expected one."
+            )
     return accuracies
 
 

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     estimate = estimate_with_labels(
         args.plan,
         args.labels,
-        img_dir=args.label_images,
+        img_dir=args.img_dir,
         words=args.words,
         score_thr=args.score_thr,
     )

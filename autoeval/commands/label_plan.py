@@ -32,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what `autoeval fit` wrote: a work dir, or estimator.parquet",
     )
     plan = parser.add_argument_group("plan")
-    site_options.add_image_options(plan, "draw from: the pool that the estimate is about")
+    site_options.add_image_options(
+        plan,
+        "draw from: the pool that the estimate is about",
+        "; with --predictions all of them, those without a box, too",
+    )
     site_options.add_category_option(plan)
     site_options.add_site_options(plan)
     site_options.add_target_options(plan)
@@ -55,12 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(
         parser.add_argument_group("the difference of two detectors (see `autoeval compare`)"),
         "--compare",
-        (Detail("predictions", "its boxes on the pool", "compare_predictions"),),
+        (Detail("compare_predictions", "boxes of that detector on the pool", metavar="PATH"),),
         metavar="WORK_DIR",
         help="draw images that show the difference to this one",
     )
     run_options.add_predictions_options(parser, "COCO results on the pool, instead of a detector")
-    run_options.add_image_list_option(plan, shown=True)
     run_options.add_detector_options(parser)
     run_options.add_reference_options(parser)
     about = (
@@ -117,7 +120,7 @@ def _plan_difference(
     by_files = args.compare_predictions is not None
     site = other.read_site(
         args.compare_predictions,
-        images=args.images_list or args.images if by_files else site_options.named_images(args),
+        images=args.images if by_files else site_options.named_images(args),
         categories=given_words.named_categories(args.category),
         present=args.present,
     )

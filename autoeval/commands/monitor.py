@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import execution_options, run_options, site_options
-from autoeval.commands.given_input import Detail
 from autoeval.commands.monitor_options import ALARM, add_changes, add_keep, add_outputs, add_sites
 from autoeval.commands.monitor_sites import (
     compare_with_other,
@@ -38,26 +37,7 @@ RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
     *("keep", "alarm_on", "false_alarms", "present", "prometheus", "webhook", "quiet"),
     *("checkpoint", "cfg_options", "device", "detector", "batch_size", "launcher"),
-    *("site_category", "images_list", "verbose"),
-)
-REFERENCE_FILES = (
-    Detail(
-        "reference",
-        "the results of a reference detector, under the same names",
-        "reference_predictions",
-    ),
-    Detail(
-        "reference_names",
-        "words of the detector for the numbers of its categories: data.yaml, or a text file",
-    ),
-)
-REFERENCE_RUN = (
-    Detail(
-        "reference",
-        "a reference detector that is run, too, an alias or FILE.py:NAME (default: that of the "
-        "fit, where it had one)",
-    ),
-    Detail("reference_checkpoint", "its weights"),
+    *("site_category", "verbose", "reference"),
 )
 
 
@@ -73,32 +53,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_options.add_predictions_options(
         parser,
         "folder with COCO results, one file a site, or one file with a folder a site",
-        REFERENCE_FILES,
-    )
-    parser.add_argument(
-        "--images-list",
-        metavar="PATH",
-        help="with --predictions all images: a list of names in a folder a site, or for each file "
-        "the images, or a list of them",
+        (),
     )
     add_changes(parser)
     add_keep(parser)
     add_outputs(parser)
-    run_options.add_detector_options(parser, REFERENCE_RUN)
+    run_options.add_detector_options(parser)
+    run_options.add_reference_options(parser)
     about = "boxes of all images, report and tables (%(default)s)"
     run_options.add_run_options(parser, "work_dirs/monitor", about, json=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Observe or read what is new, and report on all sites."""
-    if bool(args.images) == bool(args.predictions):
-        raise InputError("Expected either --images ROOT or --predictions PATH.")
+    if not args.images and not args.predictions:
+        raise InputError("Expected --images ROOT, or --predictions PATH.")
     _refuse_unused(args)
     wanted = bool(args.against and args.predictions)
     if wanted != bool(args.against_predictions):
         raise InputError(
-            "--against FILE takes predictions=DIR where --predictions are given, the boxes of "
-            "both detectors at each site, and runs its own detector on --images."
+            "--against FILE takes --against-predictions DIR where --predictions are given, the "
+            "boxes of both detectors at each site, and runs its own detector on --images."
         )
     files: dict[str, Path] = {}
     with _quietly(args.quiet) as caught:
@@ -117,11 +92,8 @@ def _refuse_unused(args: argparse.Namespace) -> None:
     """Refuse options that have no effect beside, or without, others."""
     site_options.refuse_of_other_inputs(args)
     if args.predictions:
-        reason = "is run on images: give its results as --predictions PATH reference=PATH."
-        refuse_beside(args, ["reference"], reason)
-    elif args.reference is None:
-        reason = "is of a reference detector that is run: give reference=, too."
-        refuse_beside(args, ["reference_checkpoint"], reason)
+        reason = "is about images that a detector is run on, and --predictions need none of it."
+        refuse_beside(args, ["img_dir"], reason)
     if args.quiet + args.json_lines + args.verbose > 1:
         raise InputError(
             "--json-lines prints every row, --quiet alarms and warnings alone, --verbose "

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from autoeval.commands import given_words, site_options
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import Detail, add_input
 
 ALARM = 3  # status of the command
 
@@ -18,16 +18,19 @@ def add_sites(parser: argparse.ArgumentParser) -> None:
         sites,
         "--images",
         (
-            Detail("img_dir", "where the files of a COCO JSON lie"),
+            site_options.IMG_DIR,
             Detail(
                 "depth",
                 "folders that name a site, such as 1 for camera/2026/03/02/ (default: all)",
-                read=int,
+                int,
+                metavar="N",
             ),
         ),
+        alone=True,  # folders that name a site, of --predictions
         metavar="ROOT",
-        reading=InputReading(alone=None),  # folders that name a site, of --predictions
-        help="folder with a folder for each site, COCO JSON, pattern or list of paths",
+        help="folder with a folder for each site, COCO JSON, pattern or list of paths; with "
+        "--predictions all images: a list of names in a folder a site, or for each file the images "
+        "or a list of them",
     )
     site_options.add_category_option(sites)
     sites.add_argument(
@@ -84,16 +87,17 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
         "--against",
         (
             Detail(
-                "predictions",
-                "DIR with its boxes, SITE.json for each site; with --images it is run",
                 "against_predictions",
+                "folder with the boxes of that detector, SITE.json for each site; with --images it "
+                "is run",
+                metavar="DIR",
             ),
             Detail(
-                "known",
-                "SITE=POINTS,...: its accuracy at sites where it was measured, of 100; then this "
-                "detector's there follows, with the interval of the difference",
                 "against_known",
+                "accuracy of that detector at sites where it was measured, of 100; then this "
+                "detector's there follows, with the interval of the difference",
                 given_words.known_at_sites,
+                metavar="SITE=POINTS,...",
             ),
         ),
         metavar="FILE",

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import given_words, run_options
+from autoeval.errors import InputError
+from autoeval.io.wording import listed
 from autoeval.runtime.job import Executor
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator)
     return monitor_predictions(
         Predictions(
             args.predictions,
-            reference=args.reference_predictions,
+            reference=_one_reference(args),
             names=args.names or {},
             complete=args.complete,
             reference_names=args.reference_names or {},
@@ -75,7 +77,7 @@ def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator)
         estimator,
         MonitorStore(args.work_dir),
         _settings(args),
-        images_list=args.images_list,
+        images_list=args.images,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
         present=args.present,
@@ -143,8 +145,8 @@ def compare_with_other(
             candidate,
             args.predictions,
             args.against_predictions,
-            images_list=args.images_list,
-            reference=args.reference_predictions,
+            images_list=args.images,
+            reference=_one_reference(args),
             reference_names=_words_in(args.reference_names),
             categories=categories,
             site_categories=of_sites.of_site,
@@ -157,6 +159,15 @@ def compare_with_other(
         current, candidate, sites, categories=categories, known=args.against_known
     )
     return table, (*lost, *not_compared)
+
+
+def _one_reference(args: argparse.Namespace) -> str | None:
+    """Return the results of the reference detector; `InputError` for those of several."""
+    if not args.reference:
+        return None
+    if len(args.reference) > 1:
+        raise InputError(f"Expected one --reference but got {listed(args.reference)}.")
+    return args.reference[0]
 
 
 def _words_in(path: str | None) -> dict[str, str] | None:

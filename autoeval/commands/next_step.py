@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
-from autoeval.commands.given_input import as_typed
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,10 +22,13 @@ if TYPE_CHECKING:
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
 LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
-INPUTS = ("images", "detector", "predictions", "images_list", "reference", "score_thr")
+OF_REFERENCE = ("reference_checkpoint", "reference_names")
 SAME_SITE = (
-    *("checkpoint", "device", "category", "present", "site", "group", "target"),
-    "cfg_options",
+    *("images", "img_dir", "every"),
+    *("detector", "classes", "network_precision", "trust_checkpoint", "checkpoint", "device"),
+    *("predictions", "names", "complete", "numbering", "columns"),
+    *("reference", *OF_REFERENCE),
+    *("category", "present", "site", "group", "target", "score_thr", "iou", "cfg_options"),
 )
 """Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
 """
@@ -38,13 +40,14 @@ def after_fit(args: argparse.Namespace, *, from_files: bool) -> str:
     A fit whose reference detector was given by its boxes needs these of the new images, too.
     """
     path = args.work_dir / ESTIMATOR.name
-    boxes = ["--predictions", "NEW.json", "--images-list", "IMAGES"] if from_files else ["IMAGES"]
+    boxes = ["--predictions", "NEW.json"] if from_files else []
     named = ["--estimator", path] if path != ESTIMATOR else []
-    typed, given = as_typed(args, "reference"), args.reference or ()
-    if len(given) > 1 or isinstance(run_options.named_reference(args), Path):
-        typed = ("REFERENCE.json", *(word for word in typed if word not in given))
-    reference = ["--reference", *typed] if typed else []
-    return _command(["autoeval", "estimate", *boxes, *named, *reference])
+    reference = [word for name in ("reference", *OF_REFERENCE) for word in _option(args, name)]
+    if len(args.reference or ()) > 1 or isinstance(run_options.named_reference(args), Path):
+        names = _option(args, "reference_names")
+        reference = ["--reference", "REFERENCE.json", *names]
+    words = ["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference]
+    return _command(words)
 
 
 def after_estimate(
@@ -53,19 +56,19 @@ def after_estimate(
     """Return the command that plans labels for the same images, or nothing.
 
     There is none where the interval needs no labels, where the images came from standard input,
-    and where a plan is refused.
+    and where a plan would be refused: it needs what was fitted on enough labelled boxes, and a
+    target that labels measure.
     """
+    from autoeval.labels.estimators import LEVELS
+    from autoeval.targets import OperatingPoint
+
+    measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
+    if estimator.label_assistance_ is None or not measured:
+        return ""
     if not estimate.width_warning or args.images == STANDARD_INPUT:
         return ""
     n = min(site_options.N_LABELS, estimate.n_images)
-    try:
-        estimator.plan_labels(estimate, n=n)
-    except InputError:
-        return ""
     words = ["autoeval", "label", "plan", "--estimator", args.estimator]
-    for name in INPUTS:
-        typed = as_typed(args, name)
-        words += [_named(name), *typed] if typed else []
     for name in SAME_SITE:
         words += _option(args, name)
     folder = _plan_folder(estimate, n)
@@ -103,8 +106,8 @@ def after_compare(
         for k in (list(fits).index(name) for name in (a, b))
     )
     path = first / ESTIMATOR.name if first.is_dir() else first
-    words = ["--estimator", path, "--compare", second, f"predictions={others}"]
-    words += ["--predictions", boxes, "--images-list", args.images, *_option(args, "category")]
+    words = ["--estimator", path, "--compare", second, "--compare-predictions", others]
+    words += ["--predictions", boxes, "--images", args.images, *_option(args, "category")]
     words += _option(args, "present")
     n = min(n, result.n_images)
     return _command(["autoeval", "label", "plan", *words, "--n", n, "--work-dir", _unused(LABELS)])
@@ -147,18 +150,18 @@ def larger_plan(command: str, n: int) -> str:
     return _command([*kept, "--n", n])
 
 
-def _named(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _option(args: argparse.Namespace, name: str) -> list[object]:
-    """Return an option as it is typed; nothing where it has its default."""
-    value, option = getattr(args, name), _named(name)
+    """Return an option as it is typed; nothing where it was not."""
+    value, option = getattr(args, name), args.typed.get(name)
+    if option is None:
+        return []
+    if isinstance(value, bool):
+        return [option]
     if name in ("category", "present"):
-        return [word for each in value or () for word in (option, each)]
-    if name == "cfg_options":
-        return [option, *value] if value else []
-    return [option, value] if value is not None else []
+        return [word for each in value for word in (option, each)]
+    if name == "columns":
+        return [option, ",".join(value)]
+    return [option, *value] if isinstance(value, list) else [option, value]
 
 
 def _work_dir(text: str) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.execution_options import add_execution_options, make_executor
-from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
@@ -18,50 +18,54 @@ from autoeval.io.wording import listed
 if TYPE_CHECKING:
     from autoeval.estimation.given_boxes import Detector, Predictions
 
-LISTED = "listed_images"  # attribute of the parsed arguments
 NO_DETECTOR = (
     "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
     "--checkpoint FILE."
 )
 DETECTOR_DETAILS = (
-    Detail("classes", "file with the names of its labels, one in a line, where it has none"),
     Detail(
-        "precision",
-        "single: the same numbers on every device; half: 16 bits; by default the framework's own",
-        "network_precision",
+        "classes",
+        "file with the names of the detector's labels, one in a line, where it has none",
+        metavar="FILE",
     ),
     Detail(
-        "trust_checkpoint",
-        "yes: unpickle everything in the checkpoint, which may run code",
-        read=yes_or_no,
-        default=False,
+        "network_precision",
+        "single: the same numbers on every device; half: 16 bits; by default the framework's own",
+        metavar="single|half",
+    ),
+    Detail(
+        "trust_checkpoint", "unpickle everything in the checkpoint, which may run code", bool, False
     ),
 )
 REFERENCE_DETAILS = (
-    Detail("checkpoint", "its weights", "reference_checkpoint"),
+    Detail("reference_checkpoint", "weights of the reference detector", metavar="FILE"),
     Detail(
-        "names",
-        "words of the detector for the numbers of its categories: data.yaml, or a text file",
         "reference_names",
+        "words of the detector for the category numbers of the reference: data.yaml, or a text "
+        "file",
+        metavar="FILE",
     ),
 )
 PREDICTIONS_DETAILS = (
     Detail(
         "names",
-        "words for the numbers of categories: data.yaml, or a text file with a word a line, "
-        "counted from 0",
+        "words for the category numbers of the predictions: data.yaml, or a text file with a word "
+        "a line, counted from 0",
+        metavar="FILE",
     ),
     Detail(
         "complete",
-        "no: go on although boxes with a score under .3 are missing",
-        read=yes_or_no,
-        default=True,
+        "go on although boxes with a score under .3 are missing",
+        bool,
+        True,
+        option="--incomplete",
     ),
     Detail(
         "numbering",
-        "how category numbers count, where several ways fit: labels (as in the labels, names= or "
+        "how category numbers count, where several ways fit: labels (as in the labels, --names or "
         "the fit), 0 or 1 (positions in their list), coco (1 to 90)",
         default="",
+        metavar="HOW",
     ),
 )
 TEXT_DETAILS = (
@@ -70,8 +74,9 @@ TEXT_DETAILS = (
         "what stands in which column of text files, where they fit several orders: such as "
         "class,score,left,top,right,bottom, or class,x,y,w,h,score with the centre; - for another "
         "number",
-        read=lambda text: text.split(","),
-        default=(),
+        lambda text: text.split(","),
+        (),
+        metavar="COLUMN,...",
     ),
 )
 
@@ -83,8 +88,8 @@ def add_detector_options(parser: argparse.ArgumentParser, more: Sequence[Detail]
         detector,
         "--detector",
         (*DETECTOR_DETAILS, *more),
+        alone=True,  # of the detector of an estimator
         metavar="NAME",
-        reading=InputReading(alone=None),  # facts about the detector of an estimator
         help="one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or "
         "FILE.py:NAME of a BlackBoxDetector",
     )
@@ -102,10 +107,11 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
         "--reference",
         REFERENCE_DETAILS,
         metavar="ALIAS|PATH",
+        nargs="+",
+        action="extend",
         help="a stronger detector, whose boxes count as probable labels: its results on the same "
         "images, with --task a folder of them, or one to run (an alias or FILE.py:NAME); of "
         "several results the strongest is read",
-        reading=InputReading(several=True),
     )
 
 
@@ -201,19 +207,6 @@ def add_predictions_options(
     """
     details = (*PREDICTIONS_DETAILS, *more)
     add_input(group, "--predictions", details, metavar="PATH", help=what)
-
-
-def add_image_list_option(group: argparse._ActionsContainer, *, shown: bool = False) -> None:
-    """Declare which images predictions are of; where they lie, where a page has them `shown`."""
-    about = (
-        "with --predictions all new images: a text file with a name a line, a COCO JSON, or a "
-        "folder; those without a box are not in the predictions"
-    )
-    if not shown:
-        group.add_argument("--images-list", metavar="PATH", help=about)
-        return
-    where = Detail("img_dir", "folder of the listed images, of which the page shows a few", LISTED)
-    add_input(group, "--images-list", (where,), metavar="PATH", help=about)
 
 
 def named_predictions(args: argparse.Namespace) -> Predictions | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import copy
 import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from autoeval.commands.given_input import GivenInput
+from autoeval.commands.given_input import INPUTS
 
 WIDEST_OPTION = 30  # columns: the help of a longer one starts on a line of its own
 
@@ -26,20 +25,21 @@ def add_help(parser: argparse.ArgumentParser, rare: Collection[str]) -> None:
     `rare` holds attributes of the parsed arguments. Where there are none, both print the same.
     """
     parser.add_argument("-h", "--help", action=_Help, rare=tuple(rare), help="print this")
-    about = "print all options, and what may stand behind each as KEY=VALUE"
+    about = "print all options"
     parser.add_argument("--help-all", action=_Help, rare=(), help=about)
 
 
 def short_help(parser: argparse.ArgumentParser, rare: Collection[str]) -> str:
-    """Return the help of a parser without `rare` options and without what facts mean."""
+    """Return the help of a parser without `rare` options, and those that belong to others."""
     formatter = CompactFormatter(parser.prog)
     positional = [a for a in parser._actions if not a.option_strings]
     needed = [a for a in parser._actions if a.required and a.option_strings]
-    words = [_usage(formatter, _shortened(a)) for a in (*positional, *needed)]
+    words = [_usage(formatter, a) for a in (*positional, *needed)]
     formatter.add_usage(" ".join([parser.prog, *words, "[options]"]), [], [])
     formatter.add_text(parser.description)
     for group in parser._action_groups:
-        shown = [_shortened(a) for a in group._group_actions if a.dest not in rare]
+        actions = group._group_actions
+        shown = [a for a in actions if a.dest not in rare and not hasattr(a, INPUTS)]
         formatter.start_section(group.title)
         formatter.add_arguments(shown)
         formatter.end_section()
@@ -65,15 +65,3 @@ class _Help(argparse.Action):
 def _usage(formatter: argparse.HelpFormatter, action: argparse.Action) -> str:
     arguments = formatter._format_args(action, action.dest.upper())
     return " ".join([*action.option_strings[:1], arguments])
-
-
-def _shortened(action: argparse.Action) -> argparse.Action:
-    """Return an action whose input is shown without the facts behind it."""
-    if not isinstance(action, GivenInput):
-        return action
-    short = copy.copy(action)
-    short.help = action.short_help
-    if isinstance(short.metavar, tuple):
-        short.metavar = short.metavar[0]
-        short.nargs = None
-    return short

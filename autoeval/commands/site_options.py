@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.execution_options import make_executor
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.given_words import named_categories, word_pairs
-from autoeval.commands.run_options import LISTED, named_detector, named_predictions, named_reference
+from autoeval.commands.run_options import named_detector, named_predictions, named_reference
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import IOUS, named_target
@@ -35,28 +35,31 @@ OF_A_RUN = (
         "cfg_options",
         "device",
     ),
-    *("reference_checkpoint", "img_dir", "every", "batch_size"),
+    *("reference_checkpoint", "every", "batch_size"),
     *("launcher", "ray_address", "ray_workers", "ray_gpus", "ray_cpus"),
 )
 """Options that nothing reads where boxes come from files."""
 
+IMG_DIR = Detail(
+    "img_dir", "folder of the images that labels, a COCO JSON or a list name", metavar="DIR"
+)
 IMAGE_DETAILS = (
-    Detail("img_dir", "where the files of a COCO JSON lie"),
-    Detail("every", "frames of videos: 2s for one in so many seconds, or every Nth"),
+    IMG_DIR,
+    Detail(
+        "every", "frames of videos: 2s for one in so many seconds, or every Nth", metavar="STEP"
+    ),
 )
 
 
-def add_image_options(
-    group: argparse._ActionsContainer, purpose: str, option: str = "--images"
-) -> None:
-    """Declare where images come from, and what is done with them."""
+def add_image_options(group: argparse._ActionsContainer, purpose: str, listed: str = "") -> None:
+    """Declare where images come from, what is done with them, and what `listed` ones are."""
     add_input(
         group,
-        option,
+        "--images",
         IMAGE_DETAILS,
         metavar="PATH",
         help="folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of paths, or - "
-        f"for paths on standard input: images to {purpose}",
+        f"for paths on standard input: images to {purpose}{listed}",
     )
 
 
@@ -71,13 +74,11 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] |
 
     if not args.images:
         return None
-    listed = find_images(args.images, args.img_dir, every=args.every)
+    in_file = Path(args.images).suffix == ".json" or not getattr(args, "labels", None)
+    # else the folder is that of the images that labels name
+    listed = find_images(args.images, args.img_dir if in_file else None, every=args.every)
     for skipped in listed.skipped:
-        hint = (
-            ": every=2s behind the path takes their frames"
-            if skipped.startswith(VIDEOS_SKIPPED)
-            else ""
-        )
+        hint = ": --every 2s takes their frames" if skipped.startswith(VIDEOS_SKIPPED) else ""
         print(f"note: {skipped}{hint}", file=sys.stderr)
     return listed.images
 
@@ -90,12 +91,12 @@ def add_labels_options(
         group,
         "--labels",
         (
-            Detail("img_dir", "where the labelled images lie", "label_images"),
+            IMG_DIR,
             Detail(
                 "words",
-                "WORD=CATEGORY,...: words of the labels that count, where they are not those of "
-                "the estimator",
-                read=word_pairs,
+                "words of the labels that count, where they are not those of the estimator",
+                word_pairs,
+                metavar="WORD=CATEGORY,...",
             ),
         ),
         metavar="PATH",
@@ -141,7 +142,7 @@ def add_site_options(group: argparse._ActionsContainer) -> None:
         "--group",
         metavar="NAME",
         help="group of the fit that the new site belongs to, such as cameras of one make: how far "
-        "its labelled sets are off says how far this site is (`fit --labels PATH group=NAME`)",
+        "its labelled sets are off says how far this site is (`fit --labels PATH --group NAME`)",
     )
 
 
@@ -152,9 +153,9 @@ def add_threshold_options(
     add_input(
         group,
         "--score-thr",
-        (Detail("iou", f"of a true positive there ({IOUS[0]:g})", read=float, default=IOUS[0]),),
+        (Detail("iou", f"of a true positive there ({IOUS[0]:g})", float, IOUS[0]),),
         metavar="S",
-        reading=InputReading(read=float),
+        type=float,
         help=f"score threshold: {what}",
     )
 
@@ -189,7 +190,7 @@ def site_facts(
     spec = estimator.loading_.get("detector") or {} if estimator else {}
     return about(
         args.command_line,
-        images=args.images or args.images_list,
+        images=args.images,
         predictions=args.predictions,
         detector=args.detector or spec.get("name"),
         checkpoint=args.checkpoint or spec.get("checkpoint"),
@@ -204,14 +205,9 @@ def refuse_of_other_inputs(args: argparse.Namespace) -> None:
     Facts about predictions need no check: without their file they are no arguments.
     """
     if not args.predictions:
-        reason = "is about --predictions, which are missing: give them, or name IMAGES alone."
-        refuse_beside(args, ["images_list"], reason)
         return
     reason = "is about running a detector, and --predictions need none: leave it out."
     refuse_beside(args, OF_A_RUN, reason)
-    if getattr(args, "images_list", None):
-        reason = "beside --images-list: both name the images of --predictions. Leave one out."
-        refuse_beside(args, ["images"], reason)
 
 
 def with_images(estimate: Estimate, folder: str | None) -> Estimate:
@@ -233,7 +229,7 @@ def with_images(estimate: Estimate, folder: str | None) -> Estimate:
     if not images:
         raise InputError(
             f"Expected the listed images in {folder}, but none of the {len(paths)} is "
-            f"there, first {paths[0]}: correct img_dir= behind --images-list, or leave it out."
+            f"there, first {paths[0]}: correct --img-dir, or leave it out."
         )
     return replace(estimate, site=replace(estimate.site, images=images))
 
@@ -258,12 +254,11 @@ def predict_site(
         facts["present"] = args.present
     files = named_predictions(args)
     if files is not None:
-        images = getattr(args, "images_list", None) or args.images
-        estimate = estimator.predict(files, images=images, categories=categories, **facts)
-        return with_images(estimate, getattr(args, LISTED, None))
+        estimate = estimator.predict(files, images=args.images, categories=categories, **facts)
+        return with_images(estimate, args.img_dir if args.images else None)
     images = named_images(args)
     if images is None:
-        raise InputError("Expected IMAGES, or --predictions FILE.")
+        raise InputError("Expected --images PATH, or --predictions FILE.")
     spec = named_detector(args, estimator.loading_.get("detector"))
     executor = make_executor(args)
     detector = estimator.detector_ or (spec() if spec else None)

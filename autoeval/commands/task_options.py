@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.site_options import add_image_options
 
 ROAD_WORLD_SERVES = " (default: the road world, rendered on first use)"
 LIGHT = "light"  # the preset without dropout and without sample sets
-MAX_IMAGES = Detail("max_images", "images of each source, at equal distances", read=int)
+MAX_IMAGES = Detail("max_images", "images of each source, at equal distances", int, metavar="N")
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 
 
@@ -39,14 +40,15 @@ def add_task_option(
     several: bool = False,
 ) -> None:
     """Declare the task, or several, and where its data lie; `about` ends the help."""
+    declared: dict[str, Any] = {"nargs": "+", "action": "extend"} if several else {}
     add_input(
         group,
         "--task",
-        (Detail("data_root", "folder with its data"), *more),
+        (Detail("data_root", "folder with the data of the task", metavar="DIR"), *more),
         metavar="FILE",
         required=required,
-        reading=InputReading(several=several),
         help=f"such as configs/tasks/vehicle.py{about}",
+        **declared,
     )
 
 
@@ -56,13 +58,21 @@ def add_metaset_option(group: argparse._ActionsContainer, *more: Detail) -> None
         group,
         "--metaset",
         (
-            Detail("n_sets", f"for each seed set (those of the file, else {N_SETS})", read=int),
             Detail(
-                "n_images", f"of each sample set (those of the file, else {N_IMAGES})", read=int
+                "n_sets",
+                f"sample sets of each seed set (those of the file, else {N_SETS})",
+                int,
+                metavar="N",
+            ),
+            Detail(
+                "n_images",
+                f"images of each sample set (those of the file, else {N_IMAGES})",
+                int,
+                metavar="N",
             ),
             *more,
         ),
+        alone=True,  # of the default sample sets
         metavar="FILE",
-        reading=InputReading(alone=None),  # facts about the default sample sets
         help="sample sets, as configs/metasets/mild.py",
     )

@@ -1,6 +1,6 @@
 """Choose the score threshold that reaches a wanted recall or precision, or the best F1.
 
-At a new site without labels (--estimator with IMAGES or --predictions), with the labels of a plan
+At a new site without labels (--estimator with --images or --predictions), with the labels of a plan
 (--plan with --labels), or exactly on a labelled set (--labels with --predictions).
 """
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9  # of a labelled set, whose curve is exact
 OUTPUT = ("recall", "precision", "iou", "work_dir", "json", "verbose")
-OF_LABELS = ("labels", "label_images", "words", "plan")
+OF_LABELS = ("labels", "words", "plan")
 OF_LABELLED_SET = (
-    *("labels", "label_images", "predictions", "names", "complete"),
+    *("labels", "img_dir", "predictions", "names", "complete"),
     *("columns", "numbering", "category"),
 )
 RARE = (
-    *("cfg_options", "device", "reference", "batch_size", "launcher", "images_list"),
+    *("cfg_options", "device", "reference", "batch_size", "launcher"),
     *("present", "detector", "checkpoint"),
 )
 
@@ -41,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     wanted.add_argument("--recall", type=float, metavar="R", help="at least, such as .9")
     wanted.add_argument("--precision", type=float, metavar="P", help="at least, such as .9")
     wanted.add_argument("--iou", type=float, default=IOUS[0], help="of a true positive")
-    site_options.add_image_options(parser, "choose a threshold for", "images")
+    site_options.add_image_options(
+        parser, "choose a threshold for", "; with --predictions all of them"
+    )
     parser.add_argument(
         "--estimator",
         metavar="PATH",
@@ -53,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_options.add_detector_options(parser)
     run_options.add_reference_options(parser)
     run_options.add_predictions_options(parser, "COCO results on the images, instead of a detector")
-    run_options.add_image_list_option(parser)
     site_options.add_category_option(parser)
     run_options.add_run_options(parser, "work_dirs/threshold")
 
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     shown = ThresholdCurve(choice.curve, choice.threshold, choice)
     given = about(
         args.command_line,
-        images=args.images or args.images_list,
+        images=args.images,
         predictions=args.predictions,
         labels=args.labels,
         plan=args.plan,
@@ -126,8 +127,10 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
     if args.plan:
         if not args.labels:
             raise InputError("--plan needs --labels PATH: the labels of its images.")
-        refuse_all_but(args, (*OUTPUT, *OF_LABELS), "has no use with --plan: leave it out.")
-        labels, plan = read_labels(Path(args.labels), args.label_images), load_plan(args.plan)
+        refuse_all_but(
+            args, (*OUTPUT, *OF_LABELS, "img_dir"), "has no use with --plan: leave it out."
+        )
+        labels, plan = read_labels(Path(args.labels), args.img_dir), load_plan(args.plan)
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
         warnings = warnings_with_labels(plan, labels, words=args.words)
@@ -167,7 +170,7 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
     named = named_categories(args.category)
     words = None if named is None else words_of(named)
     labelled = labels_with_files(
-        args.labels, files, img_dir=args.label_images, words=words, unpredicted=True
+        args.labels, files, img_dir=args.img_dir, words=words, unpredicted=True
     )
     warnings = (*labelled.left_out, *labelled.statistics.warnings)
     return _Curve(

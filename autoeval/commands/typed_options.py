@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from autoeval.commands.given_input import GivenInput
 from autoeval.errors import InputError
 
 
 def names_of(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return each option and fact of a parser by its attribute, as it is typed.
+    """Return each option of a parser by its attribute, as it is typed.
 
     >>> parser = argparse.ArgumentParser(add_help=False)
     >>> _ = parser.add_argument("--batch-size", type=int, default=4)
@@ -23,9 +22,6 @@ def names_of(parser: argparse.ArgumentParser) -> dict[str, str]:
             continue
         option = action.option_strings[0] if action.option_strings else action.dest.upper()
         names[action.dest] = option
-        if isinstance(action, GivenInput):
-            facts = action.details.values()
-            names |= {fact.dest: f"{fact.name}= behind {option}" for fact in facts}
     return names
 
 

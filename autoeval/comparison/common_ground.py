@@ -49,7 +49,7 @@ def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator])
     if names and OperatingPoint.of(target):
         raise InputError(
             f"trained_here of a comparison acts on differences of average precision but the target "
-            f"is {target}. Say it of the fit: `autoeval fit --labels PATH trained_here=yes` "
+            f"is {target}. Say it of the fit: `autoeval fit --labels PATH --trained-here` "
             "corrects the estimates of recall and F1 themselves."
         )
 

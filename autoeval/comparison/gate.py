@@ -173,6 +173,6 @@ def refuse_other_words(warnings: Sequence[str]) -> None:
         raise InputError(
             "A gate needs the same categories in the labels and in the predictions of all "
             f"detectors, but: {listed(texts, 3)}. Name those that count with --category "
-            "NAME=WORD,WORD, and translate the words of the labels with words=WORD=CATEGORY "
-            "behind --labels."
+            "NAME=WORD,WORD, and translate the words of the labels with --words "
+            "WORD=CATEGORY."
         )

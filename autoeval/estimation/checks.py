@@ -284,7 +284,7 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
         return (
             _not_read(
                 "it has no box in any labelled category. Are its boxes of these images, and are "
-                "its words those of the labels (--reference FILE names=FILE)?"
+                "its words those of the labels (--reference-names FILE)?"
             ),
         )
     if not regression.reference_weight_:

@@ -191,7 +191,7 @@ def read_labels(
     if is_coco and not any(path.is_file() for path in there):
         raise InputError(
             f"Expected images of {path} in {img_dir} but found none of them there: check "
-            "`img_dir` (img_dir=), or leave it out."
+            "`img_dir` (--img-dir), or leave it out."
         )
     return content
 

@@ -96,12 +96,12 @@ def find_images(
     images, is_coco = _find(source, img_dir, every)
     if img_dir is not None and not is_coco:
         raise InputError(
-            f"img_dir= says where the files of a COCO JSON lie, and {printable(source)} is none: "
+            f"--img-dir says where the files of a COCO JSON lie, and {printable(source)} is none: "
             "leave it out."
         )
     if every is not None and all(isinstance(image, ImageFile) for image in images.images):
         raise InputError(
-            f"every= names frames of videos, and {printable(source)} has none: leave it out."
+            f"--every names frames of videos, and {printable(source)} has none: leave it out."
         )
     return images
 

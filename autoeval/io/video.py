@@ -121,7 +121,7 @@ def video_frames(
     """
     if every is None:
         raise InputError(
-            f"{printable(path)} is a video: say with every= which frames to take, such as 2s for "
+            f"{printable(path)} is a video: say with --every which frames to take, such as 2s for "
             "one in two seconds or 10 for every tenth."
         )
     video = Video(path)
@@ -143,11 +143,11 @@ def _step(video: Video, every: str) -> float:
     if step != step:
         raise InputError(
             f"The video {printable(video.path)} does not say how many frames a second it has: give "
-            "every= as a number of frames, such as 30."
+            "--every as a number of frames, such as 30."
         )
     if step <= 0:
         raise InputError(
-            f"Expected every= as seconds, such as 2s, or a number of frames, such as 10, but got "
+            f"Expected --every as seconds, such as 2s, or a number of frames, such as 10, but got "
             f"{every!r}."
         )
     return max(step, 1.0)

@@ -195,13 +195,13 @@ def _words(
     if wrong and words:
         raise InputError(
             f"The words of labels are translated into {listed(wrong)}, and the categories of the "
-            f"estimate are {listed(categories)}: name one of these for each word (words=, or "
-            "words=WORD=CATEGORY behind --labels)."
+            f"estimate are {listed(categories)}: name one of these for each word (--words "
+            "WORD=CATEGORY)."
         )
     if wrong or (used and not used & set(chosen)):
         raise InputError(
             f"Expected labels of {listed(categories)} but got {listed(sorted(used))}. "
-            "Translate them with words=WORD=CATEGORY."
+            "Translate them with --words WORD=CATEGORY."
         )
     return chosen
 

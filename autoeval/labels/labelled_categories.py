@@ -86,7 +86,7 @@ def labelled_categories(
                 "categories-without-labels",
                 "detected categories that the labels do not have, left out of the mean: "
                 f"{len(lacking)} of {len(found_categories)} ({listed(lacking, 10)}). Where the "
-                "labels have other words for them, translate with words=WORD=CATEGORY",
+                "labels have other words for them, translate with --words WORD=CATEGORY",
             )
         )
     else:  # the labels are of other words altogether, which `match_labels` refuses
@@ -97,7 +97,7 @@ def labelled_categories(
                 "categories-not-detected",
                 "labelled categories of which little or nothing was detected, so that their "
                 f"average precision is mostly low: {len(added)} ({listed(added, 10)}). If the "
-                "detector does not know them, name those that count with words=WORD=CATEGORY",
+                "detector does not know them, name those that count with --words WORD=CATEGORY",
             )
         )
     else:

@@ -204,7 +204,7 @@ def write_plan(
     if prelabel and not at_hand:
         raise InputError(
             "--prelabel needs the images, whose sizes the boxes are shares of: name their folder "
-            "with --images-list."
+            "with --images."
         )
     written = [*save_plan(plan, folder), folder / CONFIG]
     write_text(folder / CONFIG, label_config(plan.found.categories))

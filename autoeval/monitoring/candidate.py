@@ -58,7 +58,7 @@ def compare_at_sites(
     check_fits(fits)
     if unknown := [site for site in known if site not in sites]:
         raise InputError(
-            f"known= behind --against names {listed(unknown)}. Expected sites where both detectors "
+            f"--against-known names {listed(unknown)}. Expected sites where both detectors "
             f"were run: {listed(list(sites), 10)}."
         )
     rows, warnings = [], []

@@ -267,7 +267,7 @@ def monitor_predictions(
             "give `reference`, too, or leave it out."
         )
     elif REFERENCE in needed_passes(estimator):
-        raise InputError(NO_REFERENCE.format("--predictions PATH reference=PATH"))
+        raise InputError(NO_REFERENCE.format("--reference PATH"))
     reader = ResultsReader(
         estimator.pass_.statistics_of_detector,
         Clock(time_form),

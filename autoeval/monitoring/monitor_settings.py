@@ -78,7 +78,7 @@ class MonitorSettings:
             Baseline(self.baseline)
         if self.keep is not None and not re.fullmatch(r"[1-9]\d*d?", self.keep):
             raise InputError(f"Expected --keep as days (90d) or images (5000) but got {self.keep}.")
-        for name, value in (("depth=", self.depth), ("--worst", self.k)):
+        for name, value in (("--depth", self.depth), ("--worst", self.k)):
             if value is not None and value < 1:
                 raise InputError(f"Expected {name} of 1 or more but got {value}.")
         if not 0 < self.false_alarms < 1:

@@ -92,15 +92,14 @@ def site_observer(
     if isinstance(reference, PredictionsReference):
         raise InputError(
             "Beside a detector that is run on the images of sites a reference detector is run, too "
-            "(--detector reference=ALIAS): its results files belong to predictions "
-            "(--predictions PATH reference=PATH)."
+            "(--reference ALIAS): its results files belong to --predictions."
         )
     if reference is not None:
         estimator.pass_.check_read([REFERENCE])
     elif REFERENCE in needed:
         reference = estimator.pass_.load_reference()
         if reference is None:
-            raise InputError(NO_REFERENCE.format("--detector reference=ALIAS"))
+            raise InputError(NO_REFERENCE.format("--reference ALIAS"))
     settings = PassSettings(reference=reference)
     return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 

@@ -111,8 +111,8 @@ def numbered_by_fit(
             f"{path}: category numbers are read as in the fit "
             f"({_example(boxes, numbering.used)}); as {NUMBERINGS[first]} they would be "
             f"{_example(boxes, first)}, which the fit finds {np.exp(min(gain, 9)):.1f} times as "
-            f"often. Add numbering={first} behind the file if that is meant, or "
-            f"numbering={numbering.used} if not",
+            f"often. Add --numbering {first} if that is meant, or "
+            f"--numbering {numbering.used} if not",
         )
     clear = likelihood[first] - likelihood[second] >= CLEARLY
     if clear and numbering.decided and first == numbering.used:
@@ -123,7 +123,9 @@ def numbered_by_fit(
         )
     why = "how often the fit finds each category does not decide"
     if gain >= CLEARLY:
-        why = f"the fit finds those by numbering={first} {np.exp(min(gain, 9)):.1f} times as often"
+        why = (
+            f"the fit finds those by --numbering {first} {np.exp(min(gain, 9)):.1f} times as often"
+        )
     raise refused_numbers(boxes, path, why)
 
 
@@ -143,7 +145,7 @@ def refused_numbers(boxes: FoundBoxes, path: Path, why: str) -> InputError:
     """Make the refusal of category numbers that could mean several things."""
     ways = (boxes.numbering.used, *boxes.numbering.others)
     readings = "; ".join(
-        f"numbering={way} ({NUMBERINGS[way]}): {_example(boxes, way)}" for way in ways
+        f"--numbering {way} ({NUMBERINGS[way]}): {_example(boxes, way)}" for way in ways
     )
     return InputError(
         f"{path}: category numbers could mean several things, and {why}: {readings}. Say which it "
@@ -180,7 +182,7 @@ def _likelihoods(boxes: FoundBoxes, of_fit: Mapping[str, float]) -> dict[str, fl
 def _guessed(boxes: FoundBoxes, way: str, path: Path, why: str) -> FoundBoxes:
     text = (
         f"{path}: category numbers are taken as {NUMBERINGS[way]} ({_example(boxes, way)}), {why}. "
-        "If this is wrong, say how they count with numbering= behind the file, or write the word "
+        "If this is wrong, say how they count with --numbering, or write the word "
         "of each box as 'category'"
     )
     return _noting(boxes.numbered(way), text)

@@ -67,7 +67,7 @@ def exchanged_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
             f"of {len(on_label)} confident boxes on labelled objects {len(right)} have the word of "
             f"the label, and most others lie on one other word each: {', '.join(pairs)}. Do "
             "category numbers count from 0 in one file and from 1 in the other? Write the word of "
-            "each box as 'category', or give the words with names=FILE",
+            "each box as 'category', or give the words with --names FILE",
         ),
     )
 

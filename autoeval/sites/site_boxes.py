@@ -211,8 +211,8 @@ def check_floor(
     )
     if boxes.floor > HIGH_FLOOR and complete:
         raise InputError(
-            f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add complete=no "
-            "behind the file to go on."
+            f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add "
+            "--incomplete to go on."
         )
     return (warning,)
 

@@ -5,7 +5,7 @@
 name = "paper_vehicle"
 categories = ["vehicle"]
 
-# The folder with the data: data_root=DIR or AUTOEVAL_DATA_ROOT; or write it here, relative to
+# The folder with the data: --data-root DIR or AUTOEVAL_DATA_ROOT; or write it here, relative to
 # this file.
 data_root = None
 

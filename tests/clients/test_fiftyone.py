@@ -57,7 +57,7 @@ def test_there_and_back(site, dataset, monkeypatch, capsys):
     dataset.export(labels_path="new.json", dataset_type=form, label_field="predictions")
     words = ["--labels", "val_labels.json", "--predictions", "val_predictions.json"]
     assert main(["fit", *words]) == 0
-    words = ["estimate", "--predictions", "new.json", "--images-list", "new.json"]
+    words = ["estimate", "--predictions", "new.json", "--images", "new.json"]
     assert main([*words, "--export", "out"]) == 0
     estimates = json.loads((site / "work_dirs/estimate/result.json").read_text())["estimate"]
     assert estimates["n_images"] == 40

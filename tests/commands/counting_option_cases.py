@@ -32,9 +32,9 @@ def data(base):
     elsewhere = base.replace("--data counting/fsc", "--data counting/parts.py")
     return {
         "data": (base, "--data counting/annotations.json"),
-        "data_root": (elsewhere, "--data data_root=nowhere"),
-        "split": (base, "--data split=val"),
-        "exclude": (base, "--data exclude=counting/left_out.txt"),
+        "data_root": (elsewhere, "--data-root nowhere"),
+        "split": (base, "--split val"),
+        "exclude": (base, "--exclude counting/left_out.txt"),
     }
 
 
@@ -42,7 +42,7 @@ COUNTING_CASES = {
     "count run": {
         **counters(RUN_DOTS),
         "images": (RUN_DOTS, "--images docs"),
-        "every": (RUN_DOTS, "--images every=2"),
+        "every": (RUN_DOTS, "--every 2"),
         "prompt": (RUN_DOTS, "--prompt blue"),
         "limit": (RUN_DOTS, "--limit 2"),
         "workers": (f"{RUN}/meeting.py", "--workers 2"),
@@ -60,9 +60,9 @@ COUNTING_CASES = {
         "reference_class": (PRACO_DOTS, "--reference-class"),
         "mode": (PRACO_FILES, "--mode released"),
         "pairs": (PRACO_DOTS, "--pairs none"),
-        "n_negatives": (PRACO_DOTS, "--pairs n_negatives=2"),
-        "layout": (PRACO_DOTS, "--pairs layout=paper"),
-        "seed": (PRACO_DOTS, "--pairs seed=1"),
+        "n_negatives": (PRACO_DOTS, "--n-negatives 2"),
+        "layout": (PRACO_DOTS, "--layout paper"),
+        "seed": (PRACO_DOTS, "--seed 1"),
         "multi_class": (PRACO_DOTS, "--multi-class"),
         "grid": (f"{PRACO_DOTS} --cfg-options counter.shift=12", "--grid 1"),
         "n_resamples": (PRACO_FILES, "--n-resamples 30"),
@@ -78,7 +78,7 @@ COUNTING_CASES = {
         "work_dir": (TASKS, "--work-dir counting/elsewhere_tasks"),
         "question": (TASKS, "--question 'Count the {}.'"),
         "limit": (TASKS, "--limit 2"),
-        "max_tokens": (TASKS, "--question max_tokens=9"),
+        "max_tokens": (TASKS, "--max-tokens 9"),
     },
     "count capture run": {
         **counters(f"{ASK}/dots.py"),
@@ -86,12 +86,12 @@ COUNTING_CASES = {
         "task": (ASK_SPEAKER, "--task total-original"),
         "work_dir": (ASK_SPEAKER, "--work-dir counting/elsewhere_capture"),
         "prompts": (ASK_SPEAKER, "--prompts nowhere.py"),
-        "prompts_of": (ASK_SPEAKER, "--prompts model=molmo"),
+        "prompts_of": (ASK_SPEAKER, "--prompts-of molmo"),
         "backoff": (ASK_SPEAKER, "--backoff"),
         "limit": (ASK_SPEAKER, "--limit 1"),
         "workers": (f"{ASK}/meeting.py", "--workers 2"),
-        "found": (f"{ASK_SPEAKER} --task hybrid", "--task found=nowhere.json"),
-        "inpainter": (f"{ASK_SPEAKER} --task inpainted", "--task inpainter=telea"),
+        "found": (f"{ASK_SPEAKER} --task hybrid", "--found nowhere.json"),
+        "inpainter": (f"{ASK_SPEAKER} --task inpainted", "--inpainter telea"),
         "extractor": (f"{ASK}/speaker.py", "--extractor counting/reader.py"),
     },
     "count capture report": {
@@ -112,8 +112,8 @@ COUNTING_CASES = {
         "out": ("count capture export counting/split", "counting/exported_elsewhere"),
         "task": (EXPORT, "--task total-original"),
         "prompts": (EXPORT, "--prompts nowhere.py"),
-        "prompts_of": (EXPORT, "--prompts model=molmo"),
-        "max_tokens": (EXPORT, "--prompts max_tokens=9"),
+        "prompts_of": (EXPORT, "--prompts-of molmo"),
+        "max_tokens": (EXPORT, "--max-tokens 9"),
     },
     "reproduce binned": {
         "table": (BINNED, "--table 2"),
@@ -136,7 +136,7 @@ COUNTING_CASES = {
         "table": (OWN_PRACO, "--table 1"),
         "figure": (OWN_PRACO, "--figure 6"),
         "data_root": (f"{OWN_PRACO} --table 1", "--data-root docs"),
-        "exclude": (f"{OWN_PRACO} --table 1", "--data-root exclude=counting/left_out.txt"),
+        "exclude": (f"{OWN_PRACO} --table 1", "--exclude counting/left_out.txt"),
         "predictions": (f"{OWN_PRACO} --table 1", "--predictions counting/other_files"),
         "mode": (f"{OWN_PRACO} --table 1", "--mode released"),
         "work_dir": (f"{OWN_PRACO} --table 1", "--work-dir counting/elsewhere_of_praco"),
@@ -153,25 +153,25 @@ COUNTING_REFUSED = (
             "--prompt 'the {}'",
             "--reference-class",
             "--pairs none",
-            "--pairs seed=1",
+            "--seed 1",
             "--grid 1",
             "--workers 2",
             "--batch-size 3",
         )
     ),
     # of pairs that are not drawn
-    (f"{PRACO_DOTS} --pairs all", "--pairs seed=1"),
-    (f"{PRACO_DOTS} --pairs all", "--pairs n_negatives=2"),
-    (f"{PRACO_DOTS} --pairs none", "--pairs layout=paper"),
+    (f"{PRACO_DOTS} --pairs all", "--seed 1"),
+    (f"{PRACO_DOTS} --pairs all", "--n-negatives 2"),
+    (f"{PRACO_DOTS} --pairs none", "--layout paper"),
     (f"{PRACO_DOTS} --multi-class", "--pairs none"),
     # of another kind of data set
-    (f"{PRACO_DOTS} --data counting/annotations.json", "--data split=val"),
-    (PRACO_DOTS, "--data data_root=counting"),
+    (f"{PRACO_DOTS} --data counting/annotations.json", "--split val"),
+    (PRACO_DOTS, "--data-root counting"),
     # of counters that answer no questions, and tasks without inpainting
     (f"{ASK}/dots.py", "--backoff"),
     (f"{ASK}/dots.py", "--extractor counting/reader.py"),
-    (f"{ASK}/dots.py", "--prompts model=molmo"),
-    (ASK_SPEAKER, "--task inpainter=telea"),
+    (f"{ASK}/dots.py", "--prompts-of molmo"),
+    (ASK_SPEAKER, "--inpainter telea"),
     # of answers that say what they answer
     (f"{REPORT} counting/answers.jsonl", "--task total-original"),
 )

@@ -9,7 +9,7 @@ FIT = "fit --labels val_labels.json --predictions val_predictions.json"
 FIT_BY_RUN = "fit --labels w0/annotations.json --detector mine.py:detector"
 FILES = "--predictions new_predictions.json"
 ESTIMATE = f"estimate --estimator fit/estimator.parquet {FILES}"
-ESTIMATE_BY_RUN = "estimate w1/images --estimator run/estimator.parquet"
+ESTIMATE_BY_RUN = "estimate --images w1/images --estimator run/estimator.parquet"
 PLAN = f"label plan --estimator fit/estimator.parquet {FILES} --n 8"
 PLAN_BY_RUN = "label plan --estimator run/estimator.parquet --images w1/images --n 8"
 LABELLED = "label estimate --plan plan --labels plan_labels.json"
@@ -17,31 +17,34 @@ COMPARE = "compare fit other --predictions new_predictions.json others.json"
 WORSE_FIRST = "compare other fit --predictions others.json new_predictions.json"
 COMPARE_BY_RUN = "compare run run2 --images w1/images"
 THRESHOLD = f"threshold --estimator fit/estimator.parquet {FILES}"
-THRESHOLD_BY_RUN = "threshold w1/images --estimator run/estimator.parquet"
+THRESHOLD_BY_RUN = "threshold --images w1/images --estimator run/estimator.parquet"
 OF_PLAN = "threshold --plan plan --labels plan_labels.json"
 CHECK = "check --task task.py"
 DETECT = "detect --detector mine.py:detector --images w1/images -o detected.parquet"
-NAMES = "names=exchanged.txt"
+NAMES = "--names exchanged.txt"
 
 
 def detector(base):
     """A black box takes none of the settings of a model of mmdet, and says so."""
     return {
         "detector": (base, "--detector nowhere.py:detector"),
-        "classes": (base, "--detector mine.py:detector classes=words.txt"),
-        "trust_checkpoint": (base, "--detector mine.py:detector trust_checkpoint=yes"),
+        "classes": (base, "--detector mine.py:detector --classes words.txt"),
+        "trust_checkpoint": (base, "--detector mine.py:detector --trust-checkpoint"),
         "checkpoint": (base, "--checkpoint nowhere.pth"),
         "cfg_options": (base, "--cfg-options a.b=1"),
         "device": (base, "--device nowhere"),
-        "network_precision": (base, "--detector mine.py:detector precision=single"),
+        "network_precision": (base, "--detector mine.py:detector --network-precision single"),
     }
 
 
 def reference(base):
     return {
         "reference": (base, "--reference second.py:detector"),
-        "reference_checkpoint": (base, "--reference mine.py:detector checkpoint=nowhere.pth"),
-        "reference_names": (base, "--reference mine.py:detector names=words.txt"),
+        "reference_checkpoint": (
+            base,
+            "--reference mine.py:detector --reference-checkpoint nowhere.pth",
+        ),
+        "reference_names": (base, "--reference mine.py:detector --reference-names words.txt"),
     }
 
 
@@ -50,10 +53,10 @@ def running(base):
     return {
         "batch_size": (base, "--batch-size 3"),
         "launcher": (base, "--launcher ray"),
-        "ray_address": (base, "--launcher none address=auto"),
-        "ray_workers": (base, "--launcher none workers=2"),
-        "ray_gpus": (base, "--launcher none gpus=2"),
-        "ray_cpus": (base, "--launcher none cpus=2"),
+        "ray_address": (base, "--launcher none --ray-address auto"),
+        "ray_workers": (base, "--launcher none --ray-workers 2"),
+        "ray_gpus": (base, "--launcher none --ray-gpus 2"),
+        "ray_cpus": (base, "--launcher none --ray-cpus 2"),
     }
 
 
@@ -63,9 +66,9 @@ def predictions(base):
     return {
         "predictions": (base, "--predictions others.json"),
         "names": (base, f"{path} {NAMES}"),
-        "complete": (cut, "--predictions cut.json complete=no"),
-        "numbering": (base, f"{path} numbering=coco"),
-        "columns": (base, f"{path} columns=class,x,y,w,h,score"),
+        "complete": (cut, "--predictions cut.json --incomplete"),
+        "numbering": (base, f"{path} --numbering coco"),
+        "columns": (base, f"{path} --columns class,x,y,w,h,score"),
     }
 
 
@@ -83,24 +86,26 @@ CASES = {
         **reference(FIT_BY_RUN),
         **running(FIT_BY_RUN),
         "labels": (FIT, "--labels some_val_labels.json"),
-        "label_images": (FIT_BY_RUN, "--labels img_dir=nowhere"),
-        "group": (FIT, "--labels group=town"),
-        "trained_here": (FIT, "--labels trained_here=yes"),
+        "group": (FIT, "--group town"),
+        "trained_here": (FIT, "--trained-here"),
         "category": (FIT, "--category any=thing\\ 1,thing\\ 2"),
         "task": ("fit --predictions new_predictions.json", "--task nowhere.py"),
-        "data_root": ("fit --predictions new_predictions.json", "--task task.py data_root=nowhere"),
+        "data_root": (
+            "fit --predictions new_predictions.json",
+            "--task task.py --data-root nowhere",
+        ),
         "join": ("fit", "--join fit other"),
         "predictions": (FIT, "--predictions others_val.json"),
-        "names": (FIT, f"--predictions {NAMES}"),
+        "names": (FIT, NAMES),
         "complete": (
             "fit --labels val_labels.json --predictions cut_val.json",
-            "--predictions complete=no",
+            "--incomplete",
         ),
-        "numbering": (FIT, "--predictions numbering=coco"),
-        "columns": (FIT, "--predictions columns=class,x,y,w,h,score"),
+        "numbering": (FIT, "--numbering coco"),
+        "columns": (FIT, "--columns class,x,y,w,h,score"),
         "target": (FIT, "--target mAP50"),
         "score_thr": (f"{FIT} --target recall", "--score-thr .3"),
-        "iou": (f"{FIT} --target recall --score-thr .3", "--score-thr iou=.75"),
+        "iou": (f"{FIT} --target recall --score-thr .3", "--iou .75"),
         "level": (FIT, "--level .5"),
         "work_dir": (FIT, "--work-dir elsewhere"),
         "json": (FIT, "--json"),
@@ -114,22 +119,19 @@ CASES = {
         "images": ("estimate --estimator run/estimator.parquet", "w1/images"),
         "img_dir": (
             "estimate --estimator run/estimator.parquet",
-            "w1/annotations.json img_dir=nowhere",
+            "w1/annotations.json --img-dir nowhere",
         ),
-        "every": ("estimate --estimator run/estimator.parquet", "w1/images every=2"),
+        "every": ("estimate --estimator run/estimator.parquet", "--images w1/images --every 2"),
         "estimator": (f"estimate {FILES}", "--estimator fit/estimator.parquet"),
-        "images_list": (ESTIMATE, "--images-list new_labels.json"),
-        "listed_images": (ESTIMATE, "--images-list new_labels.json img_dir=nowhere"),
         "category": (ESTIMATE, "--category any=thing\\ 1,thing\\ 2"),
         "present": (ESTIMATE, "--present nowhere"),
         "site": (ESTIMATE, "--site val_labels"),
         "group": (ESTIMATE, "--group nowhere"),
         "target": (ESTIMATE, "--target mAP50"),
         "score_thr": (ESTIMATE, "--score-thr .3"),
-        "iou": (f"{ESTIMATE} --score-thr .3", "--score-thr iou=.75"),
+        "iou": (f"{ESTIMATE} --score-thr .3", "--iou .75"),
         "labels": (ESTIMATE_BY_RUN, "--labels some_labels.json"),
-        "label_images": (ESTIMATE, "--labels some_labels.txt img_dir=nowhere"),
-        "words": (ESTIMATE, "--labels new_labels.json words=x=nothing"),
+        "words": (ESTIMATE, "--labels new_labels.json --words x=nothing"),
         "export": (ESTIMATE, "--export exported"),
         "work_dir": (ESTIMATE, "--work-dir elsewhere"),
         "json": (ESTIMATE, "--json"),
@@ -142,29 +144,26 @@ CASES = {
         **predictions(PLAN),
         **images(PLAN_BY_RUN, "--images"),
         "estimator": (f"{PLAN}", "--estimator other/estimator.parquet"),
-        "images_list": (PLAN, "--images-list new_labels.json"),
-        "listed_images": (PLAN, "--images-list new_labels.json img_dir=nowhere"),
         "category": (PLAN, "--category any=thing\\ 1,thing\\ 2"),
         "present": (PLAN, "--present nowhere"),
         "site": (PLAN, "--site val_labels"),
         "group": (PLAN, "--group nowhere"),
         "target": (PLAN, "--target mAP50"),
         "score_thr": (f"{PLAN} --target recall", "--score-thr .3"),
-        "iou": (f"{PLAN} --target recall --score-thr .3", "--score-thr iou=.75"),
+        "iou": (f"{PLAN} --target recall --score-thr .3", "--iou .75"),
         "n": (PLAN, "--n 9"),
         "seed": (PLAN, "--seed 1"),
         "frames": (PLAN, "--frames 2"),
         "prelabel": (PLAN, "--prelabel"),
         "verbose": (PLAN, "--verbose"),
-        "compare": (PLAN, "--compare nowhere predictions=others.json"),
-        "compare_predictions": (PLAN, "--compare other predictions=nowhere.json"),
+        "compare": (PLAN, "--compare nowhere --compare-predictions others.json"),
+        "compare_predictions": (PLAN, "--compare other --compare-predictions nowhere.json"),
         "work_dir": (PLAN, "--work-dir elsewhere"),
     },
     "label estimate": {
         "plan": ("label estimate --labels plan_labels.json", "--plan plan"),
         "labels": ("label estimate --plan plan", "--labels plan_labels.json"),
-        "label_images": ("label estimate --plan plan", "--labels yolo img_dir=nowhere"),
-        "words": (LABELLED, "--labels words=x=nothing"),
+        "words": (LABELLED, "--words x=nothing"),
         "until": (LABELLED, "--until 5"),
         "score_thr": (LABELLED, "--score-thr .3"),
         "work_dir": (LABELLED, "--work-dir elsewhere"),
@@ -181,10 +180,9 @@ CASES = {
         "present": (COMPARE, "--present nowhere"),
         "target": (COMPARE, "--target mAP50"),
         "score_thr": (f"{COMPARE} --target recall", "--score-thr .3"),
-        "iou": (f"{COMPARE} --target recall --score-thr .3", "--score-thr iou=.75"),
+        "iou": (f"{COMPARE} --target recall --score-thr .3", "--iou .75"),
         "labels": (COMPARE, "--labels new_labels.json"),
-        "label_images": (COMPARE, "--labels yolo img_dir=nowhere"),
-        "words": (COMPARE, "--labels new_labels.json words=x=nothing"),
+        "words": (COMPARE, "--labels new_labels.json --words x=nothing"),
         "level": (COMPARE, "--level .5"),
         "seed": (f"{COMPARE_BY_RUN} --json", "--seed 1"),
         "max_loss": (f"{WORSE_FIRST} --labels new_labels.json", "--max-loss 1"),
@@ -202,18 +200,16 @@ CASES = {
         "images": ("threshold --estimator run/estimator.parquet", "w1/images"),
         "img_dir": (
             "threshold --estimator run/estimator.parquet",
-            "w1/annotations.json img_dir=nowhere",
+            "w1/annotations.json --img-dir nowhere",
         ),
-        "every": ("threshold --estimator run/estimator.parquet", "w1/images every=2"),
+        "every": ("threshold --estimator run/estimator.parquet", "--images w1/images --every 2"),
         "recall": (OF_PLAN, "--recall .3"),
         "precision": (OF_PLAN, "--precision .3"),
         "iou": (THRESHOLD, "--iou .75"),
         "estimator": (f"threshold {FILES}", "--estimator fit/estimator.parquet"),
         "labels": ("threshold --plan plan", "--labels plan_labels.json"),
-        "label_images": ("threshold --plan plan", "--labels yolo img_dir=nowhere"),
-        "words": (OF_PLAN, "--labels words=x=nothing"),
+        "words": (OF_PLAN, "--words x=nothing"),
         "plan": ("threshold --labels plan_labels.json", "--plan plan"),
-        "images_list": (THRESHOLD, "--images-list new_labels.json"),
         "category": (THRESHOLD, "--category any=thing\\ 1,thing\\ 2"),
         "present": (THRESHOLD, "--present nowhere"),
         "work_dir": (OF_PLAN, "--work-dir elsewhere"),
@@ -224,17 +220,17 @@ CASES = {
         **detector(DETECT),
         **running(DETECT),
         **images(DETECT, "--images"),
-        "img_dir": (DETECT, "--images w1/annotations.json img_dir=nowhere"),
+        "img_dir": (DETECT, "--images w1/annotations.json --img-dir nowhere"),
         "output": (DETECT, "-o w1/elsewhere.parquet"),
         "work_dir": (DETECT, "--work-dir elsewhere_detect"),
     },
     "check": {
         **images(CHECK, "--images"),
         "task": ("check", "--task nowhere.py"),
-        "data_root": (CHECK, "--task data_root=nowhere"),
+        "data_root": (CHECK, "--data-root nowhere"),
         "metaset": (CHECK, "--metaset nowhere.py"),
-        "n_sets": (CHECK, "--metaset n_sets=3"),
-        "n_images": (f"{CHECK} --metaset n_sets=3", "--metaset n_images=4"),
+        "n_sets": (CHECK, "--n-sets 3"),
+        "n_images": (f"{CHECK} --n-sets 3", "--n-images 4"),
         "preset": (CHECK, "--preset paper"),
         "rate": (CHECK, "--rate 2"),
         "json": (CHECK, "--json"),
@@ -248,36 +244,36 @@ REFUSED = (
         for base in (FIT, ESTIMATE, PLAN, THRESHOLD)
         for option in (
             "--device cpu",
-            "--detector precision=single",
+            "--network-precision single",
             "--checkpoint a.pth",
             "--cfg-options a=1",
-            "--detector classes=a.txt",
-            "--detector trust_checkpoint=yes",
+            "--classes a.txt",
+            "--trust-checkpoint",
             "--batch-size 2",
             "--launcher ray",
-            "--launcher workers=2",
+            "--ray-workers 2",
         )
     ),
     # without files, what is about them
-    (ESTIMATE_BY_RUN, "--images-list a.txt"),
-    (ESTIMATE_BY_RUN, "--predictions names=a.txt"),
-    (ESTIMATE_BY_RUN, "--predictions complete=no"),
+    (ESTIMATE_BY_RUN, "--images a.txt"),
+    (ESTIMATE_BY_RUN, "--names a.txt"),
+    (ESTIMATE_BY_RUN, "--incomplete"),
     # of another mode
     ("fit --join fit other", "--device cpu"),
     ("fit --join fit other", "--batch-size 2"),
     (OF_PLAN, "--category car"),
     (OF_PLAN, "--batch-size 2"),
-    (OF_PLAN, "--images-list a.txt"),
+    (OF_PLAN, "--images a.txt"),
     (THRESHOLD, "--labels a.json"),
     (THRESHOLD, "--plan plan"),
-    (f"threshold --labels new_labels.json {FILES}", "--labels words=a=b"),
+    (f"threshold --labels new_labels.json {FILES}", "--words a=b"),
     # values that would do nothing
     (LABELLED, "--until 0"),
     (LABELLED, "--until -1"),
     (CHECK, "--rate 0"),
-    (CHECK, "--metaset n_images=3"),
+    (CHECK, "--n-images 3"),
     (ESTIMATE_BY_RUN, "--batch-size 0"),
-    (ESTIMATE, "--score-thr iou=.75"),
-    (ESTIMATE, "--labels words=a=b"),
-    (PLAN, "--score-thr iou=.75"),
+    (ESTIMATE, "--iou .75"),
+    (ESTIMATE, "--words a=b"),
+    (PLAN, "--iou .75"),
 )

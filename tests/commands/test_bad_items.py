@@ -52,7 +52,13 @@ def colours(tmp_path_factory):
 
 def estimate_of(colours, images):
     """The words that estimate images by the black box."""
-    return ["estimate", str(images), "--estimator", str(colours / "fit/estimator.parquet")]
+    return [
+        "estimate",
+        "--images",
+        str(images),
+        "--estimator",
+        str(colours / "fit/estimator.parquet"),
+    ]
 
 
 def test_an_image_on_which_the_detector_fails_is_passed_over(colours, tmp_path, capsys):
@@ -163,6 +169,6 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch, capsys, w
     (tmp_path / "images").mkdir()
     monkeypatch.setattr(os, "scandir", refuse)
     words = ["estimate", "--estimator", fit_of_world]
-    words += ["--predictions", world[1], "--images-list", tmp_path / "images"]
+    words += ["--predictions", world[1], "--images", tmp_path / "images"]
     assert main([*map(str, words), "--work-dir", str(tmp_path / "new")]) == 2
     assert f"Cannot read the folder {tmp_path / 'images'}: permission denied" in said(capsys)

@@ -34,11 +34,11 @@ def test_the_pass_and_the_estimate(tmp_path, capsys):
         "estimate-map",
         "--detector",
         f"{tmp_path / 'mine.py'}:detector",
-        "--preset",
-        "repeats=0",
+        "--repeats",
+        "0",
     ]
-    words += ["--task", str(write_task(tmp_path)), "--method", "ac", "--preset", "views=yes"]
-    words += ["--metaset", "n_sets=2", "n_images=4", "--work-dir", str(tmp_path / "work")]
+    words += ["--task", str(write_task(tmp_path)), "--method", "ac", "--views"]
+    words += ["--n-sets", "2", "--n-images", "4", "--work-dir", str(tmp_path / "work")]
     assert main([*words, "--images", str(images)]) == 0
     table = pd.read_parquet(tmp_path / "work/scores.parquet")
     absent = json.loads(table["absent"].iloc[0])

@@ -35,7 +35,7 @@ def fitted(tmp_path):
         work = ["--labels", str(tmp_path / "val/annotations.json"), "--work-dir"]
         assert main(["fit", *named, *work, str(tmp_path / "fit")]) == 0
         estimator = ["--estimator", str(tmp_path / "fit/estimator.parquet")]
-        return ["estimate", str(tmp_path / "new/images"), *estimator, "--work-dir"]
+        return ["estimate", "--images", str(tmp_path / "new/images"), *estimator, "--work-dir"]
 
     return fit
 

@@ -27,9 +27,7 @@ def worlds(tmp_path):
 
 
 def check(worlds, capsys, *words):
-    code = main(
-        ["check", "--task", str(worlds.parent / "task.py"), "--metaset", "n_sets=2", *words]
-    )
+    code = main(["check", "--task", str(worlds.parent / "task.py"), "--n-sets", "2", *words])
     return code, capsys.readouterr().out
 
 
@@ -62,7 +60,7 @@ def test_tells_what_is_wrong_where(worlds, capsys):
 
 
 def test_a_task_without_a_usable_source(worlds, tmp_path, capsys):
-    code, shown = check(worlds, capsys, "--task", f"data_root={tmp_path}")
+    code, shown = check(worlds, capsys, "--data-root", f"{tmp_path}")
     assert code == 1 and shown.startswith("no source can be used\n\nfound:\n  w0: cannot be used: ")
 
 

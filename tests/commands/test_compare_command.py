@@ -52,40 +52,35 @@ def test_ranking_files_and_json(world, tmp_path, capsys):
     assert result == json.loads((tmp_path / "out/result.json").read_text())["comparison"]
 
 
-def test_trained_here_stands_behind_a_detector(world, tmp_path, capsys):
+@pytest.mark.parametrize("of", ["strong", "{}/strong"])
+def test_a_detector_that_was_trained_here(of, world, tmp_path, capsys):
     plain = words(world, tmp_path)
-    assert main([*plain[:2], "trained_here=yes", *plain[2:]]) == 0
+    assert main([*plain, "--trained-here", of.format(world)]) == 0
     assert "strong: trained on images like the labelled ones" in capsys.readouterr().out
-    assert main([*plain[:3], "trained_here=no", *plain[3:]]) == 0
-    assert "trained on images like" not in capsys.readouterr().out
-    for wrong in (
-        ["compare", "trained_here=yes", *plain[1:]],
-        [*plain[:2], "trained_here=maybe", *plain[2:]],
-    ):
-        assert main(wrong) == 2
-        assert "Expected trained_here=yes" in capsys.readouterr().err
+    assert main([*plain, "--trained-here", "nobody"]) == 2
+    assert "nobody" in capsys.readouterr().err
 
 
-def test_a_known_value_stands_behind_a_detector(world, tmp_path, capsys):
+def test_a_known_value_of_a_detector(world, tmp_path, capsys):
     """The other one is that much worse as without it, with the interval of the difference."""
     plain = words(world, tmp_path)
     assert main([*plain, "--json"]) == 0
     (free,) = json.loads(capsys.readouterr().out)["comparison"]["pairs"][-1:]
-    assert main([*plain[:2], "known=61.5", *plain[2:], "--json"]) == 0
+    assert main([*plain, "--known", "strong=61.5", "--json"]) == 0
     first, second = json.loads(capsys.readouterr().out)["comparison"]["ranking"]
     assert first["value"] == first["value_lower"] == first["value_upper"] == 0.615
     assert second["value"] == pytest.approx(0.615 - free["difference"])
     assert second["value_lower"] == pytest.approx(max(0.615 - free["upper"], 0))
     assert second["value_upper"] == pytest.approx(0.615 - free["lower"])
-    assert main([*plain[:2], "known=61.5", *plain[2:]]) == 0
+    assert main([*plain, "--known", f"{world}/strong=61.5"]) == 0
     shown = capsys.readouterr().out
     assert "1. strong: 61.5 (given)" in shown and "The value of strong was given" in shown
     assert "(90% interval" in shown.splitlines()[2]
     assert "2. weak" in shown and "61.5 (given)" in (tmp_path / "out/report.html").read_text()
     for wrong in ("0.6", "101", "-3", "nan", "much"):
-        assert main([*plain[:2], f"known={wrong}", *plain[2:]]) == 2
-        assert "Expected known=POINTS" in capsys.readouterr().err
-    assert main([*plain[:2], "known=60", plain[2], "known=50", *plain[3:]]) == 2
+        assert main([*plain, "--known", f"strong={wrong}"]) == 2
+        assert "Expected strong=POINTS" in capsys.readouterr().err
+    assert main([*plain, "--known", "strong=60", "weak=50"]) == 2
     assert "Expected one of the compared detectors" in capsys.readouterr().err
 
 
@@ -150,14 +145,14 @@ def test_a_gate_refuses_labels_in_other_words(world, tmp_path, capsys):
     assert "A gate needs the same categories" in capsys.readouterr().err
     name = content["categories"][1]["name"]
     assert main([*given, "--category", name, "--max-loss", "2"]) == 0
-    both = [f"words=something else=thing 0,{name}={name}"]
+    both = ["--words", f"something else=thing 0,{name}={name}"]
     assert main([*given, *both, "--max-loss", "2"]) == 0
 
 
 def test_labels_that_a_plan_drew(world, tmp_path, capsys):
     first, second = site_predictions(world, "strong", "weak")
-    pool = ["--predictions", first, "--images-list", str(site_labels(world))]
-    other = ["--compare", str(world / "weak"), f"predictions={second}"]
+    pool = ["--predictions", first, "--images", str(site_labels(world))]
+    other = ["--compare", str(world / "weak"), "--compare-predictions", f"{second}"]
     saved = ["--estimator", str(world / "strong/estimator.parquet"), "--n", "20"]
     folder = tmp_path / "plan"
     assert main(["label", "plan", *saved, *pool, *other, "--work-dir", str(folder)]) == 0
@@ -195,18 +190,17 @@ def test_bad_input(world, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--labels", "words=auto=car"], "expected PATH in front of words=auto=car"),
-        (["--labels", "img_dir=photos"], "expected PATH in front of img_dir="),
-        (["--images", "every=2s"], "expected PATH in front of every="),
-        (["--images", "img_dir=photos"], "expected PATH in front of img_dir="),
-        (["--score-thr", "iou=.75"], "expected S in front of iou=.75"),
+        (["--words", "auto=car"], "--words goes with --labels"),
+        (["--img-dir", "photos"], "--img-dir goes with --images or --labels"),
+        (["--every", "2s"], "--every goes with --images"),
+        (["--iou", ".75"], "--iou goes with --score-thr"),
         (
-            ["--images", "drive.mp4", "every=2s"],
-            "every= behind --images is for images that a detector is run on",
+            ["--images", "drive.mp4", "--every", "2s"],
+            "--every is for images that a detector is run on",
         ),
         (
-            ["--images", "a.json", "img_dir=b"],
-            "img_dir= behind --images is for images that a detector is run on",
+            ["--images", "a.json", "--img-dir", "b"],
+            "--img-dir is for labels, or images that a detector is run on",
         ),
         (["--score-thr", ".3"], "--score-thr is for a comparison by --target precision, recall"),
         (["--score-thr", ".3", "--target", "mAP"], "but it is by mAP"),
@@ -227,8 +221,8 @@ def status(words):
 
 
 def test_what_a_comparison_reads_is_not_refused(world, tmp_path, capsys):
-    at = ["--target", "recall", "--score-thr", ".3", "iou=.75"]
-    labels = ["--labels", str(site_labels(world)), "words=thing 0=thing 0"]
+    at = ["--target", "recall", "--score-thr", ".3", "--iou", ".75"]
+    labels = ["--labels", str(site_labels(world)), "--words", "thing 0=thing 0"]
     assert main([*words(world, tmp_path), *at, *labels]) == 0
     shown = capsys.readouterr().out
     assert "recall@0.3:0.75 on 80 images, 80 of them labelled" in shown
@@ -264,7 +258,7 @@ def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
     given = ["monitor", "--estimator", str(world / "weak/estimator.parquet")]
     given += ["--predictions", str(folders["weak"]), "--work-dir", str(tmp_path / "out")]
     given += ["--category", "thing 0", "--category", "thing 1"]
-    against = ["--against", str(world / "strong"), f"predictions={folders['strong']}"]
+    against = ["--against", str(world / "strong"), "--against-predictions", f"{folders['strong']}"]
     assert main([*given, *against]) == 0
     shown = capsys.readouterr().out
     assert "The candidate is better at 1 sites" in shown
@@ -273,7 +267,7 @@ def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
     assert set(rows) == {"a", "other"} and rows["a"]["result"] == "better"
     assert rows["a"]["difference"] > 0 and rows["other"]["difference"] < rows["a"]["difference"]
     assert main([*given, *against[:2]]) == 2
-    assert "predictions=DIR" in capsys.readouterr().err
+    assert "--against-predictions DIR" in capsys.readouterr().err
 
 
 def test_the_known_accuracy_of_another_detector_at_a_site_of_a_monitor(world, tmp_path, capsys):
@@ -287,8 +281,8 @@ def test_the_known_accuracy_of_another_detector_at_a_site_of_a_monitor(world, tm
     given = ["monitor", "--estimator", str(world / "weak/estimator.parquet")]
     given += ["--predictions", str(folders["weak"]), "--work-dir", str(tmp_path / "out")]
     given += ["--category", "thing 0", "--against", str(world / "strong")]
-    given += [f"predictions={folders['strong']}"]
-    assert main([*given, "known=gate=85.5"]) == 0
+    given += ["--against-predictions", f"{folders['strong']}"]
+    assert main([*given, "--against-known", "gate=85.5"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "by_known: the current detector by the known accuracy of the candidate" in shown
     result = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
@@ -309,7 +303,7 @@ def test_the_known_accuracy_of_another_detector_at_a_site_of_a_monitor(world, tm
     page = (tmp_path / "out/report.html").read_text()
     assert "by_known_lower" in page and "85.5" in page
     assert f"{100 * ends[0]:.1f}" in shown
-    assert main([*given, "known=shed=45.5"]) == 2
+    assert main([*given, "--against-known", "shed=45.5"]) == 2
     assert "Expected sites where both detectors were run: gate, yard" in capsys.readouterr().err
 
 
@@ -328,13 +322,13 @@ def test_known_accuracies_of_several_sites(text, known):
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ("gate=30,yard", "Expected known= SITE=POINTS"),
+        ("gate=30,yard", "Expected --against-known SITE=POINTS"),
         ("gate=.455", "accuracy in points of 100 such as gate=31.2"),
-        ("gate", "Expected known= SITE=POINTS"),
+        ("gate", "Expected --against-known SITE=POINTS"),
         ("gate=30,gate=31", "gives the site 'gate' two accuracies"),
     ],
 )
 def test_known_accuracies_that_are_none(known, message, capsys):
     given = ["monitor", "--estimator", "a", "--predictions", "b", "--against", "c"]
-    assert status([*given, f"known={known}"]) == 2
+    assert status([*given, "--against-known", f"{known}"]) == 2
     assert message in " ".join(capsys.readouterr().err.split())

@@ -14,7 +14,7 @@ from autoeval.errors import InputError
         ([], "Expected --detector NAME"),
         (["--detector", "a.py"], "a.py"),
         (["--detector", "yolox_nano", "--cfg-options", "a=1", "b"], "as KEY=VALUE.*but got b"),
-        (["--detector", "yolox_nano", "classes=nowhere"], "Cannot read the classes"),
+        (["--detector", "yolox_nano", "--classes", "nowhere"], "Cannot read the classes"),
         (["--detector", "yolox_nano", "--checkpoint", "nowhere"], "No checkpoint file nowhere"),
         (["--detector", "yolox_nano", "--device", "foo"], "Cannot use device 'foo'"),
     ],

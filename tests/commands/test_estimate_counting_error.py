@@ -30,7 +30,7 @@ def task(tmp_path_factory):
 
 def command_in(folder, task):
     """Arguments that run on the worlds with a stand-in detector."""
-    small = ["--metaset", "n_sets=3", "n_images=2", "--preset", "repeats=2"]
+    small = ["--n-sets", "3", "--n-images", "2", "--repeats", "2"]
     small += ["--method", "bos", "bos_strict", "median"]  # its counts and confidence never vary
     detector = ["--detector", "rectangles", "--target", "count_mae"]
     folders = ["--task", str(task), "--work-dir", str(folder / "work")]
@@ -63,7 +63,7 @@ def test_tells_the_target_beside_the_constant_predictor(ran):
 
 def test_the_score_table_holds_the_errors_at_the_threshold(command, tmp_path):
     # the stand-in detector is .9 sure of each of its boxes: over .95 it counts none, and misses one
-    assert main([*command, "--target", "count_thr=0.95"]) == 0
+    assert main([*command, "--count-thr", "0.95"]) == 0
     table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
     own = table[table["kind"] == "seed"]
     assert (own["count_mae"] == 1).all() and (own["count_pooled_mae"] == 1).all()
@@ -83,22 +83,22 @@ def test_another_target_scores_nothing_again(ran, command, tmp_path, capsys):
 def test_a_saved_estimator_needs_the_detector_and_the_images_alone(command, tmp_path, capsys):
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images")]
-    assert main([*command, *images, "--target", "count_thr=0.5", "--json"]) == 0
+    assert main([*command, *images, "--count-thr", "0.5", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)["estimate"]
     assert first["target"] == "count_mae" and first["n_images"] == 5
     saved = ["--estimator", str(tmp_path / "work" / "estimator.parquet")]
     words = ["estimate-map", "--detector", "rectangles", "--work-dir", str(tmp_path / "again")]
     assert main([*words, *images, *saved, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["estimate"]["value"] == first["value"]
-    assert main([*words, *images, *saved, "--target", "count_mae", "count_thr=0.7"]) == 2
+    assert main([*words, *images, *saved, "--target", "count_mae", "--count-thr", "0.7"]) == 2
     assert "is for a fit, and --estimator carries its own" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--target", "bins=nowhere.json"], "nowhere.json"),
-        (["--target", "mAP", "bins=nwpu"], "bins= behind --target is for a counting error"),
+        (["--bins", "nowhere.json"], "nowhere.json"),
+        (["--target", "mAP", "--bins", "nwpu"], "--bins is for a counting error"),
     ],
 )
 def test_bad_input_is_one_clear_line(command, change, message, capsys):

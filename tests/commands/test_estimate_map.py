@@ -10,7 +10,7 @@ from rectangles import RectangleDetector, write_task, write_video, write_world
 
 from autoeval.cli import main
 
-SMALL = ["--metaset", "n_sets=2", "n_images=4", "--preset", "repeats=2"]
+SMALL = ["--n-sets", "2", "--n-images", "4", "--repeats", "2"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -105,7 +105,7 @@ def test_mistyped_images_are_found_before_anything_runs(command, tmp_path, monke
 
 
 def test_few_images_of_each_source(command, tmp_path):
-    assert main([*command, "--preset", "light", "--task", "max_images=3"]) == 0
+    assert main([*command, "--preset", "light", "--max-images", "3"]) == 0
     table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
     assert set(table.loc[table["kind"] == "seed", "n_images"]) == {3}
 
@@ -121,7 +121,7 @@ def test_a_saved_estimator_gives_the_same_estimate(again, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["estimate"] == first
     assert main([*alone, *images, *saved, "--preset", "released"]) == 2
     assert "--preset is for a fit, and --estimator carries its own" in capsys.readouterr().err
-    assert main([*alone, *images, *saved, "--preset", "repeats=3"]) == 2
+    assert main([*alone, *images, *saved, "--repeats", "3"]) == 2
     assert "Expected 1 to 2 `repeats`" in capsys.readouterr().err
 
 
@@ -132,8 +132,8 @@ def test_the_training_domain_needs_a_task(again, tmp_path, capsys):
     words = [
         "--estimator",
         str(tmp_path / "work" / "estimator.parquet"),
-        "--preset",
-        "reference=w0",
+        "--domain-source",
+        "w0",
     ]
     images = ["--images", str(tmp_path / "new" / "images")]
     assert main(["estimate-map", "--detector", "rectangles", *words, *images]) == 2
@@ -144,7 +144,7 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     """For a detector whose backbone has nothing to drop: fitted, saved, and estimated with."""
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images"), "--json"]
-    plain = [*command, "--preset", "repeats=0", *images]
+    plain = [*command, "--repeats", "0", *images]
     assert main(plain) == 0
     result = json.loads(capsys.readouterr().out)
     table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
@@ -161,9 +161,9 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     ("change", "message"),
     [
         (["--task", "nowhere.py"], "nowhere.py"),
-        (["--task", "data_root=nowhere"], "nowhere does not exist"),
+        (["--data-root", "nowhere"], "nowhere does not exist"),
         (["--images", "nowhere"], "No folder or annotation file nowhere"),
-        (["--preset", "repeats=-1"], "0 dropout repeats or more but got -1"),
+        (["--repeats", "-1"], "0 dropout repeats or more but got -1"),
         (["--method", "astrology"], "astrology"),
         (["--estimator", "nowhere.parquet"], "--estimator needs --images"),
     ],
@@ -225,7 +225,7 @@ def test_a_file_name_that_is_no_text_does_not_end_the_run(again, tmp_path, capsy
 def test_a_video_is_taken_frame_by_frame(again, tmp_path, capsys):
     world = write_world(tmp_path / "new", 205, n_images=4, seed=9)
     video = write_video(tmp_path / "video.avi", world)
-    images = ["--images", str(video), "every=1s", "--json"]
+    images = ["--images", str(video), "--every", "1s", "--json"]
     assert main([*again, *images]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["estimate"]["n_images"] == 4

@@ -75,7 +75,7 @@ def test_fit_leaves_out_each_category_and_beats_a_constant(world):
 
 def test_the_estimator_knows_the_group_of_its_labels(world, tmp_path):
     files = world / "val_labels.json", world / "val_predictions.json"
-    assert fit(tmp_path, *files, "--labels", "group=town") == 0
+    assert fit(tmp_path, *files, "--group", "town") == 0
     saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.rows_
     assert set(saved["group"]) == {"town"} and set(saved["source"]) == {"val_labels"}
     pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))
@@ -84,7 +84,7 @@ def test_the_estimator_knows_the_group_of_its_labels(world, tmp_path):
 @pytest.mark.parametrize("skill", [0.5, 0.8])
 def test_the_truth_is_in_the_interval_of_another_place(world, tmp_path, capsys, skill):
     labels, predictions = write_world(tmp_path, "new", seed=1, skill=skill)
-    assert estimate(world, tmp_path, predictions, images_list=labels) == 0
+    assert estimate(world, tmp_path, predictions, images=labels) == 0
     found = result_of(tmp_path)["estimate"]
     true = np.mean(list(truth_of(labels, predictions).values()))
     assert found["lower"] < true < found["upper"]
@@ -104,14 +104,14 @@ def test_the_estimate_is_the_same_by_any_format(world, tmp_path):
     estimates = []
     for suffix in (".json", ".jsonl", ".parquet"):
         file = predictions.with_suffix(suffix)
-        assert estimate(world, tmp_path / suffix, file, images_list=labels) == 0
+        assert estimate(world, tmp_path / suffix, file, images=labels) == 0
         estimates.append(result_of(tmp_path / suffix)["estimate"])
     assert estimates[0] == estimates[1] == estimates[2]
 
 
 def test_one_category_of_several_words(world, tmp_path):
     labels, predictions = write_world(tmp_path, "new", seed=2)
-    options = {"images_list": labels, "category": "any=thing 1,thing 2"}
+    options = {"images": labels, "category": "any=thing 1,thing 2"}
     assert estimate(world, tmp_path, predictions, **options) == 0
     found = result_of(tmp_path)["estimate"]
     assert found["per_category"]["any"]["value"] == found["value"] and 0 < found["value"] < 1
@@ -145,7 +145,7 @@ def only_over(least):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (only_over(0.35), "he lowest score in .* is 0.35.*complete=no"),
+        (only_over(0.35), "he lowest score in .* is 0.35.*--incomplete"),
         (lambda entry: {**entry, "category_id": entry["category_id"] + 40}, "have no word: 41"),
         (lambda entry: {**entry, "image_id": f"x{entry['image_id']}"}, "are of other images than"),
         # shifted images, although their ids fit
@@ -168,7 +168,7 @@ def test_what_a_fit_refuses(world, tmp_path, capsys, change, told):
 def test_low_scores_cut_off_are_told(world, tmp_path, capsys):
     assert refit(world, tmp_path, only_over(0.1)) == 0
     assert "boxes below it are missing" in capsys.readouterr().out
-    assert refit(world, tmp_path, only_over(0.4), "--predictions", "complete=no") == 0
+    assert refit(world, tmp_path, only_over(0.4), "--incomplete") == 0
 
 
 def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
@@ -190,7 +190,7 @@ def test_a_threshold_of_fit_and_site_changes_the_target_and_hardly_the_width(
     assert fit(tmp_path / "fit", labels, cut) == 0
     found = []
     for of, predictions in ((world, world / "val_predictions.json"), (tmp_path, cut)):
-        assert estimate(of, tmp_path, predictions, images_list=labels) == 0
+        assert estimate(of, tmp_path, predictions, images=labels) == 0
         found.append(result_of(tmp_path)["estimate"])
     output = capsys.readouterr().out
     assert "accuracy is that of the boxes in the file" in output
@@ -218,7 +218,7 @@ def test_a_list_that_begins_above_that_of_the_fit_is_refused(
 
 def test_a_list_of_sure_boxes_does_not_compare_with_a_full_one(world, tmp_path, capsys):
     predictions = changed(world, tmp_path, only_over(0.6))
-    assert estimate(world, tmp_path, predictions, "--predictions", "complete=no") == 2
+    assert estimate(world, tmp_path, predictions, "--incomplete") == 2
     assert "the scores do not compare" in capsys.readouterr().err
 
 
@@ -286,17 +286,15 @@ def test_options_that_do_not_fit(world, tmp_path, capsys):
     assert "either predictions (--predictions PATH) or a detector" in capsys.readouterr().err
     assert main(["fit", "--labels", "l.json", "--predictions", "p.json"]) == 2
     assert "No labels l.json: check the path." in capsys.readouterr().err
-    assert main(["estimate", "images.json", "--estimator", "e", "--predictions", "p.json"]) == 2
-    assert "not both: a list of the images of prediction files is --images-list" in (
-        capsys.readouterr().err
-    )
+    assert main(["estimate", "--estimator", "e"]) == 2
+    assert "Expected --images PATH, or --predictions FILE." in capsys.readouterr().err
     assert main(["estimate", "--estimator", str(tmp_path / "none"), "--predictions", "p.json"]) == 2
     assert "make one with `autoeval fit" in capsys.readouterr().err
 
 
 def test_words_that_no_box_has_are_doubted_or_refused(world, tmp_path, capsys):
     labels, predictions = write_world(tmp_path, "new", seed=2)
-    options = {"images_list": labels, "category": "any=thing 1,thong"}
+    options = {"images": labels, "category": "any=thing 1,thong"}
     assert estimate(world, tmp_path, predictions, **options) == 0
     assert "no box is called thong" in capsys.readouterr().out
     options["category"] = "any=thong"

@@ -50,7 +50,7 @@ def tables(tmp_path_factory):
         for name, n_images in (("one", 12), ("two", 13)):
             labels, images = write_table(folder / name, n_images=n_images)
             labels = labels.rename(labels.with_name(f"{name}.json"))
-            of = ["--labels", str(labels), f"img_dir={images}"]
+            of = ["--labels", str(labels), "--img-dir", f"{images}"]
             detector = ["--detector", "brightness", "--checkpoint", str(folder / "weights.pth")]
             assert main(["fit", *detector, *of, "--work-dir", str(folder / f"fit_{name}")]) == 0
         yield folder
@@ -62,7 +62,7 @@ def test_joined_fits_remember_the_detector_and_estimate_any_category(tables, tmp
     saved = AccuracyEstimator.load(estimator[1])
     assert len(saved.table_) == 16 and set(saved.table_["source"]) == {"one", "two"}
     where = ["--category", "cup", "--work-dir", str(tmp_path / "new")]
-    assert main(["estimate", str(tables / "one/images"), *estimator, *where]) == 0
+    assert main(["estimate", "--images", str(tables / "one/images"), *estimator, *where]) == 0
     told = json.loads((tmp_path / "new/result.json").read_text())["estimate"]
     assert told["lower"] < told["value"] <= told["upper"]
 

@@ -45,7 +45,7 @@ def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, 
         f"{n}: {c}" for n in ("dawn", "noon", "dusk", "night") for c in ("hard", "easy")
     ]
     new = ["--predictions", str(tmp_path / "new_predictions.json")]
-    new += ["--images-list", str(tmp_path / "new_labels.json")]
+    new += ["--images", str(tmp_path / "new_labels.json")]
     saved = ["--estimator", str(tmp_path / "work/estimator.parquet")]
     assert main(["estimate", *saved, *new, "--work-dir", str(tmp_path / "new")]) == 0
     found = json.loads((tmp_path / "new/result.json").read_text())["estimate"]

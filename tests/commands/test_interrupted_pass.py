@@ -37,7 +37,7 @@ class StoppedDetector(BrightnessDetector):
 def table(tmp_path_factory):
     folder = tmp_path_factory.mktemp("table")
     labels, images = write_table(folder, n_images=N)
-    return ["fit", "--labels", labels, f"img_dir={images}", "--detector", "brightness"]
+    return ["fit", "--labels", labels, "--img-dir", f"{images}", "--detector", "brightness"]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_a_fit_and_an_estimate_by_it_go_on(stopped, table, tmp_path, capsys):
     check_that_it_goes_on([*table, "--work-dir", twice], twice, capsys)
     assert_equal_files(once, twice, ["scores.parquet", "estimator.parquet", "result.json"])
     assert len(pd.read_parquet(twice / "scores.parquet")) == 8
-    words = ["estimate", table[3].partition("=")[2], "--estimator", once / "estimator.parquet"]
+    words = ["estimate", "--images", table[4], "--estimator", once / "estimator.parquet"]
     new_once, new_twice = tmp_path / "new once", tmp_path / "new twice"
     assert run([*words, "--work-dir", new_once]) == 0
     check_that_it_goes_on([*words, "--work-dir", new_twice], new_twice, capsys)
@@ -105,12 +105,12 @@ def test_a_fit_and_an_estimate_by_it_go_on(stopped, table, tmp_path, capsys):
 
 def test_changed_labels_are_read_anew_though_no_image_is(stopped, table, tmp_path, capsys):
     content = json.loads(table[2].read_text())
-    shutil.copytree(table[3].partition("=")[2], tmp_path / "images")
+    shutil.copytree(table[4], tmp_path / "images")
     for left_out in (None, 8):
         kept = [a for a in content["annotations"] if a["category_id"] != left_out]
         (tmp_path / "labels.json").write_text(json.dumps({**content, "annotations": kept}))
-        words = [*table[:2], tmp_path / "labels.json", f"img_dir={tmp_path / 'images'}"]
-        words += [*table[4:], "--work-dir", tmp_path / "work"]
+        words = [*table[:2], tmp_path / "labels.json", "--img-dir", tmp_path / "images"]
+        words += [*table[5:], "--work-dir", tmp_path / "work"]
         assert run(words) == 0
         rows = pd.read_parquet(tmp_path / "work/scores.parquet")
         assert (len(rows), CtrlC.seen) == ((7, 0) if left_out else (8, N))
@@ -149,7 +149,15 @@ def test_an_estimator_of_places_goes_on(stopped_box, places, tmp_path, capsys, c
 
 def test_a_black_box_of_another_file_is_another_detector(stopped_box, places, tmp_path, capsys):
     estimator, new = places
-    words = ["estimate", new / "images", "--estimator", estimator, "--work-dir", tmp_path]
+    words = [
+        "estimate",
+        "--images",
+        new / "images",
+        "--estimator",
+        estimator,
+        "--work-dir",
+        tmp_path,
+    ]
     assert run(words) == 0 and CtrlC.seen == 2 * N
     assert run(words) == 0 and CtrlC.seen == 0
     file = estimator.parents[1] / "mine.py"
@@ -167,7 +175,8 @@ def test_another_category_of_the_same_images_observes_nothing_anew(table, tmp_pa
     assert run([*table, *fitted]) == 0
     words = [
         "estimate",
-        table[3].partition("=")[2],
+        "--images",
+        table[4],
         "--estimator",
         tmp_path / "fit/estimator.parquet",
         "--category",

@@ -123,7 +123,10 @@ def test_every_target_has_the_label_free_estimate_of_the_same_pass(world, plan, 
     assert estimate(tmp_path, labels_of(world / "new", drawn(tmp_path), tmp_path / "l.json")) == 0
     told, site = result(tmp_path), tmp_path / "site"
     saved = ["--estimator", str(world / "work" / "estimator.parquet")]
-    assert main(["estimate", str(world / "new/images"), *saved, "--work-dir", str(site)]) == 0
+    assert (
+        main(["estimate", "--images", str(world / "new/images"), *saved, "--work-dir", str(site)])
+        == 0
+    )
     free = json.loads((site / "result.json").read_text())["estimate"]
     for name, of in [("mAP", free), *free["beside"].items()]:
         assert told["whole"][name]["prior"]["value"] == pytest.approx(of["value"])
@@ -160,7 +163,14 @@ def test_labels_that_no_plan_drew(world, tmp_path, capsys):
     """As a simple random draw, and said so; the level of a site for `monitor --labelled`."""
     saved = ["--estimator", str(world / "work" / "estimator.parquet")]
     labels = labels_of(world / "new", [f"{k:02d}.png" for k in range(15)], tmp_path / "l.json")
-    site = ["estimate", str(world / "new" / "images"), *saved, "--work-dir", str(tmp_path / "a")]
+    site = [
+        "estimate",
+        "--images",
+        str(world / "new" / "images"),
+        *saved,
+        "--work-dir",
+        str(tmp_path / "a"),
+    ]
     assert main([*site, "--labels", str(labels), "--json"]) == 0
     printed = capsys.readouterr().out
     one = json.loads(printed)["labelled_estimate"]
@@ -178,7 +188,7 @@ def test_labels_of_a_plan_are_not_taken_as_a_random_draw(world, plan, tmp_path, 
     assert main([*plan, "--n", "12"]) == 0
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "site" / "labels.json")
     saved = ["--estimator", str(world / "work" / "estimator.parquet")]
-    site = ["estimate", str(world / "new" / "images"), *saved, "--labels", str(labels)]
+    site = ["estimate", "--images", str(world / "new" / "images"), *saved, "--labels", str(labels)]
     assert main([*site, "--work-dir", str(tmp_path / "a")]) == 2
     assert "autoeval label estimate --plan" in last_line(capsys)
 
@@ -220,7 +230,7 @@ def test_an_estimator_with_a_reference_runs_it_on_the_pool(world, plan, tmp_path
     assert main(["label", "plan", *pool, "--n", "12"]) == 0  # it is remembered
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
     assert estimate(tmp_path, labels) == 0
-    unplanned = [pool[3], *pool[:2], "--labels", str(labels), "--work-dir", str(tmp_path / "u")]
+    unplanned = [*pool[:4], "--labels", str(labels), "--work-dir", str(tmp_path / "u")]
     assert main(["estimate", *unplanned]) == 0
 
 

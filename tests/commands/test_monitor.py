@@ -127,7 +127,7 @@ def test_an_estimator_of_another_detector_is_refused(site, capsys):
         (["--by", "week"], "Expected --by as auto, day, hour, folder or every:200"),
         (["--time", "yesterday"], "Expected --time as exif, file, auto or a form"),
         (["--worst", "0"], "Expected --worst of 1 or more"),
-        (["--images", "depth=0"], "Expected depth= of 1 or more"),
+        (["--depth", "0"], "Expected --depth of 1 or more"),
         (["--baseline", "soon"], "Expected --baseline as days"),
         (["--false-alarms", "2"], "Expected --false-alarms over 0 and under 1"),
         (["--keep", "some"], "Expected --keep as days"),
@@ -160,7 +160,7 @@ def test_folders_of_dates_are_one_site(site, capsys):
         write_camera(site / "dated" / "gate" / day, 3, 200, at=START)
     write_camera(site / "dated" / "roof" / "2026/03/01", 3, 100, at=START)
     form = "%Y/%m/%d"
-    assert monitor(site, "--images", "depth=1", "--time", form, "--by", "day", images="dated") == 0
+    assert monitor(site, "--depth", "1", "--time", form, "--by", "day", images="dated") == 0
     rows = pd.read_parquet(site / "work" / "windows.parquet")
     assert rows.groupby("site")["window"].agg(list).to_dict() == {
         "gate": ["2026-03-01", "2026-03-02"],

@@ -144,7 +144,7 @@ def test_a_file_a_day_is_one_site_with_depth_and_times_come_from_names(site, box
         path = site / "days" / "gate" / f"{day}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(named(boxes[name])))
-    options = ["--images", "depth=1", "--time", "%Y-%m-%d", "--by", "day"]
+    options = ["--depth", "1", "--time", "%Y-%m-%d", "--by", "day"]
     assert monitor(*options, predictions="days") == 0
     rows = pd.read_parquet(site / "work" / "windows.parquet")
     assert rows["site"].unique().tolist() == ["gate"]
@@ -184,13 +184,13 @@ def test_images_without_a_box_count_and_a_site_where_nothing_is_found_is_no_erro
         path = site / "lists" / f"{name}.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{k:04}.jpg\n" for k in range(75)))
-    assert monitor("--images-list", site / "lists") == 0
+    assert monitor("--images", site / "lists") == 0
     rows = groups(site).set_index("name")
     assert (rows["n_images"] == 75).all() and rows.loc["dark", "n_boxes"] == 0
     assert "images without a box are not known" not in capsys.readouterr().out
     one = "".join(f"{n}/{k:04}.jpg\n" for n in rows.index for k in range(75))
     (site / "all.txt").write_text(one)
-    assert monitor("--images-list", site / "all.txt", "--work-dir", site / "again") == 0
+    assert monitor("--images", site / "all.txt", "--work-dir", site / "again") == 0
     again = groups(site, "again").set_index("name")
     pd.testing.assert_series_equal(again["value"], rows["value"])
 
@@ -208,16 +208,15 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--images", "x"], "Expected either --images ROOT or --predictions"),
         (["--time", "exif"], "results files hold no images"),
-        (["--images-list", "empty"], "Expected the images of north/gate as"),
+        (["--images", "empty"], "Expected the images of north/gate as"),
         (["--category", "zebra"], "No box is called zebra"),
         (
             ["--detector", "x"],
             "--detector is about running a detector, and --predictions need none",
         ),
         (["--batch-size", "2"], "--batch-size is about running a detector"),
-        (["--images", "img_dir=x"], "img_dir= behind --images is about running a detector"),
+        (["--img-dir", "x"], "--img-dir is about images that a detector is run on"),
         (["--quiet", "--json-lines"], "give one of them"),
         (["--quiet", "--verbose"], "give one of them"),
         (["--site", "hall=val_labels"], "--site names hall, but there is no such site"),
@@ -234,10 +233,9 @@ def test_options_that_do_not_fit_are_refused(options, message, site, monitor, ca
     assert message in capsys.readouterr().err
 
 
-def test_options_of_results_files_are_refused_beside_images(tmp_path, fitted, capsys):
-    words = ["monitor", "--estimator", str(fitted), "--images", str(tmp_path)]
-    assert main([*words, "--images-list", "x"]) == 2
-    assert "--images-list is about --predictions, which are missing" in capsys.readouterr().err
+def test_images_or_predictions_are_needed(fitted, capsys):
+    assert main(["monitor", "--estimator", str(fitted)]) == 2
+    assert "Expected --images ROOT, or --predictions PATH." in capsys.readouterr().err
 
 
 def test_other_settings_are_refused_in_the_same_folder(site, monitor, capsys):

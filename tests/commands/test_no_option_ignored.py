@@ -51,7 +51,7 @@ def outcome_of(words, folder):
     given = shlex.split(words)
     name = next(n for n in (" ".join(given[:k]) for k in (3, 2, 1)) if n in COMMANDS)
     has_folder = "--work-dir" in names_of(parser_of(name)).values()
-    if has_folder and not {"only=yes", "--sample"} & {*given} and "--work-dir" not in given:
+    if has_folder and not {"--report-only", "--sample"} & {*given} and "--work-dir" not in given:
         given += ["--work-dir", str(folder)]
     before = files_here().items()
     printed, errors = io.StringIO(), io.StringIO()
@@ -128,12 +128,12 @@ def world(tmp_path_factory):
         write_files(folder)
         quietly("fit --labels val_labels.json --predictions val_predictions.json --work-dir fit")
         quietly("fit --labels val_labels.json --predictions others_val.json --work-dir other")
-        cut = "--predictions cut_val.json complete=no"
+        cut = "--predictions cut_val.json --incomplete"
         quietly(f"fit --labels val_labels.json {cut} --work-dir cut_fit")
         for name, file in (("run", "mine.py"), ("run2", "second.py")):
             labels = "fit --labels w0/annotations.json"
             quietly(f"{labels} --detector {file}:detector --work-dir {name}")
-        new = "--predictions new_predictions.json --images-list new_labels.json"
+        new = "--predictions new_predictions.json --images new_labels.json"
         quietly(f"label plan --estimator fit/estimator.parquet {new} --n 12 --work-dir plan")
         labels_of_drawn(Path("plan/plan.json"), Path("new_labels.json"), Path("plan_labels.json"))
         write_sites(folder)

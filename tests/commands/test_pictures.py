@@ -13,7 +13,7 @@ from autoeval.cli import main
 pytestmark = pytest.mark.usefixtures("drawn")
 
 SAMPLE = Path(__file__).parents[2] / "docs/getting-started/sample"
-SITE = f"--predictions {SAMPLE}/new_predictions.json --images-list {SAMPLE}/new_site.json"
+SITE = f"--predictions {SAMPLE}/new_predictions.json --images {SAMPLE}/new_site.json"
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +40,14 @@ def page(folder, command):
 
 @pytest.mark.parametrize(("command", "shown"), [("estimate", 6), ("label plan --n 15", 12)])
 def test_images_are_shown_where_they_lie(folder, command, shown, capsys):
-    html = page(folder, f"{command} {SITE} img_dir={folder}/images")
+    html = page(folder, f"{command} {SITE} --img-dir {folder}/images")
     assert html.count('src="data:image/jpeg') == shown == html.count('loading="lazy"')
     after = capsys.readouterr().out.partition("next step")[2]
-    assert ("label plan" in after) == (f"img_dir={folder}/images" in after)
+    assert ("label plan" in after) == (f"--img-dir {folder}/images" in after)
     assert "data:image/jpeg" not in page(folder, f"{command} {SITE}")
 
 
 def test_a_folder_without_the_images_is_refused(folder, capsys):
-    words = shlex.split(f"estimate {SITE} img_dir={SAMPLE} --estimator {folder}/fit")
+    words = shlex.split(f"estimate {SITE} --img-dir {SAMPLE} --estimator {folder}/fit")
     assert main(words) != 0
     assert "none of the 60 is there" in capsys.readouterr().err

@@ -30,15 +30,14 @@ def scored(tmp_path_factory):
     for name in (*SOURCES, NEW):
         write_environment(folder / "worlds", name, 3, 0)
     (folder / "task.py").write_text(TASK.format(names=SOURCES))
-    sizes = ["--metaset", "n_sets=1", "n_images=2", "--preset", "repeats=1", "--method", "fd"]
-    task = ["--task", str(folder / "task.py"), "--preset", "reference=day_street"]
+    sizes = ["--n-sets", "1", "--n-images", "2", "--repeats", "1", "--method", "fd"]
+    task = ["--task", str(folder / "task.py"), "--domain-source", "day_street"]
     fit = [
         *DETECTOR,
         *task,
         *sizes,
-        "--preset",
-        "views=yes",
-        "das=yes",
+        "--views",
+        "--das",
         "--work-dir",
         str(folder / "work"),
     ]
@@ -83,14 +82,18 @@ def test_a_run_that_goes_on_does_not_observe_the_domain_again(scored, capsys):
 
 
 def test_a_saved_estimator_takes_the_domain_again_and_no_other(roads, capsys):
-    task = ["--task", str(roads / "task.py"), "--preset"]
-    assert again(roads, *task, "reference=day_street") == 0
+    task = ["--task", str(roads / "task.py")]
+    assert again(roads, *task, "--domain-source", "day_street") == 0
     first = json.loads((roads / "work" / "result.json").read_text())["estimate"]
     assert json.loads(capsys.readouterr().out)["estimate"] == first
     for words, message in {
         (): "training domain",
-        (*task, "reference=overpass"): "pass.domain",
-        (*task, "reference=nowhere"): "Expected reference= to name a seed set of task roads",
+        (*task, "--domain-source", "overpass"): "pass.domain",
+        (
+            *task,
+            "--domain-source",
+            "nowhere",
+        ): "Expected --domain-source to name a seed set of task roads",
     }.items():
         assert again(roads, *words) == 2
         assert message in capsys.readouterr().err

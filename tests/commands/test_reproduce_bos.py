@@ -12,7 +12,7 @@ from autoeval.stability.reproduce.printed import load_printed
 from benchmarks.paper_layouts import SETS, coco, exdark, kitti, write_sets
 from benchmarks.person_layouts import WITH_BOTH, write_person_sets
 
-SMALL = ["--metaset", "n_sets=2", "n_images=3", "--preset", "repeats=1"]
+SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
 
 
 class CarDetector(RectangleDetector):
@@ -132,7 +132,7 @@ def test_partial_data_gives_a_partial_table_and_says_where_the_rest_is_had(
     reproduce, three_sets, tmp_path
 ):
     (tmp_path / "data" / "cityscapes").mkdir()
-    code, shown, told = reproduce("--data-root", "max_images=3")
+    code, shown, told = reproduce("--max-images", "3")
     assert code == 0 and "3 of 10 sources at hand" in told
     assert "kitti: 3 images" in told and "3 of 4 images, at equal distances" in told
     assert "bdd: missing (No labels" in told and "bdd-data.berkeley.edu" in told
@@ -245,9 +245,7 @@ def test_the_mode_of_the_authors_code(reproduce, three_sets, tmp_path):
 
 
 def test_fused_scores_beside_those_of_the_paper(reproduce, three_sets, tmp_path):
-    code, shown, _ = reproduce(
-        "--figure", "3c", "--json", sizes=[*SMALL[:3], "--preset", "repeats=2"]
-    )
+    code, shown, _ = reproduce("--figure", "3c", "--json", sizes=[*SMALL[:4], "--repeats", "2"])
     figure = json.loads(shown)["figure_3c"]
     own = pd.read_csv(tmp_path / "work" / "report" / "figure_3c_retinanet_r50_mAP.csv")
     own = own.set_index("method")

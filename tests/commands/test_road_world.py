@@ -46,7 +46,7 @@ def test_build_metaset_as_typed(folder):
     done = run_script("tools/build_metaset.py", folder)
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
-    for word in ("--task FILE", "--metaset n_sets=5 n_images=20"):
+    for word in ("--task FILE", "--n-sets 5", "--n-images 20"):
         assert word in first
     assert "--work-dir work_dirs/build_metaset" in first
     out = folder / "work_dirs" / "build_metaset"
@@ -68,7 +68,7 @@ def test_estimate_map_of_few_sites(few_images, monkeypatch, capsys, tmp_path):
     few = {name: ENVIRONMENTS[name] for name in (road_world.HELD_BACK, *others)}
     for module in (roadworld, environments_task):
         monkeypatch.setattr(module, "ENVIRONMENTS", few)
-    sets = ["--metaset", "n_sets=1", "n_images=2"]
+    sets = ["--n-sets", "1", "--n-images", "2"]
     assert main(["estimate-map", "--detector", "roadworld_nano", *sets]) == 0
     # Two images have too few labels for the default.
     check_estimate(*capsys.readouterr(), tmp_path, methods=("bos", "constant"))
@@ -77,7 +77,7 @@ def test_estimate_map_of_few_sites(few_images, monkeypatch, capsys, tmp_path):
 def check_estimate(printed, errors, folder, methods=("bayes", "fused", "bos", "constant")):
     """Sample sets, dropout, scores, leave-one-out, an estimate of the site held back, a page."""
     first = errors.splitlines()[0]
-    for word in ("--task FILE", "--preset paper repeats=2", "--images work_dirs/roadworld/"):
+    for word in ("--task FILE", "--preset paper", "--repeats 2", "--images work_dirs/roadworld/"):
         assert word in first
     assert "--detector" not in first  # was given
     first = printed.splitlines()[0]
@@ -122,10 +122,10 @@ def few_images(tmp_path, monkeypatch):
 
 
 def test_search_in_process(few_images, capsys):
-    words = ["--rates", "0.1", "--metaset", "n_images=1"]
+    words = ["--rates", "0.1", "--n-images", "1"]
     assert main(["search-dropout", *words]) == 0
     first = capsys.readouterr().err.splitlines()[0]
-    assert "--metaset n_sets=1, " in first and "--rates" not in first
+    assert "--n-sets 1" in first and "--rates" not in first
     assert load_dropout("work_dirs/search_dropout/dropout.py").rate == 0.1
 
 
@@ -143,13 +143,13 @@ def test_light_takes_no_sample_sets(few_images, capsys):
     args = _parsed(["--preset", "light", "--detector", "d", "--images", "new"])
     estimate_map._assume(args)
     assert args.n_sets is None and args.repeats is None and args.images == "new"
-    args = _parsed(["--metaset", "configs/metasets/corruptions.py", "n_images=7"])
+    args = _parsed(["--metaset", "configs/metasets/corruptions.py", "--n-images", "7"])
     estimate_map._assume(args)
     assert (args.detector, args.preset, args.n_sets) == (DETECTOR, "paper", None)
     assert args.n_images == 7 and args.repeats == road_world.REPEATS
     first, second = capsys.readouterr().err.splitlines()
     assert first.endswith("and --work-dir work_dirs/estimate_map. Each is replaced by giving it.")
-    assert "n_sets" not in second
+    assert "--n-sets" not in second
 
 
 def _parsed(words):
@@ -202,11 +202,11 @@ def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(running_time, "FEW_IMAGES", 1)
     running_time.warn_of_long_run(observer, seed_sets, None)
     shown = capsys.readouterr().err
-    assert f"{total} images at 0.05 a second on cpu" in shown and "n_sets" not in shown
+    assert f"{total} images at 0.05 a second on cpu" in shown and "--n-sets" not in shown
     # 50 sample sets of 6 images each make 51 times as many images; five sets 6 times as many.
     running_time.warn_of_long_run(observer, seed_sets, MetaSetConfig(n_sets=50))
     shown = capsys.readouterr().err
     assert f"about {duration(51 * total / 0.05)}: {51 * total} images" in shown
-    small = f"n_sets=5 n_images=20 --preset repeats=2: about {duration(6 * total * 4 / 2 / 0.05)}"
+    small = f"--n-sets 5 --n-images 20 --repeats 2: about {duration(6 * total * 4 / 2 / 0.05)}"
     assert small in shown
     assert f"--preset light, without box stability: about {duration(total / 0.05)}" in shown

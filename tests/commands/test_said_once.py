@@ -8,7 +8,7 @@ from tests.labelled_colours import write_detector, write_distinct
 def test_a_fit_says_once_that_images_were_seen_in_training(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan_report, "seen_in_training", lambda *of: ["these were trained on"])
     world = write_distinct(tmp_path / "known", 0, n_images=24)
-    words = ["fit", "--labels", world / "annotations.json", f"img_dir={world / 'images'}"]
+    words = ["fit", "--labels", world / "annotations.json", "--img-dir", f"{world / 'images'}"]
     words += ["--detector", write_detector(tmp_path), "--work-dir", tmp_path / "work"]
     assert main([*map(str, words)]) == 0
     said = capsys.readouterr()

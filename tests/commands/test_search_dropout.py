@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("drawn")
 def words(tmp_path, monkeypatch):
     monkeypatch.setattr(search_dropout, "load_named_detector", lambda args: ShakenRectangles())
     words = ["search-dropout", "--detector", "rectangles", "--task", str(write_task(tmp_path))]
-    return [*words, "--metaset", "n_sets=1", "n_images=2", "--work-dir", str(tmp_path / "out")]
+    return [*words, "--n-sets", "1", "--n-images", "2", "--work-dir", str(tmp_path / "out")]
 
 
 def test_writes_table_pictures_and_configuration(words, tmp_path, capsys):
@@ -66,13 +66,13 @@ def test_the_cost_is_said_before_the_first_pass(words, monkeypatch, capsys):
 
 
 def test_sources_are_left_out_and_those_seen_are_named(words, tmp_path, capsys):
-    assert main([*words, "--task", "leave_out=w1"]) == 0
+    assert main([*words, "--leave-out", "w1"]) == 0
     capsys.readouterr()
     config = tmp_path / "out" / "dropout.py"
     assert sources_of_search(config) == ("w0", "w2", "w3")
     note_sources_of_search(str(config), load_task(tmp_path / "task.py"))
     assert "was chosen on w0, w2, w3, which are evaluated here" in capsys.readouterr().err
-    assert main([*words, "--task", "leave_out=w9"]) == 2
+    assert main([*words, "--leave-out", "w9"]) == 2
     assert "there is no source w9" in capsys.readouterr().err
 
 

@@ -44,7 +44,7 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     saved = ["--estimator", str(tmp_path / "work/estimator.parquet")]
     again = ["--work-dir", str(tmp_path / "new_work")]
-    assert main(["estimate", str(images), *saved, *again]) == 0
+    assert main(["estimate", "--images", str(images), *saved, *again]) == 0
     assert [("rectangles", str(tmp_path / "weights.pth"))] * 2 == LOADED
     short = estimate_of(tmp_path)
     detector = ["--detector", "rectangles", "--images", str(images)]
@@ -54,14 +54,14 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     assert estimate_of(tmp_path) == short
     (tmp_path / "weights.pth").unlink()
     capsys.readouterr()
-    assert main(["estimate", str(images), *saved, *again]) == 2
+    assert main(["estimate", "--images", str(images), *saved, *again]) == 2
     assert "say where weights.pth is with --checkpoint FILE" in capsys.readouterr().err
     (tmp_path / "moved.pth").touch()
     moved = ["--checkpoint", str(tmp_path / "moved.pth")]
-    assert main(["estimate", str(images), *saved, *again, *moved]) == 0
+    assert main(["estimate", "--images", str(images), *saved, *again, *moved]) == 0
     assert LOADED[-1] == ("rectangles", str(tmp_path / "moved.pth"))
     video = write_video(tmp_path / "video.avi", tmp_path / "new")
-    assert main(["estimate", str(video), "every=1s", *saved, *again, *moved]) == 0
+    assert main(["estimate", "--images", str(video), "--every", "1s", *saved, *again, *moved]) == 0
     assert estimate_of(tmp_path)["n_images"] == 5
 
 
@@ -71,7 +71,13 @@ def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
     saved.fit_.loading = {}
     saved.save(tmp_path / "forgetful.parquet")
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
-    words = ["estimate", str(images), "--estimator", str(tmp_path / "forgetful.parquet")]
+    words = [
+        "estimate",
+        "--images",
+        str(images),
+        "--estimator",
+        str(tmp_path / "forgetful.parquet"),
+    ]
     words += ["--work-dir", str(tmp_path / "new_work")]
     capsys.readouterr()
     assert main(words) == 2
@@ -81,7 +87,7 @@ def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
 
 
 def test_unpickling_is_never_saved(task, tmp_path):
-    assert main(["estimate-map", *task, *SMALL, "--detector", "trust_checkpoint=yes"]) == 0
+    assert main(["estimate-map", *task, *SMALL, "--trust-checkpoint"]) == 0
     note = read_artefact(tmp_path / "work/estimator.parquet")[1]["loading"]["detector"]
     assert note["name"] == "rectangles" and "trust_checkpoint" not in note
 
@@ -114,7 +120,7 @@ def test_labels_of_training_images_give_a_warning(tmp_path, monkeypatch, capsys)
     detector.config = Config({"train_dataloader": {"dataset": {"ann_file": str(labels)}}})
     monkeypatch.setattr("autoeval.detectors.loading.load_detector", lambda *_, **__: detector)
     fit = ["fit", "--detector", "yolox_nano", "--checkpoint", "weights.pth", "--labels"]
-    here = ["--labels", f"img_dir={images}", "--work-dir", str(tmp_path / "fit")]
+    here = ["--img-dir", f"{images}", "--work-dir", str(tmp_path / "fit")]
     assert main([*fit, str(labels), *here]) == 0
     expected = "warning: 12 of 12 images have the name of an image in"
     assert expected in capsys.readouterr().out

@@ -28,8 +28,8 @@ def world(tmp_path_factory):
         "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
     )
     detector = ["--detector", "rectangles", "--task", str(write_task(folder))]
-    detector += ["--metaset", str(folder / "metaset.py"), "n_sets=4", "n_images=5"]
-    scores = ["--preset", "repeats=2", "--work-dir", str(folder / "scores")]
+    detector += ["--metaset", str(folder / "metaset.py"), "--n-sets", "4", "--n-images", "5"]
+    scores = ["--repeats", "2", "--work-dir", str(folder / "scores")]
     assert main(["estimate-map", *detector, *scores]) == 0
     yield folder, detector
     monkeypatch.undo()
@@ -160,7 +160,7 @@ def pairs_of(files):
 
 def test_few_labels_are_studied_from_files_of_one_labelled_set(files):
     labelled = ["--labels", str(files / "val_labels.json")]
-    labelled += [f"predictions={files / 'val_predictions.json'}"]
+    labelled += ["--predictions", f"{files / 'val_predictions.json'}"]
     assert labels_study(files, *labelled) == 0
     page = (files / "out/labels_from_files.md").read_text()
     assert "labelled set alone, val_labels" in page.replace("\n", " ")
@@ -178,7 +178,7 @@ def test_few_labels_are_studied_from_single_sites_in_turn(files):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "either --labels LABELS predictions=FILE or --set fit_on"),
+        ([], "either --labels LABELS --predictions FILE or --set fit_on"),
         (["--set", "fit_on=s9"], "no site s9, only s0, s1, s2"),
         (["--set", "fit_on=s0", "--scores", "x"], "either --scores PATH, or --sites"),
     ],
@@ -216,7 +216,7 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
         (["correlation", "--scores", "x", "--set", "draws=2"], "no such setting, only target"),
         (
             ["meta-set-size", "--scores", "x", "--set", "draws=few"],
-            "--set draws=few: invalid literal",
+            "Expected --set draws= as '20' is but got 'few'",
         ),
         (["correlation", "--scores", "x", "y"], "takes one score table but got 2"),
     ],

@@ -12,7 +12,7 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 
 SAMPLE = Path(__file__).parents[2] / "docs/getting-started/sample"
-SITE = ("--predictions", SAMPLE / "new_predictions.json", "--images-list", SAMPLE / "new_site.json")
+SITE = ("--predictions", SAMPLE / "new_predictions.json", "--images", SAMPLE / "new_site.json")
 
 
 def run(*words):
@@ -85,7 +85,7 @@ def test_all_labels_of_a_plan_for_recall_give_what_is_counted_exactly(fitted, tm
     [
         (("--target", "recall"), "--score-thr"),
         (("--score-thr", "1.5"), "over 0 and under 1"),
-        (("--score-thr", ".3", "iou=.6001"), "IoU of COCO"),
+        (("--score-thr", ".3", "--iou", ".6001"), "IoU of COCO"),
     ],
 )
 def test_bad_thresholds(fitted, tmp_path, options, message, capsys):
@@ -129,7 +129,7 @@ def few_images(folder, n, shift=0.0):
     folder.mkdir()
     (folder / "found.json").write_text(json.dumps(boxes))
     (folder / "list.json").write_text(json.dumps({**listed, "images": images, "annotations": []}))
-    return "--predictions", folder / "found.json", "--images-list", folder / "list.json"
+    return "--predictions", folder / "found.json", "--images", folder / "list.json"
 
 
 def test_the_next_step_draws_no_more_images_than_there_are(fitted, tmp_path, capsys):

@@ -15,7 +15,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from tests.doc_pages import ROOT
 
 SAMPLE = ROOT / "docs/getting-started/sample"
-NEW = ("--predictions", "new_predictions.json", "--images-list", "new_site.json")
+NEW = ("--predictions", "new_predictions.json", "--images", "new_site.json")
 ESTIMATOR = "work_dirs/fit/estimator.parquet"
 SAVED = ("--estimator", ESTIMATOR)
 PLAN = ("label", "plan", *SAVED, *NEW, "--n", "15")
@@ -40,7 +40,7 @@ NUMBERS = {
     LABELLED: "estimated mAP: ",
     ("threshold", *SAVED, *NEW): "score threshold for the best F1: ",
     (
-        *("monitor", *SAVED, "--predictions", "sites", "--images-list", "lists"),
+        *("monitor", *SAVED, "--predictions", "sites", "--images", "lists"),
         *("--category", "sedan"),
     ): "Sites by mAP, ",
 }
@@ -115,7 +115,7 @@ def test_a_next_step_is_one_that_works(printed, monkeypatch, capsys):
     """Also where the usual folder holds the plan of another draw of the same images."""
     folder, found = printed
     monkeypatch.chdir(folder)
-    at_threshold = ("estimate", *NEW, "--score-thr", ".3", "iou=.75")
+    at_threshold = ("estimate", *NEW, "--score-thr", ".3", "--iou", ".75")
     for words in (("estimate", *NEW), at_threshold, COMPARE):
         assert main(words) == 0
         (step,) = (w for w in capsys.readouterr().out.splitlines() if " label plan --" in w)

@@ -96,20 +96,20 @@ def test_a_fit_and_estimates_of_many_images(tmp_path, n_images, n_categories):
     fit += ["--predictions", folder / "val_predictions.json"]
     estimate = ["estimate", "--estimator", folder / "fit/estimator.parquet"]
     new = ["--predictions", folder / "new_predictions.json", "--work-dir", folder / "estimate"]
-    whole = [*estimate, *new, "--images-list", folder / "new_labels.json"]
+    whole = [*estimate, *new, "--images", folder / "new_labels.json"]
     images = folder / "images"
     images.mkdir()
     for k in range(60):
         (images / f"{k:06}.jpg").touch()
     small = write_world(folder, "small", seed=2, n_images=60, n_categories=n_categories)[1]
-    few = ["--predictions", small, "--images-list", images, "--work-dir", folder / "small"]
+    few = ["--predictions", small, "--images", images, "--work-dir", folder / "small"]
     run(fit, whole, [*estimate, *few])
     assert "estimate" in (folder / "estimate/result.json").read_text()
 
 
 def test_what_needs_more_says_so(tmp_path):
     (tmp_path / "task.py").touch()
-    task = ["--task", tmp_path / "task.py", f"data_root={tmp_path}", "--predictions", tmp_path]
+    task = ["--task", tmp_path / "task.py", "--data-root", f"{tmp_path}", "--predictions", tmp_path]
     run(["fit", *task], status=2, said="which is not installed: pip install")
 
 
@@ -141,7 +141,7 @@ def four_commands(small):
     work, new = small / "work", small / "new_predictions.json"
     fit = ["--labels", small / "val_labels.json", "--predictions", small / "val_predictions.json"]
     site = ["--estimator", work / "estimator.parquet", "--predictions", new]
-    site += ["--images-list", small / "new_site"]
+    site += ["--images", small / "new_site"]
     labels = ["--labels", small / "new_labels.json", "--work-dir", small / "labelled"]
     run(
         ["fit", *fit, "--work-dir", work],

@@ -61,7 +61,7 @@ def test_predictions_of_half_of_the_labelled_images(world, tmp_path, capsys):
     rewrite(predictions, lambda entries: [e for e in entries if e["image_id"] >= 54])
     assert fit(tmp_path, labels, predictions) == 2
     assert "54 of 60 images with labelled objects have no box" in said(capsys)
-    assert fit(tmp_path, labels, predictions, "--predictions", "complete=no") == 0
+    assert fit(tmp_path, labels, predictions, "--incomplete") == 0
     assert "54 of 60 images with labelled objects" in said(capsys)
 
 
@@ -74,7 +74,7 @@ def test_predictions_of_nearly_all_labelled_images(world, tmp_path, capsys):
     assert "6 of 60 images with labelled objects have no box" in said(capsys)
     new = ["--predictions", str(predictions), "--work-dir", str(tmp_path / "new")]
     estimator = ["--estimator", str(tmp_path / "fit/estimator.parquet")]
-    assert main(["estimate", *new, *estimator, "--images-list", str(labels)]) == 0
+    assert main(["estimate", *new, *estimator, "--images", str(labels)]) == 0
     assert "6 of 60 images have no box in the file" in said(capsys)
 
 
@@ -113,7 +113,7 @@ def test_images_that_were_not_seen_change_the_value_neither_with_labels_nor_with
     longer.write_text(json.dumps(more))
     values, right = {}, by_pycocotools(labels, predictions)
     for name, path in (("plain", labels), ("longer", longer)):
-        options = ["--images-list", path]
+        options = ["--images", path]
         _, free = estimate(tmp_path, predictions, *options, name=f"{name} free")
         options += ["--labels", path, "--json"]
         capsys.readouterr()
@@ -127,7 +127,7 @@ def test_images_that_were_not_seen_change_the_value_neither_with_labels_nor_with
             pytest.approx(by_pycocotools(labels, predictions)),
         )
     assert values["longer"] == pytest.approx(values["plain"])
-    assert fit(tmp_path / "c", longer, predictions, "--predictions", "complete=no", "--json") == 0
+    assert fit(tmp_path / "c", longer, predictions, "--incomplete", "--json") == 0
     (row,) = json.loads(capsys.readouterr().out)["labelled_sets"]
     missed = by_pycocotools(longer, predictions)
     assert row["mAP"] == pytest.approx(missed) and missed < right - 0.02
@@ -269,7 +269,7 @@ def test_words_of_one_category_that_are_given_apart(fitted, tmp_path, capsys):
 
 def test_a_word_with_two_translations_is_refused():
     assert word_pairs("car=vehicle,bus=vehicle") == {"car": "vehicle", "bus": "vehicle"}
-    with pytest.raises(InputError, match="words= gives the word 'car' two categories"):
+    with pytest.raises(InputError, match="--words gives the word 'car' two categories"):
         word_pairs("car=vehicle,car=person")
 
 
@@ -302,10 +302,10 @@ def image_list(folder, names):
 
 def test_a_list_of_another_site(fitted, tmp_path, capsys):
     whole = image_list(tmp_path, ["# all images", *(f"{k:06}.jpg" for k in range(60))])
-    found = estimate(tmp_path, fitted[1], "--images-list", whole)[1]
+    found = estimate(tmp_path, fitted[1], "--images", whole)[1]
     assert found["n_images"] == 60 and "is it the list" not in said(capsys)
     other = image_list(tmp_path, [f"{k:06}.jpg" for k in range(7, 90)])
-    code, found = estimate(tmp_path, fitted[1], "--images-list", other)
+    code, found = estimate(tmp_path, fitted[1], "--images", other)
     assert code == 0 and found["n_images"] == 53  # the others may be the 7 that are not listed
     text = said(capsys)
     assert "warning: 30 of 83 images of " in text and "are left out" in text
@@ -319,7 +319,7 @@ def test_pixels_are_checked_with_a_folder_as_with_a_list(fitted, tmp_path, capsy
     folder.mkdir()
     for k in range(60):
         cv2.imwrite(str(folder / f"{k:06}.jpg"), np.zeros((HEIGHT, WIDTH, 3), np.uint8))
-    assert estimate(tmp_path, predictions, "--images-list", folder)[0] == 0
+    assert estimate(tmp_path, predictions, "--images", folder)[0] == 0
 
     def spoil(entries):
         for entry in entries:
@@ -330,5 +330,5 @@ def test_pixels_are_checked_with_a_folder_as_with_a_list(fitted, tmp_path, capsy
     rewrite(predictions, spoil)
     capsys.readouterr()
     for images in (labels, folder):
-        assert estimate(tmp_path, predictions, "--images-list", images)[0] == 2
+        assert estimate(tmp_path, predictions, "--images", images)[0] == 2
         assert "of the boxes reach out of their images" in said(capsys)

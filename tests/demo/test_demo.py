@@ -74,7 +74,7 @@ def test_it_fits_estimates_labels_and_compares(options, rendered, tmp_path, monk
         "Cross-validation, one group of sources held out" in (tmp_path / "tables.txt").read_text()
     )
     again = ["--estimator", str(tmp_path / "estimator.parquet"), "--work-dir", str(tmp_path / "2")]
-    assert main(["estimate", str(tmp_path / "data" / "fog" / "images"), *again]) == 0
+    assert main(["estimate", "--images", str(tmp_path / "data" / "fog" / "images"), *again]) == 0
     estimate = json.loads((tmp_path / "2" / "result.json").read_text())["estimate"]
     assert estimate["value"] == pytest.approx(free["value"])
 

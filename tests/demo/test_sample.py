@@ -74,14 +74,14 @@ def test_after_an_estimate_from_files_the_next_step_is_possible_from_files(
         for name in ("val", "val_predictions", "new_predictions", "new_site")
     )
     assert main(["fit", "--labels", labels, "--predictions", found]) == 0
-    words = ["--predictions", new, "--images-list", site, "--category", "lorry=truck"]
+    words = ["--predictions", new, "--images", site, "--category", "lorry=truck"]
     assert main(["estimate", *words]) == 0
     shown = capsys.readouterr().out
     assert "--verbose prints" in shown  # the width is the sixth warning
     (command,) = re.findall(r"autoeval label plan --.*", shown)
     assert main(shlex.split(command)[1:]) == 0
     assert (tmp_path / "work_dirs/labels/plan.json").exists()
-    truth = ["--labels", str(SAMPLE / "new_labels.json"), "words=truck=lorry"]
+    truth = ["--labels", str(SAMPLE / "new_labels.json"), "--words", "truck=lorry"]
     assert main(["label", "estimate", "--plan", "work_dirs/labels", *truth]) == 0
 
 
@@ -96,7 +96,7 @@ def test_the_sample_shows_the_point(tmp_path, monkeypatch, capsys):
     (said,) = re.findall(r"MAE on 6 .*: ([\d.]+) .*: ([\d.]+)\n", capsys.readouterr().out)
     of_fit, of_mean = map(float, said)
     assert of_fit < 0.75 * of_mean
-    assert main(["estimate", "--predictions", new, "--images-list", site, "--json"]) == 0
+    assert main(["estimate", "--predictions", new, "--images", site, "--json"]) == 0
     estimate = json.loads(capsys.readouterr().out)["estimate"]
     truth = evaluated("new").stats[0]
     assert estimate["lower"] < truth < estimate["upper"]

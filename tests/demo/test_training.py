@@ -96,8 +96,8 @@ def test_the_command_trains_measures_and_tells(tmp_path, capsys):
         assert re.search(rf"\| {name} \| 1 \|.*\| {trained} \|", said)
     before = checkpoint.read_bytes()
     again = ["--checkpoint", str(checkpoint), "--images", "1", "--threads", "1"]
-    assert main(["train-demo-detector", *again, "--report", str(page), "only=yes"]) == 0
-    assert checkpoint.read_bytes() == before and "--report only=yes --images 1" in page.read_text()
+    assert main(["train-demo-detector", *again, "--report", str(page), "--report-only"]) == 0
+    assert checkpoint.read_bytes() == before and "--report-only --images 1" in page.read_text()
 
 
 @pytest.mark.slow

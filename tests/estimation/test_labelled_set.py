@@ -165,7 +165,7 @@ def test_floors():
     (warning,) = check_floor(found.where(found.scores > 0.1), "p.json")
     assert warning.startswith("the lowest score in p.json is 0.1")
     high = found.where(found.scores > 0.36)
-    with pytest.raises(InputError, match="complete=no"):
+    with pytest.raises(InputError, match="--incomplete"):
         check_floor(high, "p.json")
     assert len(check_floor(high, "p.json", complete=False)) == 1
 

@@ -120,7 +120,7 @@ def test_scores_of_the_training_domain_need_it():
     table = make_table(WORLDS).rename(columns={"bos": "fd"})
     made = Observer(Crates(), TASK, replace(SETTINGS, domain=domain)).context()
     estimator = PublishedEstimator("fd").fit(table, context=made)
-    with pytest.raises(InputError, match=r"uses fd.*--preset reference="):
+    with pytest.raises(InputError, match=r"uses fd.*--domain-source"):
         estimator.pass_.observer(Crates())
     assert estimator.pass_.observer(Crates(), domain=domain).settings.domain is domain
 

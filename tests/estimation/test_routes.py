@@ -271,7 +271,7 @@ def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_pa
         assert all(text in said for text in named), said
     fitted = tmp_path / "estimator.parquet"
     estimator.save(fitted)
-    inputs = ["--predictions", str(file), "--images-list", images]
+    inputs = ["--predictions", str(file), "--images", images]
     words = ["estimate", *inputs, "--estimator", fitted, "--work-dir", tmp_path / "w", "--verbose"]
     assert not main([*map(str, words)])
     assert capsys.readouterr().out.count(named[0]) == 1

@@ -104,11 +104,10 @@ def test_draws_of_new_sites_fall_together():
     assert np.corrcoef(drawn.T).min() > 0.3  # one detector: its fall is the same everywhere
 
 
-def test_the_fact_is_of_a_labelled_set_and_refused_behind_a_task(files, capsys):
+def test_it_is_of_a_labelled_set_and_refused_with_a_task(files, capsys):
     boxes = str(files[1])
-    with pytest.raises(SystemExit):
-        main(["fit", "--task", "task.py", "trained_here=yes", "--predictions", boxes])
-    assert "got 'trained_here=yes'" in capsys.readouterr().err
+    assert main(["fit", "--task", "task.py", "--trained-here", "--predictions", boxes]) == 2
+    assert "--trained-here goes with --labels" in capsys.readouterr().err
 
 
 def test_estimates_of_other_sites_are_corrected_by_the_model_of_detectors_away():

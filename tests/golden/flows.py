@@ -123,9 +123,9 @@ def fit_of(site: str) -> str:
     )
 
 
-NEW = "--predictions new_predictions.json --images-list new_site.json"
-PHOTOS = "--predictions site_yolo26n.json --images-list site_list.json"
-CITY = "--predictions bdd_city_people_boxes.json --images-list bdd_city_people.json"
+NEW = "--predictions new_predictions.json --images new_site.json"
+PHOTOS = "--predictions site_yolo26n.json --images site_list.json"
+CITY = "--predictions bdd_city_people_boxes.json --images bdd_city_people.json"
 FLOWS = {
     "sample": Flow(
         write_sample,
@@ -168,10 +168,10 @@ FLOWS = {
             f"estimate --estimator fit {PHOTOS} --labels site.json --work-dir labelled",
             "fit --labels home.json --predictions home_yolo26n_cut.json --work-dir fit_cut",
             "estimate --estimator fit_cut --predictions site_yolo26n_cut.json "
-            "--images-list site_list.json --work-dir cut",
+            "--images site_list.json --work-dir cut",
             "estimate --estimator fit --predictions site_yolo26n_cut.json "
-            "--images-list site_list.json --work-dir cut_at_site",
-            "fit --labels home.json trained_here=yes --predictions home_yolo26n.json "
+            "--images site_list.json --work-dir cut_at_site",
+            "fit --labels home.json --trained-here --predictions home_yolo26n.json "
             "--work-dir fit_home",
             f"estimate --estimator fit_home {PHOTOS} --work-dir trained_here",
         ),
@@ -193,7 +193,7 @@ FLOWS = {
             f"estimate --estimator fit {CITY} --work-dir estimate",
             f"estimate --estimator fit {CITY} --category person --work-dir person",
             "estimate --estimator fit --predictions boxes/dawn_sand.json "
-            "--images-list dawn_sand.json --site dawn_sand --work-dir known",
+            "--images dawn_sand.json --site dawn_sand --work-dir known",
             *map(fit_of, SITES),
             f"fit --join {' '.join(f'fit_{site}' for site in SITES)} --work-dir joined",
             f"estimate --estimator joined {CITY} --work-dir of_joined",
@@ -214,8 +214,8 @@ FLOWS = {
     "road_world": Flow(
         write_nothing,
         (
-            "estimate-map --detector roadworld_nano --metaset n_sets=1 n_images=8 "
-            "--preset paper repeats=2 --method bos atc --work-dir map",
+            "estimate-map --detector roadworld_nano --n-sets 1 --n-images 8 "
+            "--preset paper --repeats 2 --method bos atc --work-dir map",
         ),
         slow=True,
     ),

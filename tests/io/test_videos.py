@@ -70,8 +70,8 @@ def test_a_video_that_ends_too_early_says_so_and_can_still_be_read(video):
 @pytest.mark.parametrize(
     ("every", "message"),
     [
-        (None, "is a video: say with every="),
-        *((every, "Expected every= as seconds") for every in ("0", "0s", "-1s", "2 minutes")),
+        (None, "is a video: say with --every"),
+        *((every, "Expected --every as seconds") for every in ("0", "0s", "-1s", "2 minutes")),
     ],
 )
 def test_bad_steps(video, every, message):

@@ -201,7 +201,7 @@ class TestBadLabels:
     def test_other_words(self, plan, labels):
         boxes = tuple(replace(box, category="van") for box in labels.boxes)
         vans = replace(labels, categories=("van",), boxes=boxes)
-        with pytest.raises(InputError, match="words="):
+        with pytest.raises(InputError, match="--words"):
             estimate_with_labels(plan, vans)
         estimate = estimate_with_labels(plan, vans, words={"van": "car"})
         assert estimate.recommended == estimate_with_labels(plan, labels).recommended

@@ -108,15 +108,18 @@ def test_what_does_not_belong_together_is_refused(world, tmp_path):
 def test_the_command_reads_the_reference_of_each_site(world, tmp_path, capsys):
     words = ["monitor", "--estimator", str(world / "fit"), "--work-dir", str(tmp_path / "out")]
     words += ["--by", "folder", "--predictions", str(world / "sites")]
-    assert main([*words, f"reference={world / 'reference'}"]) == 0
+    assert main([*words, "--reference", f"{world / 'reference'}"]) == 0
     capsys.readouterr()
     sites = json.loads((tmp_path / "out/result.json").read_text())["sites"]
     for site in sites:
         expected = of_predict(world, site["name"]).value
         assert site["value"] == pytest.approx(expected, abs=1e-6)
-    words[-1:] = [str(world / "sites"), "--detector", "reference=other.py:detector"]
+    words[-1:] = [str(world / "sites"), "--reference", "other.py:detector"]
     assert main(words) == 2
-    assert "give its results as --predictions PATH reference=PATH" in capsys.readouterr().err
+    assert (
+        "the results of the reference detector of north/gate, but there is none"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +150,7 @@ def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
         str(tmp_path / "of_fit"),
     ]  # the reference that it was fitted with
     named = [*words, "--work-dir", str(tmp_path / "named")]
-    named += ["--detector", f"reference={run / 'mine.py'}:detector"]
+    named += ["--reference", f"{run / 'mine.py'}:detector"]
     assert main(of_fit) == main(named) == 0
     for name in ("of_fit", "named"):
         sites = json.loads((tmp_path / name / "result.json").read_text())["sites"]
@@ -157,9 +160,9 @@ def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
             assert site["value"] == pytest.approx(expected.value, abs=1e-6)
     capsys.readouterr()
     (tmp_path / "boxes.json").write_text("[]")
-    by_files = ["--detector", f"reference={tmp_path / 'boxes.json'}"]
+    by_files = ["--reference", f"{tmp_path / 'boxes.json'}"]
     assert main([*words, "--work-dir", str(tmp_path / "c"), *by_files]) == 2
-    assert "--predictions PATH reference=PATH" in capsys.readouterr().err
+    assert "its results files belong to --predictions" in capsys.readouterr().err
 
 
 def test_another_detector_with_the_same_reference(world, tmp_path, capsys):
@@ -175,9 +178,9 @@ def test_another_detector_with_the_same_reference(world, tmp_path, capsys):
         write_site(tmp_path / "other_sites", name, k + 1, 0.8)
     shutil.rmtree(tmp_path / "other_sites/made")
     words = ["monitor", "--estimator", str(world / "fit"), "--work-dir", str(tmp_path / "out")]
-    words += ["--predictions", str(world / "sites"), f"reference={world / 'reference'}"]
+    words += ["--predictions", str(world / "sites"), "--reference", f"{world / 'reference'}"]
     words += ["--category", "thing 0", "--against", str(tmp_path / "other_fit")]
-    assert main([*words, f"predictions={tmp_path / 'other_sites'}"]) == 0
+    assert main([*words, "--against-predictions", f"{tmp_path / 'other_sites'}"]) == 0
     capsys.readouterr()
     rows = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
     assert {row["site"] for row in rows} == SITES.keys()

@@ -73,7 +73,7 @@ def test_labels_of_nothing_there_leave_the_usual_way_or_refuse():
     assert words_of(numbered_by_labels(boxes, none, NONE, FILE))[:3] == ["bicycle", "car", "bus"]
     undecided = read([2, 4] * 10, WITH_GAPS)  # no labels have 4, and both countings fit
     with pytest.raises(
-        InputError, match=r"numbering=0 .*: car, boat; numbering=1 .*: bicycle, bus"
+        InputError, match=r"--numbering 0 .*: car, boat; --numbering 1 .*: bicycle, bus"
     ):
         numbered_by_labels(undecided, none, NONE, FILE)
 
@@ -82,7 +82,7 @@ def test_a_fit_refuses_what_it_finds_seldom_and_names_the_ways():
     """A fit on text, from 0, and a site as JSON, from 1."""
     boxes = read([1, 3, 3, 4] * 10)
     with pytest.raises(
-        InputError, match=r"numbering=1 \S+ times .*numbering=1 .*: car, person, bus"
+        InputError, match=r"--numbering 1 \S+ times .*--numbering 1 .*: car, person, bus"
     ):
         numbered_by_fit(boxes, OFTEN, "text:0", FILE)
     named = read([1, 3, 3, 4] * 10, numbering="1")
@@ -102,8 +102,8 @@ def test_a_file_of_the_same_kind_is_read_as_the_fit_was():
     decided = numbered_by_fit(boxes, OFTEN, usual, FILE)
     assert words_of(decided) == ["boat"] * 40
     (warning,) = decided.warnings
-    assert "numbering=1" in warning and "bus" in warning
-    with pytest.raises(InputError, match="numbering="):
+    assert "--numbering 1" in warning and "bus" in warning
+    with pytest.raises(InputError, match="--numbering"):
         numbered_by_fit(boxes, OFTEN, "text:0", FILE)
 
 

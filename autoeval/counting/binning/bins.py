@@ -72,16 +72,14 @@ def load_bins(path: PathLike, name: str | None = None) -> CountBins:
     content = read_json(path, "file of bins")
     if isinstance(content, dict) and "edges" not in content:
         if name not in content:
-            fault = (
-                f"'{name}' is none of them"
-                if name
-                else "name one of them (--bins FILE name=NAME, or bins_name=NAME behind --target)"
-            )
+            fault = f"'{name}' is none of them" if name else "name one of them (--bins-name NAME)"
             names = ", ".join(content)
             raise InputError(f"{path} holds several lists of bin edges ({names}): {fault}.")
         content = content[name]
     elif name:
-        raise InputError(f"{path} holds one list of bin edges, which has no name: leave out name=.")
+        raise InputError(
+            f"{path} holds one list of bin edges, which has no name: leave out --bins-name."
+        )
     entry = content if isinstance(content, dict) else {"edges": content}
     try:
         edges = tuple(float(edge) for edge in entry["edges"])

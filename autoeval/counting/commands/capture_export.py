@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--task", nargs="+", default=["total-original", "total-occluded"])
-    add_prompts(parser, Detail("max_tokens", "of an answer (4096)", read=positive, default=4096))
+    add_prompts(parser, Detail("max_tokens", "longest answer (4096)", positive, 4096, metavar="N"))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ import argparse
 import re
 from pathlib import Path
 
-from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.errors import InputError
 
 # As in `autoeval.counting.capture.synthetic`, which takes half a second to import.
@@ -37,29 +36,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A-B",
         help="numbers of objects, a range or a list such as 6,10 (default: %(default)s)",
     )
-    add_input(
-        parser,
+    parser.add_argument(
         "--size",
-        (
-            Detail(
-                "fit_canvas",
-                "yes: keep every object inside the image; the published layout leaves one outside "
-                "in a seventh of the items",
-                read=yes_or_no,
-                default=False,
-            ),
-            Detail(
-                "box_anywhere",
-                "yes: centre boxes on objects outside the image, too, as the authors' generator "
-                "does; such a box may hide nothing that can be seen",
-                read=yes_or_no,
-                default=False,
-            ),
-        ),
-        metavar="PIXELS",
-        reading=InputReading(read=int),
+        type=int,
         default=SIZE,
+        metavar="PIXELS",
         help="side of the images (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--fit-canvas",
+        action="store_true",
+        help="keep every object inside the image; the published layout leaves one outside in a "
+        "seventh of the items",
+    )
+    parser.add_argument(
+        "--box-anywhere",
+        action="store_true",
+        help="centre boxes on objects outside the image, too, as the authors' generator does; such "
+        "a box may hide nothing that can be seen",
     )
 
 
@@ -84,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     hidden = sum(item.num_occluded or 0 for item in split.items) / len(split.items)
     print(f"{len(split.items)} pairs in {args.out}, {hidden:.2f} objects hidden on average")
     if outside:
-        print(f"{outside} of them have an object outside the image (fit_canvas=yes avoids that)")
+        print(f"{outside} of them have an object outside the image (--fit-canvas avoids that)")
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting.commands.common_options import (
     add_counter_options,
@@ -42,15 +42,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             Detail(
                 "found",
                 "for hybrid: points.json of a counter that `count run` asked about SPLIT/occluded",
+                metavar="FILE",
             ),
             Detail(
                 "inpainter",
                 "for inpainted: telea, navier-stokes or package.module.function",
+                metavar="NAME",
             ),
         ),
         metavar="TASK",
+        nargs="+",
         default=["total-original", "total-occluded"],
-        reading=InputReading(several=True),
         help=f"one or more of {', '.join(TASKS)} (default: the two total ones)",
     )
     add_work_dir(parser, "capture")
@@ -84,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "--task hybrid puts what another counter found into the question: run it with "
             f"`autoeval count run --images {args.split}/occluded` and give its points.json: "
-            "--task hybrid found=FILE."
+            "--task hybrid --found FILE."
         )
     if not any(task.oracle_fact == FOUND for task in tasks):
         refuse_beside(args, ["found"], "is for --task hybrid: give that, too.")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import add_json, positive, read_cfg_options
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting import DEFAULT_MODE, MODES
@@ -70,9 +70,10 @@ def _files(text: str) -> list[Path]:
 
 EXCLUDE = Detail(
     "exclude",
-    "FILE,...: lists of image ids to leave out, such as images of several classes",
-    read=_files,
-    default=(),
+    "lists of image ids to leave out, such as images of several classes",
+    _files,
+    (),
+    metavar="FILE,...",
 )
 
 
@@ -82,8 +83,8 @@ def add_praco_data(parser: argparse.ArgumentParser) -> None:
         parser,
         "--data",
         (
-            Detail("data_root", "folder with the data of a config file"),
-            Detail("split", "of FSC-147 (test)", default="test"),
+            Detail("data_root", "folder with the data of a config file", metavar="DIR"),
+            Detail("split", "split of FSC-147 (test)", default="test", metavar="NAME"),
             EXCLUDE,
         ),
         metavar="DATA",
@@ -110,12 +111,16 @@ def add_prompts(parser: argparse.ArgumentParser, *more: Detail) -> None:
         "--prompts",
         (
             Detail(
-                "model", "whose published prompts to use (default)", "prompts_of", default="default"
+                "prompts_of",
+                "model whose published prompts to use (default)",
+                default="default",
+                metavar="MODEL",
             ),
             *more,
         ),
+        alone=True,  # of the shipped prompts
         metavar="FILE",
-        reading=InputReading(read=Path, alone=None),  # of the shipped prompts
+        type=Path,
         help="default: as shipped",
     )
 

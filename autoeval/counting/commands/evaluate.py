@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import add_json
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import add_mode, add_work_dir
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(
         source,
         "--bins",
-        (Detail("name", "which of several lists in the file", "bins_name"),),
+        (Detail("bins_name", "which of several lists in the file of --bins", metavar="NAME"),),
         metavar="FILE|NAME",
         help=f"JSON with the edges of the bins, or published ones: {', '.join(PUBLISHED)}",
     )
@@ -56,13 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             Detail(
                 "gamma",
-                f"its prior, in (0, 1), or cv for cross-validation ({GAMMA})",
-                read=_gamma,
-                default=GAMMA,
+                f"prior of the binning, in (0, 1), or cv for cross-validation ({GAMMA})",
+                _gamma,
+                GAMMA,
+                metavar="P",
             ),
         ),
         metavar="NAME",
-        reading=InputReading(choices=BINNINGS),
+        choices=BINNINGS,
         default=BINNINGS[0],
         help=f"how to bin: {', '.join(BINNINGS)} (default: %(default)s)",
     )
@@ -93,9 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(
         parser,
         "--n-resamples",
-        (Detail("seed", "of its draws (0)", read=int, default=0),),
+        (Detail("seed", "of the draws (0)", int, 0),),
         metavar="N",
-        reading=InputReading(read=int),
+        type=int,
         default=1000,
         help="of the bootstrap (default: %(default)s)",
     )

@@ -73,14 +73,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "lower images for each image and class of released pairs (1)",
                 read=positive,
                 default=1,
+                metavar="N",
             ),
             Detail(
                 "layout",
                 f"of released or all pairs: {' or '.join(LAYOUTS)} ({LAYOUTS[0]})",
                 read=_layout,
                 default=LAYOUTS[0],
+                metavar="NAME",
             ),
-            Detail("seed", f"of released pairs ({RELEASED_SEED})", read=int, default=RELEASED_SEED),
+            Detail("seed", f"of released pairs ({RELEASED_SEED})", int, RELEASED_SEED),
         ),
         metavar="HOW",
         default=RELEASED,
@@ -224,7 +226,7 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[Any]:
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"
             more = f" or multiclass_MODEL_{counting_set.name}1.csv" if args.multi_class else ""
-            raise InputError(f"No file {form}{more} in {folder}: check the folder and split=.")
+            raise InputError(f"No file {form}{more} in {folder}: check the folder and --split.")
         for model, path in models.items():
             results.append(
                 evaluate_multi_class_file(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import positive
 from autoeval.counting.commands.common_options import (
     add_praco_data,
@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(
         parser,
         "--question",
-        (Detail("max_tokens", "of a reply (256)", read=positive, default=256),),
+        (Detail("max_tokens", "longest reply (256)", positive, 256, metavar="N"),),
+        alone=True,  # of the usual question
         metavar="TEXT",
-        reading=InputReading(alone=None),  # the usual question
         help="template; {} is the class",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")

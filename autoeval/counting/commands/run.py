@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(
         parser,
         "--images",
-        (Detail("every", "frames of videos: 2s, or 10 for every tenth"),),
+        (Detail("every", "frames of videos: 2s, or 10 for every tenth", metavar="STEP"),),
         metavar="DIR",
         required=True,
         help="a folder, a COCO JSON, a video, a list of paths or a pattern",

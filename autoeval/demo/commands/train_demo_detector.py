@@ -1,7 +1,7 @@
 """Train the road world's detector on rendered images and measure it in every environment.
 
 Writes the checkpoint and a Markdown page with the training log and the accuracy in every
-environment. With only=yes behind --report the page is written anew for the checkpoint there is.
+environment. With --report-only the page is written anew for the checkpoint there is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import os
 from pathlib import Path
 
-from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.io.config_file import shipped_config
 
@@ -24,15 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--config", type=Path, default=CONFIG, metavar="FILE")
     parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT, metavar="FILE")
-    add_input(
-        parser,
+    parser.add_argument(
         "--report",
-        (Detail("only", "yes: do not train", "report_only", yes_or_no, default=False),),
+        type=Path,
         metavar="FILE",
-        reading=InputReading(read=Path),
         default=REPORT,
         help="the page (default: %(default)s)",
     )
+    parser.add_argument("--report-only", action="store_true", help="do not train")
     parser.add_argument(
         "--work-dir", type=Path, default=Path("work_dirs/demo_detector"), metavar="DIR"
     )
@@ -53,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, export, evaluate, report."""
     if args.report_only:
-        reason = "is about the training, which --report only=yes leaves out: leave it out, too."
+        reason = "is about the training, which --report-only leaves out: leave it out, too."
         refuse_beside(args, ["config", "work_dir"], reason)
     import pandas as pd
     import torch
@@ -84,9 +82,7 @@ def run(args: argparse.Namespace) -> int:
     log = read_training_log(args.checkpoint)
     commands = [f"python tools/train_demo_detector.py --threads {log['threads']}"]
     if args.report_only:
-        commands.append(
-            f"python tools/train_demo_detector.py --report only=yes --images {args.images}"
-        )
+        commands.append(f"python tools/train_demo_detector.py --report-only --images {args.images}")
     write_text(args.report, describe_training(log, table, seed=SEED, commands=commands))
     print(table.to_string(index=False, float_format="{:.3f}".format))
     print(f"\nwrote {args.report}")

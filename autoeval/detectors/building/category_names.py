@@ -39,11 +39,11 @@ def find_categories(
     dataset_meta = meta.get("dataset_meta") or {}
     dataset = {str(key).lower(): value for key, value in dataset_meta.items()}
     named = {
-        "classes=": tuple(given),
+        "--classes": tuple(given),
         "the checkpoint's dataset_meta": _names(dataset.get("classes") or meta.get("CLASSES")),
         "the config's metainfo": _from_config(config),
     }
-    named = {"classes=": tuple(given)} if given else {k: v for k, v in named.items() if v}
+    named = {"--classes": tuple(given)} if given else {k: v for k, v in named.items() if v}
     if takes_words(model):
         return next(iter(named.values()), None) or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
@@ -60,7 +60,7 @@ def find_categories(
     raise InputError(
         f"The detector's head has {n_classes} classes, but "
         f"{' and '.join(lists) or 'its checkpoint and config list none'}. Name them in the order "
-        "of its labels: classes=FILE, one in a line, or "
+        "of its labels: --classes FILE, one in a line, or "
         "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
     )
 
@@ -137,7 +137,7 @@ def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
         if n_tokens > limit:
             raise InputError(
                 f"{type(model).__name__} reads {limit} tokens at once, but its {len(categories)} "
-                f"categories make {n_tokens}: name fewer with classes=FILE, or let it ask for "
+                f"categories make {n_tokens}: name fewer with --classes FILE, or let it ask for "
                 "some at a time with --cfg-options model.test_cfg.chunked_size=40."
             )
     return {"text": tuple(categories), "custom_entities": True}

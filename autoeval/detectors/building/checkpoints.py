@@ -91,7 +91,7 @@ def _refusal(path: Path, error: Exception) -> str:
     what = f"holds {unsafe.group(1)}" if unsafe else "cannot be read as plain weights"
     return (
         f"The checkpoint {path} {what}; loading that could run code that the file brings along. "
-        "If you trust where the file comes from, add trust_checkpoint=yes behind --detector NAME."
+        "If you trust where the file comes from, add --trust-checkpoint."
     )
 
 

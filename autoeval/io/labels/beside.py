@@ -77,7 +77,7 @@ def folder_of_images(labels: Path) -> Path:
             return place
     raise InputError(
         f"Where are the images of {labels}? Name their folder: `img_dir`, in a command "
-        "img_dir=FOLDER behind --labels."
+        "--img-dir FOLDER."
     )
 
 

@@ -19,7 +19,7 @@ from autoeval.notices import Notice
 EXAMPLES = 3  # of words, in messages
 LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"
 NUMBERINGS = {
-    LABELS: "the numbers of the labels, of names= or of the fit",
+    LABELS: "the numbers of the labels, of --names or of the fit",
     FROM_0: "positions in their list, counted from 0",
     FROM_1: "positions in their list, counted from 1",
     COCO: "COCO's numbers, 1 to 90 with gaps",
@@ -158,7 +158,7 @@ def _way(
     """Return the way in which numbers are read: the named one, the usual one, or one that fits."""
     if numbering and numbering not in NUMBERINGS:
         raise InputError(
-            f"Expected numbering= to be one of {', '.join(NUMBERINGS)} but got '{numbering}'."
+            f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{numbering}'."
         )
     if numbering in fits:
         return numbering
@@ -168,14 +168,15 @@ def _way(
     lost = [number for number in used if number not in numbers]
     if numbering:
         raise InputError(
-            f"{path}: by numbering={numbering} ({NUMBERINGS[numbering]}) not all category numbers "
-            f"have a word. They are {listed(sorted(used, key=_counting), 20)}; known are {known}."
+            f"{path}: by --numbering {numbering} ({NUMBERINGS[numbering]}) not all category "
+            f"numbers have a word. They are {listed(sorted(used, key=_counting), 20)}; known are "
+            f"{known}."
         )
     text = f" Known are {known}." if numbers else ""
     raise InputError(
         f"{path} names categories by numbers that have no word: "
         f"{listed(sorted(lost or used, key=_counting), 20)}.{text} Write the word of each box as "
-        "'category', or give the words with names=FILE (data.yaml, or a word a line)."
+        "'category', or give the words with --names FILE (data.yaml, or a word a line)."
     )
 
 
@@ -203,7 +204,7 @@ def _guessed(path: Path, way: str, words: Mapping[str, str], used: Sequence[str]
         "category-numbers-guessed",
         f"{path} has category numbers that are not those of the labels or of the fit, so they were "
         f"{how}: {examples}. If this is wrong, write the word of each box as 'category', give the "
-        "words with names=FILE, or say how numbers count with numbering=",
+        "words with --names FILE, or say how numbers count with --numbering",
     )
 
 
@@ -212,7 +213,7 @@ def undecided_numbers(path: Path, words: Words) -> InputError:
     numbering = words.numbering
     ways = (numbering.used, *numbering.others)
     readings = "; ".join(
-        f"numbering={way} ({NUMBERINGS[way]}): "
+        f"--numbering {way} ({NUMBERINGS[way]}): "
         f"{numbering.examples(way, words.categories, words.label)}"
         for way in ways
     )
@@ -235,7 +236,7 @@ def numbering_conflict(
         Notice(
             "category-numbers-differ",
             f"{path} has its own words for numbers of categories, which are used; in the labels, "
-            f"in names= or in the fit they are others: {listed(odd, 3)}",
+            f"in --names or in the fit they are others: {listed(odd, 3)}",
         ),
     )
 

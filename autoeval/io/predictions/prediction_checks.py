@@ -196,18 +196,18 @@ def unseen_images(
     if refuse and complete and excess > MANY * len(images):
         raise InputError(
             f"{counted}: was the detector run on all of them? Run it on all, or give the labels of "
-            "those that it has seen; if it has seen them all, add complete=no behind the file to "
+            "those that it has seen; if it has seen them all, add --incomplete to "
             "go on."
         )
     if not complete:
         assumed = (
-            "the detector is taken to have found nothing there (complete=no): with labels their "
+            "the detector is taken to have found nothing there (--incomplete): with labels their "
             "objects count as missed, and an estimate without labels is of the images that show a "
             "category"
         )
         return none, (Notice("images-not-covered", f"{counted}: {assumed}"),)
     assumed = (
         "the detector is taken not to have seen them, and they are left out with their labels; if "
-        "it has seen them all, add complete=no behind the file"
+        "it has seen them all, add --incomplete"
     )
     return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)

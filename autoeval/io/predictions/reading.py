@@ -35,7 +35,7 @@ def _nothing_found(
     if not images:
         raise NoBoxError(
             f"{path} holds no box and names no image: list all images that the detector was run on "
-            "(--images-list), so that it is known in how many it found nothing."
+            "(--images), so that it is known in how many it found nothing."
         )
     none = np.zeros(0, np.int64)
     boxes, scores = np.zeros((0, 4)), np.zeros(0)
@@ -140,7 +140,7 @@ def read_predictions(
         content = Content(rows, numbers=beside, warnings=said)
     elif columns:
         raise InputError(
-            f"columns= is for a folder of text files, and {path} is none: leave it out."
+            f"--columns is for a folder of text files, and {path} is none: leave it out."
         )
     elif not is_file:
         content = content_in_memory(given, images)

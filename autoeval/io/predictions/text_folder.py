@@ -185,7 +185,7 @@ def read_text_folder(
             raise InputError(
                 f"{printable(folder)} holds boxes as shares of their image, and the sizes of the "
                 f"images {listed(unknown)} are not known: name their folder, or a COCO JSON file "
-                "with sizes, with --images-list."
+                "with sizes, with --images."
             )
     raw = _raw(lines, order, images_of_files)
     return iter([raw]), _names_beside(folder), (*notices, *malformed)
@@ -207,7 +207,7 @@ def column_names(columns: Sequence[str]) -> tuple[str, ...]:
     used = [name for name in names if name != SKIPPED]
     if names and not any(sorted(used) == sorted((CLASS, SCORE, *form)) for form in FORMS):
         raise InputError(
-            "Expected columns= with class, score and the box: x,y,w,h (x and y of its centre), "
+            "Expected --columns with class, score and the box: x,y,w,h (x and y of its centre), "
             "left,top,w,h or left,top,right,bottom, in their order in the files, and - for a "
             f"number that is not used, but got {','.join(columns)}."
         )
@@ -430,14 +430,15 @@ def _order_of(
     if names:
         if len(names) != lines.names:
             raise InputError(
-                f"{printable(folder)}: columns= names {len(names)} columns, and lines have "
+                f"{printable(folder)}: --columns names {len(names)} columns, and lines have "
                 f"{lines.names}."
             )
         at_word = names[-1 if lines.word_last else 0]
         if lines.words and at_word != CLASS:
             raise InputError(
                 f"{printable(folder)}: the words of classes are in the "
-                f"{'last' if lines.word_last else 'first'} column, and columns= calls it {at_word}."
+                f"{'last' if lines.word_last else 'first'} column, and --columns calls it "
+                f"{at_word}."
             )
         return _with_unit(lines, names), ()
     tried = []
@@ -459,8 +460,8 @@ def _order_of(
         raise InputError(
             f"{printable(folder)}: the columns of the {n} lines fit in several orders: "
             f"{'; or '.join(one.text for one in near[:3])}. Say which it is behind the folder, "
-            f"such as columns={','.join(near[0].order.columns)}, or give the sizes of the images "
-            "(--images-list with their folder, or a COCO JSON file)."
+            f"such as --columns {','.join(near[0].order.columns)}, or give the sizes of the images "
+            "(--images with their folder, or a COCO JSON file)."
         )
     (best,) = near
     if _of_yolo(best.order) and n_orders == 1:
@@ -473,7 +474,7 @@ def _order_of(
         why += f"; the next best order is {rivals[0].text}"
     text = (
         f"text files of {printable(folder)} are read as {best.order.text}: {why}. If it is "
-        "another, add columns= behind the folder"
+        "another, add --columns"
     )
     return best.order, (Notice("columns-recognised", text, "note"),)
 

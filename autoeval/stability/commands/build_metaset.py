@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FROM=TO",
         help="mapping of the seed sets that bring none, such as car=vehicle bus=vehicle",
     )
-    add_metaset_option(parser, Detail("n_transforms", "transforms for each", read=int))
+    add_metaset_option(parser, Detail("n_transforms", "transforms of each image", int, metavar="N"))
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(
         "--work-dir",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from autoeval.commands import execution_options, run_options, site_options, task_options
-from autoeval.commands.given_input import InputReading, add_input
+from autoeval.commands.given_input import add_input
 from autoeval.commands.task_options import LIGHT
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         meta_set_options.COUNTING_DETAILS,
         metavar="NAME",
         default="mAP",
-        reading=InputReading(choices=targets),
+        choices=targets,
         help=f"out of {', '.join(targets)} (default: %(default)s)",
     )
     method.add_argument(
@@ -150,7 +150,7 @@ def _check(args: argparse.Namespace) -> None:
         refuse_beside(
             args,
             ["task", "data_root", "max_images"],
-            "goes with --estimator where --preset reference= does.",
+            "goes with --estimator where --domain-source does.",
         )
 
 
@@ -196,7 +196,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     else:
-        refuse_beside(args, ["n_images"], "is of sample sets: give --metaset n_sets=, too.")
+        refuse_beside(args, ["n_images"], "is of sample sets: give --n-sets, too.")
     task = meta_set_options.named_task(args)
     folder = meta_set_options.work_dir(args, task.name)
     if args.dropout:
@@ -256,12 +256,12 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
     if "domain" in running:
         raise InputError(
             "No score of the default method compares with a training domain: leave out "
-            "--preset reference=."
+            "--domain-source."
         )
     if "repeats" in running:
         raise InputError(
             "The default method makes as many perturbed passes as it was fitted with: leave out "
-            "--preset repeats=."
+            "--repeats."
         )
 
 

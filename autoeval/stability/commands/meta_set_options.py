@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import (
     NO_DETECTOR,
     add_batch_size,
@@ -36,19 +36,23 @@ COUNTING_DETAILS = (
     Detail(
         "count_thr",
         f"of a count_ target: a box counts where its score exceeds this ({COUNT_THR})",
-        read=float,
+        float,
+        metavar="S",
     ),
     Detail(
         "bins",
         "of a count_ target: edges for pooled errors, FILE.json, or published ones such as nwpu "
         "(default: those of the published algorithm for counts to 1000)",
+        metavar="FILE|NAME",
     ),
-    Detail("bins_name", "which of several lists in bins="),
+    Detail("bins_name", "which of several lists in --bins", metavar="NAME"),
 )
-"""What may stand behind ``--target``, for the targets of `COUNT_TARGETS`."""
+"""Options of the targets of `COUNT_TARGETS`."""
 
-STAGES = Detail("stages", "NAME,NAME,...: modules of the backbone at which features are dropped")
-"""What may stand behind ``--detector`` where it is perturbed."""
+STAGES = Detail(
+    "stages", "modules of the backbone at which features are dropped", metavar="NAME,..."
+)
+"""Of ``--detector`` where it is perturbed."""
 
 
 def named_task(args: argparse.Namespace) -> Task:
@@ -94,16 +98,16 @@ def add_preset_option(
 ) -> None:
     """Declare how boxes are perturbed and compared; `about` is the help.
 
-    `default` is None where facts that are given without a name must be recognised by it.
+    `default` is None where details that are given without a name must be recognised by it.
     """
     add_input(
         group,
         "--preset",
         details,
+        alone=True,
         metavar="NAME",
         default=default,
-        # the default with facts alone, which may depend on the task
-        reading=InputReading(alone=default, choices=choices),
+        choices=choices,
         help=f"{', '.join(choices)}: {about}",
     )
 
@@ -126,34 +130,29 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
             "repeats",
             f"dropout seeds; 0 leaves the scores that need none (default: {REPEATS}{without}, or "
             "those of a saved estimator)",
-            read=int,
+            int,
+            metavar="N",
         ),
         Detail(
             "dropout",
-            "FILE, such as configs/dropout/yolox_nano.py from search-dropout: replaces the "
-            "preset's position, stages and rate",
+            "dropout to use, such as configs/dropout/yolox_nano.py from search-dropout: replaces "
+            "the preset's position, stages and rate",
+            metavar="FILE",
         ),
+        Detail("class_aware", "match boxes within a category only", bool, False),
+        Detail("box_score", "boxes from this score on are matched (0.05)", float, metavar="S"),
         Detail(
-            "class_aware", "yes: match boxes within a category only", read=yes_or_no, default=False
-        ),
-        Detail("box_score", "boxes from this score on are matched (0.05)", read=float),
-        Detail(
-            "reference",
+            "domain_source",
             "seed set of the task that stands for the detector's training domain: adds the Fréchet "
             "distance and the original ATC",
-            "domain_source",
+            metavar="NAME",
         ),
-        Detail(
-            "views",
-            "yes: three more clean passes, which add view consistency",
-            read=yes_or_no,
-            default=False,
-        ),
+        Detail("views", "three more clean passes, which add view consistency", bool, False),
         Detail(
             "das",
-            "yes: one more pass, with perturbed weights, which adds the Detection Adaptation Score",
-            read=yes_or_no,
-            default=False,
+            "one more pass, with perturbed weights, which adds the Detection Adaptation Score",
+            bool,
+            False,
         ),
         default=None if light else "paper",
         choices=(LIGHT, *PRESET_NAMES) if light else PRESET_NAMES,
@@ -183,7 +182,7 @@ def pass_settings(args: argparse.Namespace) -> ScoredSettings:
         settings = replace(settings, stability=stability)
     if args.box_score is not None:
         if not 0 <= args.box_score < 1:
-            raise InputError(f"Expected box_score= from 0 to under 1, got {args.box_score}.")
+            raise InputError(f"Expected --box-score from 0 to under 1, got {args.box_score}.")
         stability = replace(settings.stability, score_thr=args.box_score)
         settings = replace(settings, stability=stability)
     if args.views:
@@ -202,7 +201,7 @@ def note_sources_of_search(path: str, task: Task) -> None:
     if seen:
         print(
             f"note: {path} was chosen on {listed(seen)}, which are evaluated here: their errors "
-            "come out too small. Search without them: search-dropout --task FILE leave_out=NAME",
+            "come out too small. Search without them: search-dropout --task FILE --leave-out NAME",
             file=sys.stderr,
         )
 
@@ -230,12 +229,12 @@ def check_counting_options(args: argparse.Namespace) -> None:
     if args.target not in COUNT_TARGETS:
         refuse_beside(
             args,
-            [detail.dest for detail in COUNTING_DETAILS],
+            [detail.name for detail in COUNTING_DETAILS],
             f"is for a counting error, and --target is {args.target}: give a target such as "
             f"{COUNT_TARGETS[0]}, or leave it out.",
         )
     if args.bins is None:
-        refuse_beside(args, ["bins_name"], "names a list in bins=, which is missing: give both.")
+        refuse_beside(args, ["bins_name"], "names a list in --bins, which is missing: give both.")
 
 
 def counting_measures(args: argparse.Namespace) -> tuple[MeasureSettings, ...]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autoeval.commands.execution_options import add_execution_options
-from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.given_input import add_input
 from autoeval.commands.run_options import add_detector_options, add_json
-from autoeval.commands.task_options import add_metaset_option
+from autoeval.commands.task_options import MAX_IMAGES, add_metaset_option
 from autoeval.errors import InputError
 from autoeval.stability.commands.meta_set_options import STAGES, add_pass_options
 from autoeval.stability.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(
         data,
         "--data-root",
-        (Detail("max_images", "of each source, at equal distances", read=int),),
+        (MAX_IMAGES,),
         metavar="DIR",
-        reading=InputReading(alone=None),  # a number of images of the default folders
+        alone=True,
         help="folder with the data sets",
     )
     add_metaset_option(data)

@@ -27,7 +27,7 @@ METASET, REPEATS = "configs/metasets/roadworld.py", 2
 N_SETS, N_IMAGES = 5, 20  # of the mild sample sets that build-metaset draws
 IMAGES, IMAGES_VARIABLE = 60, "AUTOEVAL_ROADWORLD_IMAGES"
 FEWEST_IMAGES = 2
-BEHIND = {"n_sets": "metaset", "n_images": "metaset", "repeats": "preset"}  # facts, by name
+OF_METASET = ("n_sets", "n_images")
 
 
 def serves(args: argparse.Namespace) -> bool:
@@ -39,21 +39,17 @@ def serves(args: argparse.Namespace) -> bool:
 def assume(args: argparse.Namespace, values: Mapping[str, Any], *, command: str) -> None:
     """Fill in the road world's `values` where none was given, and print which.
 
-    A value is printed behind its option, one of `BEHIND` as a fact of another. Facts of
-    sample sets are left to ``--metaset FILE`` where that is given.
+    Sizes of sample sets are left to ``--metaset FILE`` where that is given.
     """
-    words: dict[str, list[str]] = {}
+    words = []
     values = {**values, "work_dir": default_work_dir(command)}
     for name, value in values.items():
-        input_name = BEHIND.get(name)
-        if getattr(args, name) is not None or (input_name == "metaset" and args.metaset):
+        if getattr(args, name) is not None or (name in OF_METASET and args.metaset):
             continue
         setattr(args, name, value)
-        option = f"--{(input_name or name).replace('_', '-')}"
         shown = list(map(str, value)) if isinstance(value, list) else [str(value)]
-        fact = [f"{name}={value}"] if input_name else [] if value is True else shown
-        words.setdefault(option, []).extend(fact)
-    text = ", ".join(" ".join([option, *behind]) for option, behind in words.items())
+        words.append(" ".join([f"--{name.replace('_', '-')}", *([] if value is True else shown)]))
+    text = ", ".join(words)
     print(
         f"No --task FILE: assuming the road world, rendered into {FOLDER} "
         f"({number_of_images()} images a site; {IMAGES_VARIABLE}=N for others)"

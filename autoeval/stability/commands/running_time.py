@@ -58,8 +58,8 @@ def warn_of_long_run(
             light = a_pass * sum(sizes)
             if small < seconds / 2:
                 offers.append(
-                    f"--metaset n_sets={SMALL['n_sets']} n_images={SMALL['n_images']} --preset "
-                    f"repeats={SMALL['repeats']}: about {duration(small)}"
+                    f"--n-sets {SMALL['n_sets']} --n-images {SMALL['n_images']} --repeats "
+                    f"{SMALL['repeats']}: about {duration(small)}"
                 )
             offers.append(f"--preset light, without box stability: about {duration(light)}")
         print(

@@ -2,8 +2,8 @@
 
 Dropouts (15 sets of backbone stages, several rates) compete for the largest R² between the score
 and mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a
-configuration file for estimate-map --preset dropout=WORK_DIR/dropout.py. Leave out the sources that
-are evaluated with it later (--task FILE leave_out=NAME,NAME). An interrupted search goes on where
+configuration file for estimate-map --dropout WORK_DIR/dropout.py. Leave out the sources that
+are evaluated with it later (--leave-out NAME,NAME). An interrupted search goes on where
 it was stopped. Without a task, a small search on the rendered road world.
 """
 
@@ -44,7 +44,8 @@ N_SETS, N_IMAGES = 6, 40  # with these rates ten minutes of two cores for three 
 LONG_S = 600.0
 LEAVE_OUT = Detail(
     "leave_out",
-    "NAME,NAME,...: sources that the search does not see, such as those that are evaluated later",
+    "sources that the search does not see, such as those that are evaluated later",
+    metavar="NAME,...",
 )
 STRATEGY_NAMES = ("greedy", "full", "halving")
 COMMAND = "search-dropout"
@@ -78,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"default: {' '.join(f'{rate:g}' for rate in RATES)}; the paper's are 0.05 to 0.95 by "
         "0.05",
     )
-    repeats = Detail("repeats", "dropout seeds (1)", read=int, default=1)
+    repeats = Detail("repeats", "dropout seeds (1)", int, 1, metavar="N")
     add_preset_option(search, "of box stability", repeats)
     search.add_argument("--score", default="bos", choices=SCORE_NAMES, help="default: %(default)s")
     search.add_argument("--target", default="mAP", choices=AP_TARGETS)
@@ -125,7 +126,7 @@ def _without(task: Task, names: Sequence[str]) -> Task:
     if unknown or not left:
         wrong = f"no source {unknown[0]}" if unknown else "no source left"
         raise InputError(
-            f"Expected leave_out= with some of the sources {', '.join(known)}, but there is "
+            f"Expected --leave-out with some of the sources {', '.join(known)}, but there is "
             f"{wrong}."
         )
     return replace(task, seed_sets=left)
@@ -149,7 +150,7 @@ def _cost(bench: Workbench, strategies: Sequence[str]) -> str:
         + (f" to {duration(most)}" if most > 1.1 * least else "")
         + f"{on_device(bench.observer.detector)}: {int(bench.sizes.sum())} images of "
         f"{len(bench.sizes)} sample sets, {len(bench.specs)} dropouts to choose from."
-        + (" Shorter: fewer of --metaset n_sets=, n_images= and --rates." if long else "")
+        + (" Shorter: fewer of --n-sets, --n-images and --rates." if long else "")
     )
 
 

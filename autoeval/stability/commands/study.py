@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands.given_input import yes_or_no
 from autoeval.commands.given_words import named_pairs
 from autoeval.commands.run_options import DETECTOR_DETAILS, add_detector_options, add_work_dir
 from autoeval.commands.task_options import add_metaset_option, add_task_option
@@ -23,9 +22,10 @@ from autoeval.stability.commands.studies.inputs import DATA, NO_NAMES, NO_NUMBER
 from autoeval.stability.commands.studies.registry import studies
 
 NOTHING = (NO_NAMES, NO_NUMBERS)
+TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 INPUTS = (*DATA, "scores", "fits", "sites", "labels")
 FACTS = {  # behind an input, which is then a default or given
-    "detector": tuple(detail.dest for detail in (*DETECTOR_DETAILS, STAGES)),
+    "detector": tuple(detail.name for detail in (*DETECTOR_DETAILS, STAGES)),
     "metaset": ("n_sets", "n_images"),
 }
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if "repeats" not in study.passes:
         reason = f"is about feature dropout, which the study '{args.study}' does not run."
-        refuse_beside(args, [STAGES.dest], reason)
+        refuse_beside(args, [STAGES.name], reason)
     report = study.make(args, read_settings(args.set, {**study.settings, **study.passes}))
     written = report.write(args.work_dir)
     for warning in report.warnings:
@@ -110,11 +110,13 @@ def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str
             if isinstance(default, tuple):
                 values[key] = tuple(type(default[0])(part) for part in text.split(","))
             elif isinstance(default, bool):
-                values[key] = yes_or_no(text)
+                values[key] = TRUTHS[text.lower()]
             else:
                 values[key] = type(default)(text)
-        except ValueError as error:
-            raise InputError(f"--set {name}={text}: {error}.") from error
+        except (ValueError, KeyError) as error:
+            raise InputError(
+                f"Expected --set {name}= as {_text(default)!r} is but got {text!r}."
+            ) from error
     return {
         key: () if value in NOTHING else None if value == "" else value
         for key, value in values.items()

@@ -114,7 +114,7 @@ def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomai
     loaded = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
     if not loaded:
         raise InputError(
-            f"Expected reference= to name a seed set of task {task.name} out of "
+            f"Expected --domain-source to name a seed set of task {task.name} out of "
             f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
         )
     return kept_source_domain(observer, loaded[0], folder / DOMAINS)

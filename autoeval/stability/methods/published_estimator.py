@@ -213,7 +213,7 @@ class PublishedEstimator:
         if domain is not None and not of_domain(fitted_pass.compared):
             raise InputError(
                 f"No score of this estimator by '{self.method}' compares with a training domain: "
-                "leave out `domain` (--preset reference=)."
+                "leave out `domain` (--domain-source)."
             )
         pictures = list_images(images)
         run = given or Detector(self.load_detector())

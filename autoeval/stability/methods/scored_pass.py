@@ -71,7 +71,7 @@ class ScoredPass(FittedPass):
                 f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
                 "training domain, and an estimator does not carry that. Pass `domain`, made by "
                 "`autoeval.stability.fitting.kept_domain.observe_source_domain` from the "
-                "seed set that --preset reference= named when it was fitted."
+                "seed set that --domain-source named when it was fitted."
             )
         self.check_reference(reference)
         needs, wanted = self.needs(self.features), 0

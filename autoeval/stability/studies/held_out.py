@@ -97,7 +97,7 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
     if unknown:
         raise InputError(
             f"Expected dropout repeats {fitted_repeats}, those fitted on, but got {unknown}: "
-            "score both meta-sets with the same --preset repeats=."
+            "score both meta-sets with the same --repeats."
         )
     estimates = np.full(len(evaluated), np.nan)
     pairs = {(s, r) for s, r in zip(evaluated["source"], evaluated["repeat"], strict=True)}

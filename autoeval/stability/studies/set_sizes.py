@@ -92,7 +92,7 @@ def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFram
     if n_repeats < 2:
         raise InputError(
             f"Expected a score table of at least two dropout repeats but got {n_repeats}: "
-            "run estimate-map with --preset repeats=10."
+            "run estimate-map with --repeats 10."
         )
     seeds = rows.of_kind(SEED)
     records = []

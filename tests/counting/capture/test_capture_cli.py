@@ -231,7 +231,7 @@ def test_build_real_prints_its_problems(tmp_path, capsys):
 
 def test_exported_tasks_hold_images_questions_and_answers(split, tmp_path, capsys):
     words = ("export", split, tmp_path, "--task", "total-occluded", "pattern-original")
-    assert capture(*words, "--prompts", "model=molmo", "max_tokens=2000") == 0
+    assert capture(*words, "--prompts-of", "molmo", "--max-tokens", "2000") == 0
     assert "capture_synthetic_total_occluded,capture_synthetic_pattern" in capsys.readouterr().out
     text = (tmp_path / "capture_synthetic_total_occluded.yaml").read_text()
     task = yaml.safe_load(text.replace("!function ", "function "))

@@ -182,7 +182,7 @@ def test_an_image_with_nothing_in_it_is_a_failed_answer():
 def test_counters_without_a_model_take_the_default_tasks(tmp_path, monkeypatch, capsys):
     """Original images have no box: what is visible is all there is."""
     monkeypatch.chdir(tmp_path)
-    argv = ["--counts", "6", "--patterns", "circle", "--size", "fit_canvas=yes"]
+    argv = ["--counts", "6", "--patterns", "circle", "--fit-canvas"]
     assert cli.main(["count", "capture", "generate", "split", *argv]) == 0
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for centres in ("detected", "oracle"):

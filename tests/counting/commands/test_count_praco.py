@@ -120,13 +120,13 @@ def test_pairs_of_a_file_all_pairs_and_the_paper_mode(data, capsys):
     assert "spurious" not in (data / "paper" / "report.html").read_text()
     pairs = [(data / name / "mosaic_pairs.csv").read_text() for name in ("out", "paper")]
     assert pairs[0] == pairs[1]
-    words = ("--counter", "good.py", "--pairs", "all", "layout=paper")
+    words = ("--counter", "good.py", "--pairs", "all", "--layout", "paper")
     run(*words, "--mode", "paper", "--work-dir", "all")
     table = pd.read_csv("all/measures.csv", index_col="model")
     assert len(pd.read_csv("all/mosaic_pairs.csv")) == 12 * 8
     assert table.loc["colours", ["CntP", "CntR", "CntF1"]].tolist() == [1, 1, 1]
     (data / "multi.txt").write_text("0\n1.png\n")
-    assert run("--counter", "good.py", "--data", "exclude=multi.txt", "--work-dir", "out") == 0
+    assert run("--counter", "good.py", "--exclude", "multi.txt", "--work-dir", "out") == 0
     assert "excluded, on the exclusion list: 2 images (0.png, 1.png)" in capsys.readouterr().out
     assert len(pd.read_csv("out/colours/per_image.csv")) == 10
 
@@ -209,7 +209,7 @@ def test_multi_class_prediction_files_give_the_same_measures(data, coco):
         (("--counter", "none.py"), "No configuration file none.py"),
         (("--counter", "good.py", "--prompt", "dots"), "needs {} where the class goes"),
         (("--counter", "good.py", "--counter", "good.py"), "colours came twice"),
-        (("--counter", "good.py", "--data", "split=val"), "has no split 'val'"),
+        (("--counter", "good.py", "--split", "val"), "has no split 'val'"),
         (("--predictions", "fsc"), "No file Inference_Test1_MODEL_test.csv"),
         (("--counter", "good.py", "--prompt", "dogs {}"), "failed on all 36 prompts"),
         (("--predictions", "fsc", "--multi-class"), "or multiclass_MODEL_test1.csv in fsc"),

@@ -161,9 +161,7 @@ def test_the_command_on_one_file_and_twice(files, tmp_path, capsys):
 
 
 def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
-    assert (
-        cli.main(["count", "evaluate", *files, "--work-dir", "out", "--binning", "gamma=0.3"]) == 0
-    )
+    assert cli.main(["count", "evaluate", *files, "--work-dir", "out", "--gamma", "0.3"]) == 0
     printed = capsys.readouterr().out
     assert "winner" in printed and "Wilcoxon p" in printed
     assert "1 images that a model skipped" in printed and "evaluated here" in printed
@@ -195,7 +193,7 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
     frame = pd.read_csv(files[0], names=["id", "target", "pred"])
     frame[["id", "target"]].rename(columns={"target": "count"}).to_csv("truth.csv", index=False)
     frame[["id", "pred"]].iloc[5:].to_csv("pred.csv", index=False)
-    argv = ["pred.csv", "--truth", "truth.csv", "--binning", "gamma=cv", "--work-dir", "out"]
+    argv = ["pred.csv", "--truth", "truth.csv", "--gamma", "cv", "--work-dir", "out"]
     assert cli.main(["count", "evaluate", *argv]) == 0
     assert "5 images of the truth have no prediction" in capsys.readouterr().out
     gamma = json.loads((tmp_path / "out" / "bins.json").read_text())["gamma"]
@@ -210,10 +208,10 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
         (["good.csv", "--bins", "none.json"], "No file of bins"),
         (
             ["good.csv", "--bins", "several.json"],
-            "(a, b): name one of them (--bins FILE name=NAME, or ",
+            "(a, b): name one of them (--bins-name NAME)",
         ),
         (["same.csv"], "give --bins"),
-        (["good.csv", "--binning", "gamma=2"], "between 0 and 1"),
+        (["good.csv", "--gamma", "2"], "between 0 and 1"),
     ],
 )
 def test_bad_input_is_a_message_and_status_2(files, tmp_path, capsys, argv, message):
@@ -227,7 +225,7 @@ def test_bad_input_is_a_message_and_status_2(files, tmp_path, capsys, argv, mess
 
 def test_a_gamma_that_is_no_number_is_refused(files, capsys):
     with pytest.raises(SystemExit) as status:
-        cli.main(["count", "evaluate", files[0], "--binning", "gamma=half"])
+        cli.main(["count", "evaluate", files[0], "--gamma", "half"])
     assert status.value.code == 2
     assert "expected a number or cv but got 'half'" in capsys.readouterr().err
 

@@ -80,7 +80,7 @@ def test_the_paper_mode_is_the_default_and_marked_and_exclusions_hold(root, caps
     rows = figures(root, 1)
     assert rows.loc[("CLIP-Count", "PCCN"), "own"] == 75
     (root / "several.txt").write_text("4\n")
-    assert reproduce(root, "--table", "1", "--data-root", f"exclude={root / 'several.txt'}") == 0
+    assert reproduce(root, "--table", "1", "--exclude", f"{root / 'several.txt'}") == 0
     assert "CLIP-Count on 3 images" in capsys.readouterr().out
 
 

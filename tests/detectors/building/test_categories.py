@@ -43,7 +43,7 @@ def test_the_list_that_fits_the_head_goes_before_one_that_does_not():
     assert find_categories(detector(20), config(type="VOCDataset"), meta)[0] == "aeroplane"
     with pytest.raises(InputError, match=r"has 4 classes.*dataset_meta lists 80.*metainfo lists 3"):
         find_categories(detector(4), three, meta)
-    with pytest.raises(InputError, match=r"classes= lists 2 categories"):
+    with pytest.raises(InputError, match=r"--classes lists 2 categories"):
         find_categories(detector(3), three, meta, ["a", "b"])
 
 
@@ -76,7 +76,7 @@ def test_a_type_with_another_number_says_nothing():
 
 
 def test_given_ones_of_another_number():
-    with pytest.raises(InputError, match=r"2 classes, but classes= lists 3"):
+    with pytest.raises(InputError, match=r"2 classes, but --classes lists 3"):
         find_categories(detector(2), config(), {}, ["a", "b", "c"])
 
 

@@ -172,7 +172,7 @@ def test_numbers_that_count_from_zero_or_one(first):
     ("used", "numbers", "message"),
     [
         ([1, 90], COCO, r"have no word: 90. Known are 1 person, 3 car, 8 truck."),
-        ([0], {}, "names=FILE"),
+        ([0], {}, "--names FILE"),
     ],
 )
 def test_numbers_that_fit_no_name(used, numbers, message):
@@ -280,7 +280,7 @@ def test_numbers_that_may_count_from_either_are_not_decided():
     assert [words.categories[k] for k in other] == ["person", "car"]
     named = find_words(FILE, [(1, None), (2, None)], COCO, numbering="1")
     assert named.numbering.decided and named.numbers == {"1": "person", "2": "car", "3": "truck"}
-    with pytest.raises(InputError, match=r"numbering=0 .*: car, truck; numbering=1 .*: person"):
+    with pytest.raises(InputError, match=r"--numbering 0 .*: car, truck; --numbering 1 .*: person"):
         raise undecided_numbers(FILE, words)
 
 

@@ -144,7 +144,7 @@ def test_corners_need_no_sizes_and_no_list_of_images(tmp_path):
 def test_what_fits_two_orders_is_refused_and_columns_decide(tmp_path):
     """Without sizes, centres in pixels may be left and top edges as well."""
     folder = write(tmp_path, ORDERS["class box score"], pixels=True, form="centre")
-    with pytest.raises(InputError, match=r"fit in several orders.*columns="):
+    with pytest.raises(InputError, match=r"fit in several orders.*--columns"):
         read_predictions(folder, images=NO_SIZES, numbers=NUMBERS)
     columns = ["class", "cx", "cy", "w", "h", "conf"]
     assert_right(read_predictions(folder, images=NO_SIZES, numbers=NUMBERS, columns=columns))
@@ -153,8 +153,8 @@ def test_what_fits_two_orders_is_refused_and_columns_decide(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (["class", "x", "y", "w", "h"], "Expected columns= with class, score"),
-        (["class", "score", "left", "y", "w", "h"], "Expected columns= with class, score"),
+        (["class", "x", "y", "w", "h"], "Expected --columns with class, score"),
+        (["class", "score", "left", "y", "w", "h"], "Expected --columns with class, score"),
         (["class", "score", "x", "y", "w", "h", "-"], "names 7 columns, and lines have 6"),
     ],
 )

@@ -74,7 +74,7 @@ def test_lists_that_begin_higher_say_nothing():
 def test_more_than_a_third_is_refused():
     third, more = (np.repeat([0, 5], [k, N - k]) for k in (33, 34))
     assert unseen_images(found(third), np.arange(N), "p.json", refuse=True)[1] != ()
-    with pytest.raises(InputError, match=r"34 of 100 images.*complete=no"):
+    with pytest.raises(InputError, match=r"34 of 100 images.*--incomplete"):
         unseen_images(found(more), np.arange(N), "p.json", refuse=True)
 
 

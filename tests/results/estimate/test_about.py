@@ -32,7 +32,7 @@ def test_pages_of_fit_and_estimate_name_images_detector_estimator_date_and_comma
     assert made["labels"] == str(labels) and made["predictions"] == str(predictions)
     estimator = str(tmp_path / "fit/estimator.parquet")
     words = ["estimate", "--estimator", estimator, "--predictions", str(predictions)]
-    words += ["--images-list", str(labels), "--work-dir", str(tmp_path / "new")]
+    words += ["--images", str(labels), "--work-dir", str(tmp_path / "new")]
     assert main(words) == 0
     facts = json.loads((tmp_path / "new/result.json").read_text())["about"]
     assert list(facts) == ["images", "predictions", "estimator", "date", "command"]
@@ -49,7 +49,7 @@ def test_pages_of_labels_and_monitoring_do_so_too(tmp_path):
     assert main(["fit", *fit, "--work-dir", str(tmp_path / "fit")]) == 0
     estimator = str(tmp_path / "fit/estimator.parquet")
     site = ["--estimator", estimator, "--predictions", str(predictions)]
-    site += ["--images-list", str(labels)]
+    site += ["--images", str(labels)]
     made = {}
     for name, words in {
         "plan": ["label", "plan", *site, "--n", "12"],

@@ -40,7 +40,7 @@ def work_dir(tmp_path_factory):
     (new / "1.png").rename(new / f"{HOSTILE}.png")
     (new / f"{HOSTILE}.broken.jpg").write_bytes(b"no picture")
     (folder / "task.py").write_text(TASK.format(name=HOSTILE, sources=named))
-    words = "--metaset n_sets=3 n_images=5 --preset repeats=2 --method bos bos_strict"
+    words = "--n-sets 3 --n-images 5 --repeats 2 --method bos bos_strict"
     words += " --detector rectangles"
     paths = {"task": folder / "task.py", "images": new, "work-dir": folder / "work"}
     options = [word for name, path in paths.items() for word in (f"--{name}", str(path))]

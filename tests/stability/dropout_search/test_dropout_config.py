@@ -31,7 +31,7 @@ def test_round_trip(tmp_path):
 
 def test_commands_take_it_in_place_of_the_presets_dropout(tmp_path):
     write_dropout_config(tmp_path / "found.py", SPEC, FOUND)
-    settings = settings_of("--preset", "released", "--preset", f"dropout={tmp_path / 'found.py'}")
+    settings = settings_of("--preset", "released", "--dropout", f"{tmp_path / 'found.py'}")
     assert settings.dropout == SPEC
     assert settings.stability == PRESETS["released"][1]
     assert settings_of("--preset", "released").dropout == PRESETS["released"][0]

@@ -18,7 +18,7 @@ def words(make_coco):
     return [
         *("--seed-set", "street", *map(str, street), "car=vehicle"),
         *("--seed-set", "lake", *map(str, lake), "boat=vehicle"),
-        *("--metaset", "n_sets=2", "n_images=2"),
+        *("--n-sets", "2", "--n-images", "2"),
     ]
 
 
@@ -48,7 +48,7 @@ def test_says_what_was_made_and_what_was_wrong(words, tmp_path, capsys):
 
 def test_what_another_call_left_is_refused_or_removed(words, tmp_path, capsys):
     out = ["--work-dir", str(tmp_path / "out"), "--no-contact-sheet"]
-    first = ["build-metaset", *words, "--metaset", "n_sets=3", "--materialise", *out]
+    first = ["build-metaset", *words, "--n-sets", "3", "--materialise", *out]
     assert main(first) == 0
     before = files(tmp_path / "out")
     assert main(first) == 0 and files(tmp_path / "out") == before  # the same call goes on
@@ -64,7 +64,7 @@ def test_what_another_call_left_is_refused_or_removed(words, tmp_path, capsys):
 def test_one_mapping_for_all(make_coco, tmp_path):
     ann_file, img_dir = map(str, make_coco())
     arguments = ["--seed-set", "a", ann_file, img_dir, "--mapping", "car=vehicle", "person=human"]
-    arguments += ["--metaset", "n_sets=1", "n_images=1", "--work-dir", str(tmp_path / "out")]
+    arguments += ["--n-sets", "1", "--n-images", "1", "--work-dir", str(tmp_path / "out")]
     assert main(["build-metaset", *arguments, "--materialise"]) == 0
     (written,) = (tmp_path / "out" / "images").rglob("annotations.json")
     mapping = {"vehicle": "vehicle", "human": "human"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.site_options import IMG_DIR
 from autoeval.errors import InputError
 from autoeval.stability.commands.studies.inputs import NO_NAMES, TARGET, task_sites
 from autoeval.stability.commands.studies.registry import StudyRun, study
@@ -32,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "--labels",
         (
-            Detail("predictions", "of that set", "labels_predictions"),
-            Detail("img_dir", "its images, where needed", "labels_img_dir"),
-            Detail("group", "its origin, if sites share it", "labels_group"),
+            Detail("predictions", "boxes on the labelled set", metavar="PATH"),
+            IMG_DIR,
+            Detail("group", "origin of the labelled set, if sites share it", metavar="NAME"),
         ),
         metavar="PATH",
         help="labels, with --sites: the labelled set that is fitted on",
@@ -79,14 +80,14 @@ def _labelled_files(
 
     if bool(args.labels) == bool(fit_on):
         raise InputError(
-            "Expected with --sites either --labels LABELS predictions=FILE or --set fit_on=NAME."
+            "Expected with --sites either --labels LABELS --predictions FILE or --set fit_on=NAME."
         )
     sites = [site for words in args.sites for site in _named_sites(words)]
     if args.labels:
-        if not args.labels_predictions:
-            raise InputError("--labels needs predictions=FILE behind it: what was found there.")
-        files = Predictions(args.labels_predictions)
-        origin = {"img_dir": args.labels_img_dir, "group": args.labels_group}
+        if not args.predictions:
+            raise InputError("--labels needs --predictions FILE: what was found there.")
+        files = Predictions(args.predictions)
+        origin = {"img_dir": args.img_dir, "group": args.group}
         return [labels_with_files(args.labels, files, **origin)], sites
     by_name = {site.name: site for site in sites}
     unknown = [name for name in fit_on if name not in by_name]

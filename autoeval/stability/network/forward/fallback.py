@@ -167,8 +167,8 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
     if points is None:
         raise InputError(
             f"Cannot find the stages of the backbone {type(backbone).__name__}: no maps of strides "
-            f"4 to 32, and none of {', '.join(STAGE_LISTS)}. Name modules of it with stages= "
-            "NAME,NAME,..., or run without feature dropout: --preset repeats=0."
+            f"4 to 32, and none of {', '.join(STAGE_LISTS)}. Name modules of it with --stages "
+            "NAME,NAME,..., or run without feature dropout: --repeats 0."
         )
     return points
 

@@ -178,7 +178,7 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     passes = HookedPasses(model, points)
     names = ", ".join(stage_names(passes))
     where = (
-        f"Features are dropped at {names}; stages=NAME,NAME behind --detector chooses others."
+        f"Features are dropped at {names}; --stages NAME,NAME chooses others."
         if names
         else "No stages were found in it, so features cannot be dropped."
     )

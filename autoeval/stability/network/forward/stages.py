@@ -29,7 +29,7 @@ class HookPoints:
         if lacking:
             raise InputError(
                 f"The backbone has {len(self.exits)} stages, numbered from 0, so dropout at "
-                f"{lacking} is impossible: choose other `stages`, or name more with stages=."
+                f"{lacking} is impossible: choose other `stages`, or name more with --stages."
             )
 
 
