@@ -116,7 +116,7 @@ def write_nothing(folder: Path, shared: Path) -> None:
 
 def fit_of(site: str) -> str:
     """Return the command that fits one of the five sites alone."""
-    group = f" group={GROUPS[site]}" if site in GROUPS else ""
+    group = f" --group {GROUPS[site]}" if site in GROUPS else ""
     return (
         f"fit --labels {site}.json{group} --predictions boxes/{site}.json "
         f"--category {WORDS} --category person --work-dir fit_{site}"
