@@ -86,6 +86,7 @@ CASES = {
         **reference(FIT_BY_RUN),
         **running(FIT_BY_RUN),
         "labels": (FIT, "--labels some_val_labels.json"),
+        "img_dir": (FIT_BY_RUN, "--img-dir nowhere"),
         "group": (FIT, "--group town"),
         "trained_here": (FIT, "--trained-here"),
         "category": (FIT, "--category any=thing\\ 1,thing\\ 2"),
@@ -163,6 +164,7 @@ CASES = {
     "label estimate": {
         "plan": ("label estimate --labels plan_labels.json", "--plan plan"),
         "labels": ("label estimate --plan plan", "--labels plan_labels.json"),
+        "img_dir": ("label estimate --plan plan", "--labels yolo --img-dir nowhere"),
         "words": (LABELLED, "--words x=nothing"),
         "until": (LABELLED, "--until 5"),
         "score_thr": (LABELLED, "--score-thr .3"),
