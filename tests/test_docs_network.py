@@ -44,6 +44,7 @@ NOT_RUN = {
     "configs/counting/capture/endpoint.py": "a model that answers over the network",
     "count capture generate split": "1250 pairs for that model; the README of counting draws 500",
     "count capture report split capture": "the answers of that model",
+    "--detector best.pt": "Ultralytics is an extra: tests/detectors/adapters run its models",
     "docs/counting/counters.md": "tests/counting/test_own_counter.py runs the page",
     "count leaderboard nwpu=": "four earlier runs: tests/counting/test_leaderboard.py",
     "count evaluate predictions.csv": "a user's counts: test_counting_docs.py has others",

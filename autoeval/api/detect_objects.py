@@ -29,7 +29,10 @@ from autoeval.io.same_files import copied
 from autoeval.runtime.files import PathLike, atomic_path
 
 SUFFIX = ".parquet"
-PACKAGES = ("autoeval", "torch", "mmdet", "mmcv", "ultralytics", "torchvision", "onnxruntime")
+PACKAGES = (
+    *("autoeval", "torch", "mmdet", "mmcv", "ultralytics", "torchvision", "transformers"),
+    "onnxruntime",
+)
 """Packages whose versions are noted, where they were imported."""
 WHAT = "detecting"
 
@@ -51,10 +54,10 @@ def detect(
 
     Parameters
     ----------
-    detector : str, DetectorSpec, ImageDetector or Detector
-        A name in `configs/detectors/`, an mmdet config, or ``FILE.py:NAME`` of a
-        `BlackBoxDetector`; a detector that is loaded already, which is run as it is; or a
-        `Detector`, which says with what weights, batch size and executor it is run.
+    detector : str, DetectorSpec, ImageDetector, Detector or object
+        A name as `DetectorSpec` describes it, such as ``best.pt``; a detector that is loaded
+        already, also a `YOLO` object and the like, which is run as it is; or a `Detector`, which
+        says with what weights, batch size and executor it is run.
     images : path-like or sequence
         A folder, a COCO JSON file, a text file of paths, a pattern, or a sequence of paths, arrays
         (H, W, 3) uint8 BGR or frames of a video; see `autoeval.io.find_images.list_images`.

@@ -118,6 +118,9 @@ class BlackBoxDetector:
         Files of its weights, whose content becomes one of the settings. With neither weights nor
         settings a retrained detector cannot be distinguished from this one: what it has observed is
         not kept for another run, and every estimate warns of it.
+    network : torch.nn.Module, optional
+        What `find` runs, where it is a network of torch: box stability drops features in it at
+        modules that ``stages=`` names.
 
     Attributes
     ----------
@@ -149,12 +152,14 @@ class BlackBoxDetector:
         name: str = "black box",
         settings: Mapping[str, Any] | None = None,
         weights: PathLike | Sequence[PathLike] | None = None,
+        network: Any = None,
     ) -> None:
         self.find = find
         self.categories = tuple(categories)
         self.name = name
         self.file_digest = ""
         self.n_outside = 0
+        self.network = network
         self._settings = dict(settings or {})
         if weights is not None:
             files = [weights] if isinstance(weights, str | os.PathLike) else weights

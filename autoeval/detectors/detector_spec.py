@@ -15,6 +15,7 @@ from typing_extensions import Self
 
 from autoeval.detections import FRAMEWORK
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 TUPLE = "tuple"
 LOW_SCORE = 0.01  # from which on boxes are worth keeping
 SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
+FOLDER = "hf:"  # of transformers, which may be a folder
 STAGES = "stages"  # where features are dropped, kept along; clean boxes do not depend on it
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
@@ -34,13 +36,14 @@ class DetectorSpec:
     ----------
     name : str
         A name in `configs/detectors/`, the path of an mmdet config file or of one that mmdet brings
-        along (``mmdet::retinanet/...``), or ``FILE.py:NAME`` of a `BlackBoxDetector`.
+        along (``mmdet::retinanet/...``), Ultralytics' weights (``best.pt``), ``torchvision:NAME``,
+        ``hf:FOLDER`` of transformers, ``FILE.onnx``, or ``FILE.py:NAME`` of a `BlackBoxDetector`.
     checkpoint : str, optional
         Its weights; by default the official ones of a known name.
     device : str, optional
         As torch names it; by default ``cuda`` where there is one.
     cfg_options : mapping, optional
-        Changes to the config.
+        Changes to the config; of other frameworks the options of their own call.
     trust_checkpoint : bool
         Unpickle everything in the checkpoint, which may run code.
     classes : str, optional
@@ -71,9 +74,19 @@ class DetectorSpec:
                     "itself. Set it in that file, and leave it out here."
                 )
             return load_black_box(self.name)
+        from autoeval.detectors.adapters import adapter_of
+
+        adapter = adapter_of(self.name)
+        if adapter is not None:
+            given = [n for n in SETTINGS if getattr(self, n) and n not in adapter.SETTINGS]
+            if given:
+                raise InputError(
+                    f"Expected no {given[0]} with {self.name}: beside its name it takes "
+                    f"{listed(adapter.SETTINGS)}. Leave it out."
+                )
+            return adapter.load(self)
         import torch
 
-        from autoeval.detectors.building.category_names import read_classes
         from autoeval.detectors.loading import load_detector
 
         return load_detector(
@@ -82,9 +95,14 @@ class DetectorSpec:
             device=self.device or ("cuda" if torch.cuda.is_available() else "cpu"),
             cfg_options=self.cfg_options,
             trust_checkpoint=self.trust_checkpoint,
-            classes=read_classes(self.classes) if self.classes else (),
+            classes=self.words,
             precision=self.precision or FRAMEWORK,
         )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The names in `classes`, none without; `InputError` if they cannot be read."""
+        return read_classes(self.classes) if self.classes else ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with absolute paths, without what belongs to a machine or a run."""
@@ -111,9 +129,11 @@ class DetectorSpec:
     def with_low_scores(self) -> Self:
         """Return the same with thresholds of mmdet's over .01 lowered to it, unless they are given.
 
-        A black box sets its own threshold.
+        A black box sets its own threshold, and adapters give boxes from .01 on.
         """
-        if names_python(self.name):
+        from autoeval.detectors.adapters import adapter_of
+
+        if names_python(self.name) or adapter_of(self.name) is not None:
             return self
         from autoeval.detectors.building.configs import read_config
 
@@ -153,10 +173,25 @@ def _absolute(path: str | None) -> str | None:
     """Make the path of a file independent of the working directory."""
     if path is None:
         return None
+    if path.startswith(FOLDER):
+        folder = path.removeprefix(FOLDER)
+        return FOLDER + (os.path.abspath(folder) if os.path.isdir(folder) else folder)
     file, python, name = path.partition(".py:")
     if python and os.path.exists(f"{file}.py"):
         return f"{os.path.abspath(file)}.py:{name}"
     return os.path.abspath(path) if os.path.exists(path) else path
+
+
+def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Read categories from a text file, one in a line; `InputError` if none, or one twice."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the classes in {path}: {error}") from error
+    names = tuple(line.strip() for line in lines if line.strip())
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"Expected different names in {path}, one in a line, got {len(names)}.")
+    return names
 
 
 def names_python(text: str) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
 from mmengine.config import Config
 from torch import nn
 
-from autoeval.detectors.fingerprint import hash_json
+from autoeval.detectors.fingerprint import hash_json, hash_weights
 from autoeval.detectors.preprocessing import adapt_pipeline, step_name, test_pipeline
 
 #: Parts of a model's config that change nothing at test time, or that are listed on their own.
@@ -37,15 +35,6 @@ def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dic
         options = {key: value for key, value in step.items() if key not in ("type", "backend_args")}
         described.update({name: "on", **dict(_flat(name, _plain(options)))})
     return described
-
-
-def hash_weights(model: nn.Module) -> str:
-    """Return the SHA-256 of all parameters and buffers: names, types, shapes and bytes."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()
 
 
 def _plain(node: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.detectors.adapters import wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
@@ -147,9 +148,10 @@ class Detector:
 
     Parameters
     ----------
-    detector : str, DetectorSpec or ImageDetector
-        A name in `configs/detectors/`, an mmdet config, or ``FILE.py:NAME`` of a
-        `BlackBoxDetector`; or a detector that is loaded already, such as a `BlackBoxDetector`.
+    detector : str, DetectorSpec, ImageDetector or object
+        A name as `DetectorSpec` describes it; or a detector that is loaded already, such as a
+        `BlackBoxDetector`, Ultralytics' `YOLO`, a detection module of torchvision, or a pair of
+        model and processor of transformers.
     reference : str, DetectorSpec or Reference, optional
         A stronger detector, or the path of its predictions: agreement with it becomes a score.
     batch_size : int
@@ -185,6 +187,8 @@ class Detector:
             )
         if batch_size is not None and batch_size < 1:
             raise InputError(f"Expected a batch size of 1 or more but got {batch_size}.")
+        if not isinstance(detector, DetectorSpec) and not hasattr(detector, "observe"):
+            detector = wrap_object(detector) or detector
         self.detector = detector
         self.reference = reference
         self.batch_size = batch_size
@@ -243,7 +247,10 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
             return Detector(boxes)
         if in_memory(boxes):
             return Predictions(boxes)
-        raise not_accepted(boxes)
+        wrapped = wrap_object(boxes)
+        if wrapped is None:
+            raise not_accepted(boxes)
+        return Detector(wrapped)
     path = Path(boxes)
     if not path.exists() and (not path.suffix or ".py" in path.name):
         raise InputError(

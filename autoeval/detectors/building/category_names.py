@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mmengine.config import Config
@@ -63,18 +61,6 @@ def find_categories(
         "of its labels: --classes FILE, one in a line, or "
         "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
     )
-
-
-def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Read categories from a text file, one in a line; `InputError` if none, or one twice."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the classes in {path}: {error}") from error
-    names = tuple(line.strip() for line in lines if line.strip())
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"Expected different names in {path}, one in a line, got {len(names)}.")
-    return names
 
 
 def count_classes(model: nn.Module) -> int | None:

@@ -96,10 +96,12 @@ def _refusal(path: Path, error: Exception) -> str:
 
 
 def harmless_types() -> list[Any]:
-    """List the classes that OpenMMLab's checkpoints carry besides tensors."""
-    from mmengine.config import Config, ConfigDict
-    from mmengine.logging import HistoryBuffer
-
+    """List what OpenMMLab's checkpoints carry besides tensors; nothing without mmengine."""
+    try:
+        from mmengine.config import Config, ConfigDict
+        from mmengine.logging import HistoryBuffer
+    except ImportError:  # torchvision's checkpoints need none of them
+        return []
     numpy_types = [np.ndarray, np.dtype, *{type(np.dtype(code)) for code in "?bBhHiIlLqQefdSUO"}]
     rebuild, scalar = np.zeros(1).__reduce__()[0], np.float64(0).__reduce__()[0]
     return [

@@ -8,8 +8,8 @@ from autoeval.detectors import ops
 from autoeval.detectors.building.category_names import (
     coco_categories,
     find_categories,
-    read_classes,
 )
+from autoeval.detectors.detector_spec import read_classes
 from autoeval.errors import InputError
 
 ops.register()

@@ -1,0 +1,131 @@
+"""Detectors of other frameworks, each run by the framework's own inference.
+
+A file here is an adapter. It imports its framework only inside its functions, and has
+
+- ``EXTRA``: the extra that installs the framework,
+- ``SETTINGS``: the fields of a `DetectorSpec` that it reads, besides the name,
+- ``named(name)``: whether ``--detector NAME`` is its own, without touching the framework,
+- ``load(spec)``: the `BlackBoxDetector` of a spec,
+- ``OBJECTS``: beginnings of the names of modules whose objects it takes, and ``wrap(model)``: the
+  `BlackBoxDetector` of such an object; neither where nothing is taken.
+
+Nothing else registers it. ``tests/detectors/adapters`` has a test for each, against the call of the
+framework itself.
+"""
+
+from __future__ import annotations
+
+import math
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autoeval.detectors.black_box import Find
+from autoeval.errors import InputError
+from autoeval.io.wording import listed
+
+if TYPE_CHECKING:
+    from autoeval.detectors.black_box import BlackBoxDetector
+
+ACCELERATOR_BATCH = 16
+
+
+def adapters() -> Iterator[Any]:
+    """Yield the adapters, modules of this package."""
+    for module in pkgutil.iter_modules(__path__):
+        yield import_module(f"{__name__}.{module.name}")
+
+
+def adapter_of(name: str) -> Any:
+    """Return the adapter of ``--detector NAME``; None for a config or a known name of mmdet."""
+    return next((adapter for adapter in adapters() if adapter.named(name)), None)
+
+
+def wrap_object(model: Any) -> BlackBoxDetector | None:
+    """Return a detector for the object of a framework, None for one that no adapter takes."""
+    parts = model if isinstance(model, tuple) and model else (model,)
+    modules = [kind.__module__ for kind in type(parts[0]).__mro__]
+    for adapter in adapters():
+        if any(f"{name}.".startswith(adapter.OBJECTS) for name in modules):
+            return adapter.wrap(model)
+    return None
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Name the extra where a framework is not installed, or its import fails."""
+    try:
+        yield
+    except (ImportError, RuntimeError) as error:
+        raise InputError(
+            f"This detector needs the extra '{extra}', and it cannot be imported "
+            f"({type(error).__name__}: {error}): pip install 'autoeval[{extra}]'."
+        ) from error
+
+
+def chosen(defaults: Mapping[str, Any], given: Mapping[str, Any] | None, what: str) -> dict:
+    """Return options with those that are given; `InputError` for one that there is not."""
+    unknown = sorted(set(given or {}) - set(defaults))
+    if unknown:
+        raise InputError(
+            f"Expected --cfg-options of {what} out of {listed(sorted(defaults))} but got "
+            f"{listed(unknown)}."
+        )
+    return {**defaults, **(given or {})}
+
+
+def usable_device(name: str | None) -> str:
+    """Return a device, by default a GPU where torch sees one; `InputError` if it is not there."""
+    import torch
+
+    name = name or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"Cannot use device {name!r}: {error}") from error
+    return name
+
+
+def in_batches(find: Find, device: str) -> Find:
+    """Let a function see images of one shape at a time, so that no box depends on its neighbours.
+
+    Frameworks pad a batch to its largest image. On a CPU images go one by one: a batch of a network
+    rounds differently there and is not faster. On an accelerator `ACCELERATOR_BATCH` go together,
+    and half as many each time that its memory runs out.
+    """
+    most = 1 if device.startswith("cpu") else ACCELERATOR_BATCH
+
+    def find_all(images: Sequence[np.ndarray]) -> tuple[list[Any], ...]:
+        nonlocal most
+        by_shape: dict[tuple[int, ...], list[int]] = {}
+        for number, image in enumerate(images):
+            by_shape.setdefault(image.shape, []).append(number)
+        answers: list[Any] = [None] * len(images)
+        for same in by_shape.values():
+            while same:
+                rows, rest = same[:most], same[most:]
+                try:
+                    parts = find([images[row] for row in rows])
+                except Exception as error:
+                    if most == 1 or type(error).__name__ != "OutOfMemoryError":
+                        raise
+                    most = math.ceil(most / 2)
+                    continue
+                for row, answer in zip(rows, zip(*parts, strict=True), strict=True):
+                    answers[row] = answer
+                same = rest
+        return tuple([answer[part] for answer in answers] for part in range(3))
+
+    return find_all
+
+
+def word_list(words: Mapping[Any, str] | Sequence[str]) -> list[str]:
+    """Return category names by number; numbers between them that have none are "N/A"."""
+    if not isinstance(words, Mapping):
+        return [str(word) for word in words]
+    numbers = {int(number): str(word) for number, word in words.items()}
+    return [numbers.get(k, "N/A") for k in range(max(numbers, default=-1) + 1)]

@@ -1,0 +1,344 @@
+"""ONNX: ``FILE.onnx`` by ONNX Runtime, whose outputs are recognised by their shapes.
+
+Boxes, scores and labels, or the raw output of a YOLOv5, a YOLOv8 (and later) or an RT-DETR, as
+Ultralytics exports them. Images are prepared as for those: RGB in [0, 1], letterboxed to the input
+size, or stretched to it for an RT-DETR; `options` say otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+
+from autoeval.detectors.adapters import chosen, needs, word_list
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.causes import first_line
+from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
+from autoeval.errors import InputError
+from autoeval.io.wording import listed
+
+EXTRA = "onnx"
+SETTINGS = ("device", "cfg_options", "classes")
+OBJECTS = ()
+
+GREY = 114
+USUAL_SIDE = 640
+MOST_QUERIES = 1000  # of an RT-DETR; a YOLO has thousands of places
+MOST_CANDIDATES = 30_000
+APART = 7680  # pixels between categories in the suppression, as Ultralytics has it
+LAYOUTS = ("boxes", "yolov5", "yolov8", "rtdetr", "end2end")
+RESIZING = ("letterbox", "stretch", "none")
+EXPORT = (
+    "Export one whose outputs are boxes (N, 4), scores (N,) and labels (N,), or the raw output of "
+    "a YOLOv5 (1, N, 5 + K), a YOLOv8 (1, 4 + K, N) or an RT-DETR (1, N, 4 + K), such as "
+    "`yolo export model=best.pt format=onnx`; or say which it is: --cfg-options layout=yolov8."
+)
+Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def named(name: str) -> bool:
+    """Whether it is an ONNX file."""
+    return name.endswith(".onnx")
+
+
+def load(spec: DetectorSpec) -> BlackBoxDetector:
+    """Make a detector of a file.
+
+    Categories are the ``names`` in its metadata, as Ultralytics writes them, or `spec.classes`.
+    Options: ``conf`` (.01), ``iou`` (.7) and ``max_det`` (300) of the suppression of raw outputs,
+    ``imgsz`` where the file leaves its input size open, ``layout`` (one of `LAYOUTS`), ``resize``
+    (one of `RESIZING`), ``rgb``, ``mean`` and ``std`` on the scale of 0 to 255.
+    """
+    with needs(EXTRA):
+        import onnxruntime
+    try:
+        session = onnxruntime.InferenceSession(
+            spec.name, _session_options(onnxruntime), _providers(onnxruntime, spec.device)
+        )
+    except Exception as error:  # its own exceptions, without a base of theirs
+        raise InputError(f"ONNX Runtime cannot load {spec.name}: {first_line(error)}") from error
+    meta = session.get_modelmeta().custom_metadata_map
+    words = list(spec.words) or word_list(ast.literal_eval(meta.get("names", "{}")))
+    if not words:
+        raise InputError(
+            f"{spec.name} does not name its categories: classes=FILE behind --detector, a word a "
+            "line in the order of its labels."
+        )
+    if meta.get("task", "detect") not in ("detect", "segment"):
+        raise InputError(
+            f"Expected a model for detect or segment but {spec.name} is one for {meta['task']}."
+        )
+    kind = _kind(session, meta, len(words), spec)
+    options = chosen(
+        {
+            **{"conf": LOW_SCORE, "iou": 0.7, "max_det": 300},
+            **{"imgsz": kind.side or USUAL_SIDE, "layout": kind.layout},
+            **{"resize": _usual_resizing(kind)},
+            **{"rgb": True, "mean": 0.0, "std": 255.0},
+        },
+        spec.cfg_options,
+        "an ONNX file",
+    )
+    if options["resize"] not in RESIZING:
+        raise InputError(f"Expected resize= {listed(RESIZING)} but got {options['resize']!r}.")
+    print(
+        f"note: {spec.name} is read as layout={kind.layout}, resize={options['resize']} to "
+        f"{options['imgsz']}, rgb={options['rgb']}, (pixels - {options['mean']}) / "
+        f"{options['std']}; --cfg-options KEY=VALUE changes that",
+        file=sys.stderr,
+    )
+    prepare, decode = _Preparing(kind, options), _DECODERS[kind.layout]
+
+    def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
+        found = []
+        for image in images:
+            pixels, place = prepare(image)
+            outputs = session.run(None, {kind.input: pixels})
+            boxes, scores, labels = decode(outputs, len(words), options, pixels.shape[-2:])
+            found.append((place.back(boxes), scores, labels))
+        return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
+
+    return BlackBoxDetector(
+        find,
+        words,
+        name=f"ONNX {kind.layout}",
+        weights=spec.name,
+        settings={"framework": "onnx", **options},
+    )
+
+
+def _session_options(onnxruntime: Any) -> Any:
+    """Take as many threads as the other libraries of this process."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or 0)
+    options.log_severity_level = 3
+    return options
+
+
+def _providers(onnxruntime: Any, device: str | None) -> list:
+    """Return who runs the network: a GPU where one is asked for, or there is one."""
+    provider, number = "CUDAExecutionProvider", (device or "cuda").partition(":")[2]
+    there = provider in onnxruntime.get_available_providers()
+    if device == "cpu" or (device is None and not there):
+        return ["CPUExecutionProvider"]
+    if not there:
+        raise InputError(f"Cannot use device {device!r}: this ONNX Runtime has no {provider}.")
+    return [(provider, {"device_id": int(number or 0)}), "CPUExecutionProvider"]
+
+
+@dataclass(frozen=True)
+class OnnxInput:
+    """What a file takes and gives.
+
+    `side` is the height and width of its input, None where it is open; `has_batch` whether there is
+    an axis for several images; `dtype` is that of its pixels.
+    """
+
+    layout: str
+    input: str
+    side: tuple[int, int] | None
+    has_batch: bool
+    dtype: type
+
+
+def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> OnnxInput:
+    """Recognise input and outputs; `n` is the number of categories."""
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    (pixels, *more), shapes = inputs, [output.shape for output in outputs]
+    if more or len(pixels.shape) not in (3, 4) or pixels.shape[-3] not in (3, "3"):
+        raise InputError(
+            f"Expected one input of pixels, (1, 3, height, width) or (3, height, width), but "
+            f"{spec.name} takes {listed([f'{i.name} {i.shape}' for i in inputs])}. {EXPORT}"
+        )
+    layout = dict(spec.cfg_options or {}).get("layout") or _layout(session, meta, n)
+    if layout not in LAYOUTS:
+        raise InputError(
+            f"Cannot tell what the outputs of {spec.name} are, of shapes {listed(shapes)}, with "
+            f"{n} categories. {EXPORT}"
+        )
+    side = tuple(s for s in pixels.shape[-2:] if isinstance(s, int))
+    if not side and "imgsz" in meta:
+        side = tuple(ast.literal_eval(meta["imgsz"]))
+    kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
+    return OnnxInput(
+        layout,
+        pixels.name,
+        side if len(side) == 2 else None,  # type: ignore[arg-type]
+        len(pixels.shape) == 4,
+        kinds.get(pixels.type, np.float32),
+    )
+
+
+def _layout(session: Any, meta: Mapping[str, str], n: int) -> str:
+    """Name the layout of outputs by their shapes, "" for none of `LAYOUTS`."""
+    shapes = [output.shape for output in session.get_outputs()]
+    if len(shapes) in (2, 3) and any(_is_labels(output) for output in session.get_outputs()):
+        return "boxes"
+    shape = shapes[0]
+    if len(shape) != 3 or len(shapes) > 2:
+        return ""
+    rows, columns = shape[1:]
+    ended = meta.get("end2end") == "True" or "'nms': True" in meta.get("args", "")
+    if columns == 6 and "RTDETR" in meta.get("head", ""):
+        return "rtdetr"
+    if columns in (6, 38) and (ended or n not in (1, 2)):
+        return "end2end"
+    masks = 32 if len(shapes) == 2 else 0
+    if rows == 4 + n + masks and columns != 4 + n:
+        return "yolov8"
+    if columns == 4 + n and (not isinstance(rows, int) or rows <= MOST_QUERIES):
+        return "rtdetr"
+    return "yolov5" if columns == 5 + n + masks else ""
+
+
+def _usual_resizing(kind: OnnxInput) -> str:
+    if kind.layout == "rtdetr":
+        return "stretch"
+    return "none" if kind.layout == "boxes" and kind.side is None else "letterbox"
+
+
+def _is_labels(output: Any) -> bool:
+    return output.type in ("tensor(int64)", "tensor(int32)")
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Where an image lies in the input: its pixels times `scale` plus `shift`, both (x, y)."""
+
+    scale: tuple[float, float]
+    shift: tuple[float, float]
+
+    def back(self, boxes: np.ndarray) -> np.ndarray:
+        """Take boxes (N, 4), xyxy, from the input to the image."""
+        shift, scale = (np.array(2 * pair, np.float32) for pair in (self.shift, self.scale))
+        return (boxes.astype(np.float32) - shift) / scale
+
+
+class _Preparing:
+    """Makes the input of an image (H, W, 3), uint8, BGR."""
+
+    def __init__(self, kind: OnnxInput, options: Mapping[str, Any]) -> None:
+        self._kind, self._options = kind, options
+        side = options["imgsz"]
+        self._side = (side, side) if isinstance(side, int) else tuple(side)
+
+    def __call__(self, image: np.ndarray) -> tuple[np.ndarray, Placing]:
+        options, (height, width) = self._options, image.shape[:2]
+        place = Placing((1.0, 1.0), (0.0, 0.0))
+        if options["resize"] == "stretch":
+            image = cv2.resize(image, self._side[::-1])
+            place = Placing((self._side[1] / width, self._side[0] / height), (0.0, 0.0))
+        elif options["resize"] == "letterbox":
+            image, place = letterbox(image, self._side)
+        pixels = image[:, :, ::-1] if options["rgb"] else image
+        pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+        if self._kind.dtype is not np.uint8:
+            mean, std = (
+                np.array(options[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")
+            )
+            pixels = ((pixels - mean) / std).astype(self._kind.dtype)
+        return pixels[None] if self._kind.has_batch else pixels, place
+
+
+def letterbox(image: np.ndarray, side: tuple[int, int]) -> tuple[np.ndarray, Placing]:
+    """Resize an image with its proportions into the middle of a grey one, as Ultralytics does.
+
+    Examples
+    --------
+    >>> letterboxed, place = letterbox(np.zeros((2, 4, 3), np.uint8), (8, 8))
+    >>> letterboxed[:, 0, 0].tolist(), place
+    ([114, 114, 0, 0, 0, 0, 114, 114], Placing(scale=(2.0, 2.0), shift=(0, 2)))
+    """
+    height, width = image.shape[:2]
+    ratio = min(side[0] / height, side[1] / width)
+    inner = max(round(width * ratio), 1), max(round(height * ratio), 1)
+    if inner != (width, height):
+        image = cv2.resize(image, inner, interpolation=cv2.INTER_LINEAR)
+    # A half pixel goes to the right and the bottom.
+    left, top = (round((a - b) / 2 - 0.1) for a, b in zip(side[::-1], inner, strict=True))
+    right, bottom = side[1] - inner[0] - left, side[0] - inner[1] - top
+    edges = (top, bottom, left, right)
+    boxed = cv2.copyMakeBorder(image, *edges, cv2.BORDER_CONSTANT, value=(GREY,) * 3)
+    return boxed, Placing((inner[0] / width, inner[1] / height), (left, top))
+
+
+def _given_boxes(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
+    """Read boxes, scores and labels, in whatever order, or boxes with scores, and labels."""
+    labels = next(o for o in outputs if np.issubdtype(o.dtype, np.integer))
+    rest = [o for o in outputs if o is not labels]
+    boxes = next(o for o in rest if o.ndim >= 2 and o.shape[-1] in (4, 5)).reshape(labels.size, -1)
+    scores = boxes[:, 4] if boxes.shape[1] == 5 else next(o for o in rest if o.shape[-1:] != (4,))
+    return _above(boxes[:, :4], scores.reshape(-1), labels.reshape(-1), options)
+
+
+def _end2end(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
+    """Read rows of xyxy, score, label."""
+    rows = outputs[0][0]
+    return _above(rows[:, :4], rows[:, 4], rows[:, 5].astype(np.int64), options)
+
+
+def _rtdetr(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
+    """Read rows of cxcywh in [0, 1] and scores of all categories, or score and label."""
+    rows = outputs[0][0]
+    boxes = _corners(rows[:, :4]) * np.array([side[1], side[0]] * 2, np.float32)
+    if rows.shape[1] == 6 and n != 2:
+        return _above(boxes, rows[:, 4], rows[:, 5].astype(np.int64), options)
+    return _above(boxes, rows[:, 4:].max(1), rows[:, 4:].argmax(1), options)
+
+
+def _yolov8(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
+    """Read columns of cxcywh and scores of all categories; further ones are of masks."""
+    rows = next(o for o in outputs if o.ndim == 3)[0].T
+    return _suppressed(rows[:, :4], rows[:, 4 : 4 + n], options)
+
+
+def _yolov5(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
+    """Read rows of cxcywh, objectness, and scores of all categories given an object."""
+    rows = next(o for o in outputs if o.ndim == 3)[0]
+    return _suppressed(rows[:, :4], rows[:, 4:5] * rows[:, 5 : 5 + n], options)
+
+
+def _suppressed(boxes: np.ndarray, scores: np.ndarray, options: Mapping[str, Any]) -> Found:
+    """Keep the best category of each box (N, 4), cxcywh, and of overlapping ones the best."""
+    labels, best = scores.argmax(1), scores.max(1)
+    rows = np.flatnonzero(best > options["conf"])
+    rows = rows[np.argsort(-best[rows], kind="stable")][:MOST_CANDIDATES]
+    xyxy, best, labels = _corners(boxes[rows]), best[rows], labels[rows]
+    if not len(rows):
+        return xyxy, best, labels
+    moved = xyxy + labels[:, None] * np.float32(APART)
+    xywh = np.concatenate([moved[:, :2], moved[:, 2:] - moved[:, :2]], axis=1)
+    left = cv2.dnn.NMSBoxes(xywh.tolist(), best.tolist(), 0.0, options["iou"])
+    kept = np.asarray(left, np.int64).reshape(-1)[: options["max_det"]]
+    return xyxy[kept], best[kept], labels[kept]
+
+
+def _above(
+    boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, options: Mapping[str, Any]
+) -> Found:
+    """Keep boxes over the threshold, the best `max_det` of them."""
+    rows = np.argsort(-scores, kind="stable")[: options["max_det"]]
+    rows = rows[scores[rows] > options["conf"]]
+    return boxes[rows], scores[rows], labels[rows]
+
+
+def _corners(boxes: np.ndarray) -> np.ndarray:
+    """Turn boxes (N, 4) of centres and sizes into xyxy."""
+    half = boxes[:, 2:] / 2
+    return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
+
+
+_DECODERS: dict[str, Callable[..., Found]] = {
+    "boxes": _given_boxes,
+    "yolov5": _yolov5,
+    "yolov8": _yolov8,
+    "rtdetr": _rtdetr,
+    "end2end": _end2end,
+}

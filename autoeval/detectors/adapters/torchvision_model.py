@@ -1,0 +1,163 @@
+"""torchvision: ``torchvision:fasterrcnn_resnet50_fpn_v2``, or a module of its detection models."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.causes import first_line
+from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
+from autoeval.detectors.fingerprint import hash_json, hash_weights
+from autoeval.errors import InputError
+from autoeval.io.wording import listed
+
+EXTRA = "torchvision"
+SETTINGS = ("checkpoint", "device", "cfg_options", "classes")
+OBJECTS = ("torchvision.models.detection.",)
+
+PREFIX = "torchvision:"
+THRESHOLDS = ("score_thresh", "nms_thresh", "detections_per_img")
+BACKGROUND = "__background__"
+
+
+def named(name: str) -> bool:
+    """Whether it begins with ``torchvision:``."""
+    return name.startswith(PREFIX)
+
+
+def load(spec: DetectorSpec) -> BlackBoxDetector:
+    """Build a model with the weights of a file, or the newest that torchvision publishes for it.
+
+    Options are keyword arguments of torchvision's function of that name, such as ``num_classes``,
+    ``min_size`` or ``box_score_thresh``; boxes are given from a score of .01 on unless one of them
+    is a threshold.
+    """
+    with needs(EXTRA):
+        from torchvision.models import (
+            detection,
+            get_model,
+            get_model_builder,
+            get_model_weights,
+            list_models,
+        )
+    from autoeval.detectors.building.checkpoints import (
+        find_checkpoint,
+        load_weights,
+        read_checkpoint,
+    )
+
+    name, options = spec.name.removeprefix(PREFIX), dict(spec.cfg_options or {})
+    known = list_models(module=detection)
+    if name not in known:
+        raise InputError(f"torchvision has no detector {name!r}: expected {listed(known, 30)}.")
+    source = spec.checkpoint or get_model_weights(name).DEFAULT.url
+    try:
+        model = get_model(name, weights=None, weights_backbone=None, **options)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"torchvision cannot build {name} with {listed(sorted(options))}: {first_line(error)}"
+        ) from error
+    chosen({**_parameters(get_model_builder(name)), **_parameters(type(model))}, options, name)
+    path = find_checkpoint(source)
+    load_weights(model, read_checkpoint(path)["state_dict"], path)
+    part = _post_processing(model)
+    if not any(option.endswith("score_thresh") for option in options):
+        part.score_thresh = min(part.score_thresh, LOW_SCORE)
+    return from_torchvision(model.to(usable_device(spec.device)), spec.words)
+
+
+def wrap(model: Any) -> BlackBoxDetector:
+    """Take a module as it is, with the categories of COCO where it has as many."""
+    return from_torchvision(model)
+
+
+def from_torchvision(model: Any, categories: Sequence[str] = ()) -> BlackBoxDetector:
+    """Make a detector of a module of torchvision's detection models.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        It is switched to eval mode; its thresholds stay as they are.
+    categories : sequence of str
+        Its words by label, with or without the background, label 0, in front. By default those of
+        torchvision's COCO weights, where it has 91 labels.
+
+    Raises
+    ------
+    InputError
+        If it has another number of labels.
+    """
+    kind = type(model).__name__
+    model.eval()
+    part = _post_processing(model)
+    labels = _number_of_labels(model)
+    words = _words(categories, labels, kind)
+    thresholds = {key: getattr(part, key) for key in THRESHOLDS if hasattr(part, key)}
+    settings: Mapping[str, Any] = {
+        "framework": "torchvision",
+        "model": hash_json(repr(model)),  # with the sizes and means of its transform
+        "weights": hash_weights(model),
+        **thresholds,
+    }
+    place = next(model.parameters()).device
+
+    def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
+        import torch
+
+        with torch.inference_mode():
+            tensors = [torch.from_numpy(image[:, :, ::-1].copy()) for image in images]
+            found = model([tensor.permute(2, 0, 1).to(place) / 255 for tensor in tensors])
+        columns = ([f[key].cpu().numpy() for f in found] for key in ("boxes", "scores", "labels"))
+        return tuple(columns)  # type: ignore[return-value]
+
+    return BlackBoxDetector(
+        in_batches(find, str(place)), words, name=kind, settings=settings, network=model
+    )
+
+
+def _parameters(build: Callable) -> Mapping[str, Any]:
+    """Return the named parameters of a function; torchvision's swallow others in silence."""
+    return inspect.signature(build).parameters
+
+
+def _post_processing(model: Any) -> Any:
+    """Return what holds the thresholds: the box head of a two-stage model, else the model."""
+    return getattr(model, "roi_heads", model)
+
+
+def _number_of_labels(model: Any) -> int | None:
+    """Count the labels that a head gives, where it is one of torchvision's."""
+    predictor = getattr(getattr(model, "roi_heads", None), "box_predictor", None)
+    if predictor is not None:
+        return getattr(getattr(predictor, "cls_score", None), "out_features", None)
+    head = getattr(getattr(model, "head", None), "classification_head", None)
+    return getattr(head, "num_classes", None) or getattr(head, "num_columns", None)
+
+
+def _words(categories: Sequence[str], labels: int | None, kind: str) -> list[str]:
+    """Return a word for each label."""
+    words = list(categories)
+    if not words:
+        from torchvision.models import detection
+
+        words = detection.FasterRCNN_ResNet50_FPN_Weights.DEFAULT.meta["categories"]
+        if labels not in (None, len(words)):
+            raise InputError(
+                f"{kind} gives {labels} labels, and their words are not known: "
+                "classes=FILE behind --detector, a word a line, or `from_torchvision(model, "
+                "categories)`."
+            )
+    if labels == len(words) + 1:
+        return [BACKGROUND, *words]
+    if labels not in (None, len(words)):
+        raise InputError(
+            f"Expected {labels} categories, or {labels - 1} without the background, as {kind} "
+            f"has, but got {len(words)}. For a checkpoint of other categories: --cfg-options "
+            "num_classes=N."
+        )
+    return words

@@ -1,0 +1,119 @@
+"""Ultralytics: ``best.pt``, ``yolo11n.pt``, ``rtdetr-l.pt``, or a `YOLO` object.
+
+Its licence is AGPL-3.0: it is imported where one of its models is named, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device, word_list
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
+from autoeval.detectors.fingerprint import hash_weights
+from autoeval.errors import DownloadError, InputError
+
+EXTRA = "ultralytics"
+SETTINGS = ("device", "cfg_options")
+OBJECTS = ("ultralytics.engine.model.", "ultralytics.models.")
+
+TASKS = ("detect", "segment")
+ADDRESS = "https://github.com/ultralytics/assets/releases"
+
+
+def named(name: str) -> bool:
+    """Whether it is a file of weights, which Ultralytics fetches where it knows the name."""
+    return name.endswith(".pt")
+
+
+def load(spec: DetectorSpec) -> BlackBoxDetector:
+    """Load a file of weights; `InputError` where there is none, or it holds no detector."""
+    with needs(EXTRA):
+        from ultralytics import YOLO
+    path = Path(spec.name)
+    if not path.is_file() and path.name != spec.name:
+        raise InputError(f"No weights {spec.name}: check the path given as --detector.")
+    try:
+        model = YOLO(spec.name)
+    except Exception as error:  # unpickling and downloading fail in any way
+        if path.is_file():
+            raise InputError(
+                f"Ultralytics cannot load {spec.name} ({type(error).__name__}: {error}). Expected "
+                "weights that its own `yolo` trained."
+            ) from error
+        raise DownloadError(
+            f"There is no file {spec.name}, and Ultralytics cannot download it "
+            f"({type(error).__name__}). Fetch it from {ADDRESS} to {path.absolute()}, or name a "
+            "file: --detector PATH/best.pt."
+        ) from error
+    return from_ultralytics(model, device=usable_device(spec.device), options=spec.cfg_options)
+
+
+def wrap(model: Any) -> BlackBoxDetector:
+    """Take a `YOLO` object as it is."""
+    return from_ultralytics(model)
+
+
+def from_ultralytics(
+    model: Any, *, device: str | None = None, options: Mapping[str, Any] | None = None
+) -> BlackBoxDetector:
+    """Make a detector of a `YOLO` object.
+
+    Parameters
+    ----------
+    model : ultralytics.YOLO
+        A detector, or a segmentation model, of which the boxes are taken.
+    device : str, optional
+        As torch names it; by default where the model is.
+    options : mapping, optional
+        Of its `predict`: ``conf`` (.01 by default), ``iou`` (.7), ``imgsz`` (that of the training),
+        ``max_det`` (300), ``agnostic_nms``, ``augment``.
+
+    Raises
+    ------
+    InputError
+        If the model is neither, or there is no such option.
+    """
+    task = getattr(model, "task", None)
+    if task not in TASKS or not hasattr(model.model, "state_dict"):
+        raise InputError(
+            f"Expected an Ultralytics model for {' or '.join(TASKS)} but got one for {task}: only "
+            "upright boxes with categories have an mAP here."
+        )
+    defaults = {
+        "conf": LOW_SCORE,
+        "iou": 0.7,
+        "imgsz": model.overrides.get("imgsz", 640),
+        "max_det": 300,
+        "agnostic_nms": False,
+        "augment": False,
+    }
+    settings = chosen(defaults, options, "Ultralytics")
+    weights = _weights(model)
+    place = device or str(next(model.model.parameters()).device)
+
+    def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
+        results = model.predict(list(images), device=place, verbose=False, save=False, **settings)
+        found = [result.boxes.cpu().numpy() for result in results]
+        return [b.xyxy for b in found], [b.conf for b in found], [b.cls for b in found]
+
+    find([np.zeros((32, 32, 3), np.uint8)])  # makes the copy of the network that `predict` runs
+    return BlackBoxDetector(
+        in_batches(find, place),
+        word_list(model.names),
+        name=type(model.model).__name__,
+        settings={"framework": "ultralytics", "weights": weights, **settings},
+        network=model.predictor.model.model,
+    )
+
+
+def _weights(model: Any) -> str:
+    """Hash weights as they were saved: `fuse`, and `predict` of some versions, change them."""
+    network = model.model
+    if network.is_fused() and model.ckpt_path:
+        network = type(model)(model.ckpt_path).model
+    return hash_weights(network)

@@ -1,0 +1,156 @@
+"""torchvision: boxes equal those of its own modules, with networks of random weights.
+
+Run where it is installed: `pip install -e '.[torchvision]'`. Beside a torch of another build its
+NMS is replaced by ours, as for the tests of other programs.
+"""
+
+import numpy as np
+import pytest
+from framework_images import scenes, two_sizes
+
+import autoeval
+from autoeval.detectors.adapters.torchvision_model import from_torchvision
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from tests.clients.torchvision_operators import usable_torchvision
+
+SIZE = {"min_size": 120, "max_size": 160}
+SMALL = {**SIZE, "rpn_post_nms_top_n_test": 40}
+FASTER = "fasterrcnn_mobilenet_v3_large_320_fpn"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def torchvision():
+    return usable_torchvision()
+
+
+def build(name, **options):
+    """A module with random weights whose classifier tells boxes apart."""
+    import torch
+    from torchvision.models import get_model
+
+    torch.manual_seed(0)
+    size = {} if name.startswith("ssd") else SMALL if "rcnn" in name else SIZE
+    model = get_model(name, weights=None, weights_backbone=None, **size, **options).eval()
+    for key, value in model.named_parameters():
+        if "cls_" in key and key.endswith("weight"):
+            torch.nn.init.normal_(value, std=2)
+        elif key.endswith("cls_logits.bias"):
+            torch.nn.init.constant_(value, -2)
+    return model
+
+
+def own_boxes(model, images):
+    import torch
+
+    with torch.inference_mode():
+        tensors = [torch.from_numpy(i[:, :, ::-1].copy()).permute(2, 0, 1) / 255 for i in images]
+        return [model([tensor])[0] for tensor in tensors]
+
+
+def assert_same(seen, found, images):
+    for mine, theirs, image in zip(seen, found, images, strict=True):
+        height, width = image.shape[:2]
+        boxes = theirs["boxes"].numpy().clip(0, [width, height, width, height])
+        kept = (boxes[:, 2:] > boxes[:, :2]).all(1)
+        np.testing.assert_array_equal(mine.clean.boxes, boxes[kept])
+        np.testing.assert_array_equal(mine.clean.scores, theirs["scores"].numpy()[kept])
+        np.testing.assert_array_equal(mine.clean.labels, theirs["labels"].numpy()[kept])
+
+
+@pytest.mark.parametrize("name", [FASTER, "ssdlite320_mobilenet_v3_large"])
+def test_boxes_are_those_of_the_module(name):
+    """Also of images of two sizes at once, which torchvision would pad to one."""
+    model, images = build(name), two_sizes()
+    found = own_boxes(model, images)
+    assert min(len(f["boxes"]) for f in found) > 3
+    detector = from_torchvision(model)
+    assert_same(detector.observe(images, list("abc")), found, images)
+    assert detector.categories[90] == "toothbrush"
+    assert detector.settings["score_thresh"] == (0.05 if name == FASTER else 0.001)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["retinanet_resnet50_fpn", "fcos_resnet50_fpn", "maskrcnn_resnet50_fpn", "ssd300_vgg16"]
+)
+def test_boxes_of_the_other_kinds(name):
+    model, images = build(name), scenes(1)
+    found = own_boxes(model, images)
+    detector = from_torchvision(model)
+    assert_same(detector.observe(images, ["a"]), found, images)
+    assert len(detector.categories) == 91
+
+
+def test_a_checkpoint_of_other_categories(tmp_path):
+    """Named on the command line, with low scores; the words may leave out the background."""
+    import torch
+
+    model = build(FASTER, num_classes=3)
+    torch.save({"model": model.state_dict(), "epoch": 3}, tmp_path / "last.pth")
+    (tmp_path / "words.txt").write_text("car\nbus\n")
+    loading = {"checkpoint": str(tmp_path / "last.pth"), "device": "cpu"}
+    named = {"classes": str(tmp_path / "words.txt")}
+    spec = DetectorSpec(f"torchvision:{FASTER}", **loading, **named)
+    given = {"num_classes": 3, **SMALL}
+    detector = DetectorSpec(spec.name, **loading, **named, cfg_options=given)()
+    assert detector.categories == ("__background__", "car", "bus")
+    model.roi_heads.score_thresh = 0.01
+    images = scenes(2)
+    assert_same(detector.observe(images, list("ab")), own_boxes(model, images), images)
+    given["box_score_thresh"] = 0.2
+    higher = DetectorSpec(spec.name, **loading, **named, cfg_options=given)()
+    assert higher.settings["score_thresh"] == 0.2
+    with pytest.raises(InputError, match=r"does not fit.*another shape.*\(364,\)"):
+        spec()
+
+
+def test_words_that_do_not_fit():
+    model = build(FASTER, num_classes=3)
+    with pytest.raises(InputError, match="gives 3 labels, and their words are not known"):
+        from_torchvision(model)
+    with pytest.raises(InputError, match=r"Expected 3 categories, or 2 without.* but got 4"):
+        from_torchvision(model, ["a", "b", "c", "d"])
+    assert from_torchvision(model, ["a", "b", "c"]).categories == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (DetectorSpec("torchvision:yolo"), "no detector 'yolo': expected fasterrcnn"),
+        (DetectorSpec(f"torchvision:{FASTER}", precision="half"), "no precision with"),
+        (
+            DetectorSpec(f"torchvision:{FASTER}", checkpoint="a", cfg_options={"sides": 3}),
+            "but got sides",
+        ),
+    ],
+)
+def test_what_is_refused(spec, told):
+    with pytest.raises(InputError, match=told):
+        spec()
+
+
+def test_weights_that_cannot_be_fetched(tmp_path, monkeypatch):
+    import torch
+    from torchvision.models import get_model_weights
+
+    def offline(*args, **options):
+        raise OSError("no network")
+
+    monkeypatch.setattr(torch.hub, "download_url_to_file", offline)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    with pytest.raises(InputError) as refused:
+        DetectorSpec(f"torchvision:{FASTER}")()
+    address = get_model_weights(FASTER).DEFAULT.url
+    for part in (address, str(tmp_path), "--checkpoint FILE"):
+        assert part in str(refused.value)
+
+
+def test_detect_takes_the_module(tmp_path):
+    model = build(FASTER)
+    model.roi_heads.nms_thresh = 0.3
+    scenes(2, tmp_path / "site")
+    found = autoeval.detect(model, tmp_path / "site", tmp_path / "boxes.parquet")
+    assert len(found.images) == 2
+    assert found.run.settings["framework"] == "torchvision"
+    assert found.run.settings["nms_thresh"] == 0.3

@@ -1,0 +1,170 @@
+"""Ultralytics: boxes equal those of its own `predict`, with networks of random weights.
+
+Run where it is installed (AGPL-3.0): `pip install -e '.[ultralytics]'`, best apart.
+"""
+
+import numpy as np
+import pytest
+from framework_images import scenes, two_sizes
+
+import autoeval
+from autoeval.detectors.adapters import ultralytics_model
+from autoeval.detectors.adapters.ultralytics_model import from_ultralytics
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from tests.clients.torchvision_operators import usable_torchvision
+
+pytest.importorskip("ultralytics", reason="needs the extra 'ultralytics'")
+SIDE = 160
+OPTIONS = {"imgsz": SIDE, "conf": 0.01, "iou": 0.5, "max_det": 40}
+
+
+def spread(network):
+    """Give the categories of a random head scores of different sizes, and boxes, too."""
+    import torch
+
+    head = network.model[-1]
+    generator = torch.Generator().manual_seed(1)
+    for name, least in (("cv2", 0), ("cv3", -3), ("one2one_cv2", 0), ("one2one_cv3", -3)):
+        for last in (part[-1] for part in getattr(head, name, ()) or ()):
+            with torch.no_grad():
+                last.bias.copy_(torch.randn(last.bias.shape, generator=generator) + least)
+                last.weight.copy_(torch.randn(last.weight.shape, generator=generator))
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """Files of random weights by their architecture."""
+    usable_torchvision()
+    import torch
+    from ultralytics import RTDETR, YOLO
+
+    folder = tmp_path_factory.mktemp("weights")
+
+    def write(name):
+        path = folder / f"{name}.pt"
+        if not path.exists():
+            torch.manual_seed(0)
+            model = (RTDETR if name.startswith("rtdetr") else YOLO)(f"{name}.yaml")
+            if not name.startswith("rtdetr"):
+                spread(model.model)
+            model.save(path)
+        return str(path)
+
+    return write
+
+
+def framework_boxes(path, images):
+    from ultralytics import YOLO
+
+    model, found = YOLO(path), []
+    for image in images:
+        (result,) = model.predict(image, verbose=False, **OPTIONS)
+        found.append(result.boxes.cpu().numpy())
+    return found
+
+
+def assert_same(seen, found):
+    for mine, theirs in zip(seen, found, strict=True):
+        kept = (theirs.xyxy[:, 2:] > theirs.xyxy[:, :2]).all(1)  # random boxes may be inside out
+        assert kept.sum() > 3
+        np.testing.assert_array_equal(mine.clean.boxes, theirs.xyxy[kept])
+        np.testing.assert_array_equal(mine.clean.scores, theirs.conf[kept])
+        np.testing.assert_array_equal(mine.clean.labels, theirs.cls[kept])
+
+
+@pytest.mark.parametrize("name", ["yolo11n", "yolo26n", "yolo11n-seg", "yolov8n"])
+def test_boxes_are_those_of_predict(weights, name):
+    """Of one image, of a batch of two sizes, and of an object: the same to the last bit."""
+    path = weights(name)
+    images = two_sizes()
+    found = framework_boxes(path, images)
+    assert min(map(len, found)) > 3
+    detector = DetectorSpec(path, device="cpu", cfg_options=OPTIONS)()
+    assert_same(detector.observe(images, list("abc")), found)
+
+    from ultralytics import YOLO
+
+    of_object = from_ultralytics(YOLO(path), options=OPTIONS)
+    assert_same(of_object.observe(images[:1], ["a"]), found[:1])
+    assert of_object.settings == detector.settings
+
+
+@pytest.mark.slow
+def test_rtdetr(weights):
+    path, images = weights("rtdetr-l"), two_sizes()
+    found = framework_boxes(path, images)
+    detector = DetectorSpec(path, device="cpu", cfg_options=OPTIONS)()
+    assert_same(detector.observe(images, list("abc")), found)
+    assert max(map(len, found))
+
+
+def test_an_object_that_was_used_has_the_same_name(weights):
+    """Convolutions fused with their batch norms: the hash is of the weights that were saved."""
+    from ultralytics import YOLO
+
+    model = YOLO(weights("yolo11n"))
+    before = from_ultralytics(model).fingerprint
+    model.fuse()
+    assert model.model.is_fused()
+    assert from_ultralytics(model).fingerprint == before
+    assert from_ultralytics(YOLO(weights("yolov8n"))).fingerprint != before
+
+
+def test_detect_takes_the_object(weights, tmp_path):
+    from ultralytics import YOLO
+
+    model = YOLO(weights("yolo11n"))
+    model.overrides["imgsz"] = SIDE
+    paths = scenes(3, tmp_path / "site")
+    found = autoeval.detect(model, tmp_path / "site", tmp_path / "boxes.parquet")
+    assert len(found.images) == len(paths) and len(found) > 3
+    assert len(found.categories) == 80
+    assert found.run.settings["framework"] == "ultralytics"
+    assert found.run.versions["ultralytics"]
+
+
+@pytest.mark.parametrize("name", ["yolo11n-pose", "yolo11n-obb", "yolo11n-cls"])
+def test_other_tasks_are_refused_in_one_line(weights, name):
+    from ultralytics import YOLO
+
+    with pytest.raises(InputError, match="Expected an Ultralytics model for detect") as refused:
+        from_ultralytics(YOLO(f"{name}.yaml"))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (DetectorSpec("no/where.pt"), "No weights no/where.pt"),
+        (DetectorSpec("torn.pt"), "cannot load torn.pt"),
+        (DetectorSpec("torn.pt", classes="words.txt"), "no classes with torn.pt"),
+    ],
+)
+def test_bad_weights(spec, told, tmp_path, monkeypatch):
+    usable_torchvision()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torn.pt").write_bytes(b"torn")
+    with pytest.raises(InputError, match=told):
+        spec()
+
+
+def test_weights_that_cannot_be_fetched(tmp_path, monkeypatch):
+    """One message with the address, the local path, and what to give instead."""
+    usable_torchvision()
+    import ultralytics
+
+    def offline(name):
+        raise ConnectionError("Download failure: no network")
+
+    monkeypatch.setattr(ultralytics, "YOLO", offline)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as refused:
+        DetectorSpec("yolo11n.pt")()
+    for part in (ultralytics_model.ADDRESS, str(tmp_path / "yolo11n.pt"), "--detector PATH"):
+        assert part in str(refused.value)
+
+
+def test_unknown_options(weights):
+    with pytest.raises(InputError, match=r"cfg-options of Ultralytics .* but got nms"):
+        DetectorSpec(weights("yolo11n"), cfg_options={"nms": 0.5})()
