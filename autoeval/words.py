@@ -24,6 +24,9 @@ OF_INPUT = frozenset(
 )
 """Codes of warnings that inputs do not seem to belong together, so that any number may be wrong."""
 
+ALWAYS_PRINTED = frozenset({"images-unreadable"})
+"""Codes of warnings that the short form does not cut: they name files that somebody can replace."""
+
 
 def counted(number: int, one: str, many: str = "") -> str:
     """Write how many there are of something.
@@ -61,8 +64,8 @@ def warning_lines(
 ) -> list[str]:
     """Return the lines that a terminal shows.
 
-    most: the short form: what was refused, at most that many warnings, and how many others there
-        are, notes among them. By default all.
+    most: the short form: what was refused, at most that many warnings and those of
+        `ALWAYS_PRINTED`, and how many others there are, notes among them. By default all.
     of_fit: those that the fit has printed are counted alone.
 
     >>> warning_lines(["a", "b", "c"], most=2)[1:]
@@ -76,10 +79,15 @@ def warning_lines(
     for warning in unprinted:
         of[as_notice(warning).severity].append(warning)
     short = most is not None
-    printed = of["refused"] + of["warning"][:most] + ([] if short else of["note"])
+    warned = [
+        warning
+        for rank, warning in enumerate(of["warning"])
+        if most is None or rank < most or as_notice(warning).code in ALWAYS_PRINTED
+    ]
+    printed = of["refused"] + warned + ([] if short else of["note"])
     lines = [f"{_label(warning)}: {warning}" for warning in printed]
     more = {
-        "more warning": len(of["warning"]) - len(of["warning"][:most]),
+        "more warning": len(of["warning"]) - len(warned),
         "note": len(of["note"]) if short else 0,
     }
     if any(more.values()):

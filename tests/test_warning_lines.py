@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autoeval.notices import Notice
-from autoeval.words import MOST, OF_INPUT, ordered_warnings, warning_lines
+from autoeval.words import ALWAYS_PRINTED, MOST, OF_INPUT, ordered_warnings, warning_lines
 
 COPIES = Notice("copies-left-out", "2 copies", severity="note")
 NOTHING = Notice("nothing-found", "nothing found", severity="refused")
@@ -23,6 +23,13 @@ def test_the_short_form_prints_three_warnings_and_counts_the_others():
     assert warning_lines([]) == []
 
 
+def test_files_to_replace_are_printed_however_many_warnings_there_are():
+    broken = Notice("images-unreadable", "2 images could not be read")
+    lines = warning_lines([*"abcd", broken], MOST)
+    assert lines[MOST] == "warning: 2 images could not be read"
+    assert lines[MOST + 1 :] == ["1 more warning is on the page; --verbose prints it"]
+
+
 def test_inputs_that_do_not_belong_together_come_before_other_warnings():
     given = [*"abcde", DISPLACED]
     assert warning_lines(given, MOST)[0] == "warning: labels lie beside the boxes"
@@ -32,4 +39,5 @@ def test_inputs_that_do_not_belong_together_come_before_other_warnings():
 
 def test_codes_of_the_input_are_codes_that_exist():
     page = Path(__file__).parents[1] / "docs/reference/warnings.md"
-    assert [code for code in OF_INPUT if f"| `{code}` |" not in page.read_text()] == []
+    codes = OF_INPUT | ALWAYS_PRINTED
+    assert [code for code in codes if f"| `{code}` |" not in page.read_text()] == []

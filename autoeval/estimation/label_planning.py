@@ -15,7 +15,7 @@ from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
-from autoeval.estimation.site import Site
+from autoeval.estimation.site import Site, unreadable_warning
 from autoeval.io.image_header import read_header
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
@@ -26,7 +26,6 @@ from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.model.pair_table import counted_rows
-from autoeval.notices import Notice
 from autoeval.sites.pool import Pool, pool_of_evidence
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import IOUS, OperatingPoint
@@ -125,14 +124,12 @@ def _images_of_pool(site: Site, pool: Pool) -> Sequence[Any]:
 
 def _warnings(site: Site, target: str) -> tuple[str, ...]:
     """Return what a plan says of a site: nothing found, and images or boxes left out."""
-    unreadable = site.row.get("unreadable")
+    unreadable = str(site.row.get("unreadable") or "")
     warnings: list[str] = []
     if site.nothing_found:
         warnings.append(nothing_found_text(len(site.boxes), target))
     warnings += site.left_out
-    if unreadable:
-        warnings.append(Notice("images-unreadable", f"images that cannot be read: {unreadable}"))
-    return tuple(warnings)
+    return (*warnings, *unreadable_warning(unreadable.split("; ") if unreadable else ()))
 
 
 def fingerprint_of(site: Site) -> str:

@@ -15,10 +15,9 @@ from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.site import any_task, own_words
+from autoeval.estimation.site import any_task, own_words, unreadable_warning
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.labelled_set import (
     LabelledSet,
@@ -119,9 +118,7 @@ def _observed(
             truth.append((sample.boxes, sample.labels, sample.iscrowd))
             bar.update()
     log.check(len(evidence))
-    lost = [
-        Notice("images-unreadable", f"left out: {reason}") for reason in log.unreadable.values()
-    ]
+    lost = unreadable_warning(list(log.unreadable.values()), len(samples))
     boxes = SiteBoxes.of_evidence(evidence, task.categories)
     made = set_of_detector(
         boxes,

@@ -39,9 +39,11 @@ from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.presence import Presence
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor
+from autoeval.words import counted
 
 Categories = Mapping[str, Sequence[str]]
 BLACK_BOX = "black box"
+N_NAMED = 2  # unreadable images that a warning names
 THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in settings
 
 
@@ -307,16 +309,15 @@ def site_of_images(
     )
 
 
-def unreadable_warning(lost: Sequence[str], n_images: int) -> tuple[str, ...]:
-    """Warn of images that could not be read; `lost` says which, and why."""
+def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[str, ...]:
+    """Warn of images that could not be read, and name two of them; `lost` has names and reasons."""
     if not lost:
         return ()
-    return (
-        Notice(
-            "images-unreadable",
-            f"{len(lost)} of {n_images} images could not be read and were left out: {listed(lost)}",
-        ),
+    how_many = (
+        counted(len(lost), "image") if n_images is None else f"{len(lost)} of {n_images} images"
     )
+    text = f"{how_many} could not be read and were left out: {listed(lost, N_NAMED)}"
+    return (Notice("images-unreadable", text),)
 
 
 def any_task(named: Categories, words: Sequence[str]) -> Task:

@@ -506,5 +506,5 @@ def _lost(
     if len(reasons):
         yield Notice(
             "images-unreadable",
-            f"cannot be read: {counted(len(reasons), 'image')} ({'; '.join(reasons[:3])})",
+            f"cannot be read: {counted(len(reasons), 'image')} ({listed(reasons, 2)})",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from filelock import FileLock
@@ -15,22 +15,26 @@ from autoeval.runtime.progress import progress_bar
 COCO_WORDS = ("car", "bus", "truck")
 
 
-def render_environments(root: PathLike, n_images: int, *, seed: int = 0) -> None:
-    """Render ``n_images`` of every environment into ``root``; what is there is kept.
+def render_environments(
+    root: PathLike, n_images: int, *, seed: int = 0, names: Collection[str] | None = None
+) -> None:
+    """Render ``n_images`` of some environments into ``root``, by default of all in `ENVIRONMENTS`.
 
-    Only one process renders at a time; others wait for it and then find everything there.
+    What is there is kept. Only one process renders at a time; others wait for it and then find
+    everything there.
     """
+    names = ENVIRONMENTS if names is None else names
     Path(root).mkdir(parents=True, exist_ok=True)
     with (
         FileLock(Path(root) / ".rendering.lock"),
-        progress_bar(len(ENVIRONMENTS), "rendering environments", unit="environment") as bar,
+        progress_bar(len(names), "rendering environments", unit="environment") as bar,
     ):
-        for name in ENVIRONMENTS:
+        for name in names:
             write_environment(root, name, n_images, seed)
             bar.update()
 
 
-def environments_task(root: PathLike, names: Sequence[str]) -> Task:
+def environments_task(root: PathLike, names: Collection[str]) -> Task:
     """Return the task of finding vehicles in some environments that lie in ``root``.
 
     A detector trained on COCO serves, too: its cars, buses and trucks are vehicles.

@@ -240,7 +240,7 @@ def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):
     (pool / "broken.png").write_bytes(b"no image")
     assert main([*plan, "--images", str(pool), "--n", "6"]) == 0
     told = capsys.readouterr().out
-    assert "warning: images that cannot be read: " in told and "broken.png" in told
+    assert "image could not be read and were left out: " in told and "broken.png" in told
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
     assert estimate(tmp_path, labels) == 0
     assert any("broken.png" in text for text in result(tmp_path)["warnings"])

@@ -12,10 +12,11 @@ from rectangles import RectangleDetector, write_task
 from autoeval import roadworld
 from autoeval.cli import main
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS, environments_task
+from autoeval.roadworld.environments import SEARCH_ENVIRONMENTS
 from autoeval.runtime.progress import duration
 from autoeval.stability.commands import estimate_map, road_world, running_time
 from autoeval.stability.metasets import MetaSetConfig, load_recipes
-from autoeval.stability.network.forward.dropout_spec import load_dropout
+from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
 from tests.doc_pages import ROOT
 
 
@@ -122,11 +123,13 @@ def few_images(tmp_path, monkeypatch):
 
 
 def test_search_in_process(few_images, capsys):
-    words = ["--rates", "0.1", "--n-images", "1"]
+    words = ["--rates", "0.1", "--n-sets", "1", "--n-images", "1"]
     assert main(["search-dropout", *words]) == 0
     first = capsys.readouterr().err.splitlines()[0]
-    assert "--n-sets 1" in first and "--rates" not in first
+    assert f"--metaset {road_world.METASET}, " in first and "--rates" not in first
     assert load_dropout("work_dirs/search_dropout/dropout.py").rate == 0.1
+    seen = sources_of_search("work_dirs/search_dropout/dropout.py")
+    assert seen and {*seen} <= {*SEARCH_ENVIRONMENTS} - {*ENVIRONMENTS}  # errors of unseen sites
 
 
 def test_the_site_that_is_estimated_is_no_source(few_images):

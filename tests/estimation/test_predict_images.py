@@ -12,6 +12,7 @@ from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.site import unreadable_warning
 from autoeval.estimation.site_estimate import RESAMPLES
 from autoeval.io.image_folder import load_image_folder
 from autoeval.io.tasks.task import Task
@@ -151,3 +152,12 @@ def test_a_counting_estimator_predicts_from_images(world):
     other = replace(SETTINGS, measures=(CountingErrorSettings(score_thr=0.7),))
     with pytest.raises(InputError, match=r"pass\.measures"):
         fitted.pass_.check_context(Observer(Crates(), TASK, other).context())
+
+
+def test_two_unreadable_images_are_named_and_the_others_counted():
+    lost = [f"{name}.jpg: no image" for name in "abcde"]
+    (warning,) = unreadable_warning(lost, 9)
+    assert warning.code == "images-unreadable"
+    assert warning.startswith("5 of 9 images ")
+    assert warning.endswith(": a.jpg: no image, b.jpg: no image and 3 more")
+    assert unreadable_warning([], 9) == ()

@@ -91,6 +91,18 @@ def road_world_task(args: argparse.Namespace) -> Task:
     return environments_task(FOLDER, names)
 
 
+def search_task() -> Task:
+    """Render what is not there yet; return the task of the sites on which a dropout is searched.
+
+    None of them is a source of `road_world_task`, so that errors there are of unseen sites.
+    """
+    from autoeval.roadworld.environments import SEARCH_ENVIRONMENTS
+    from autoeval.roadworld.environments_task import environments_task, render_environments
+
+    render_environments(FOLDER, number_of_images(), names=SEARCH_ENVIRONMENTS)
+    return environments_task(FOLDER, SEARCH_ENVIRONMENTS)
+
+
 @contextmanager
 def offering_the_shipped_detector(command: str, args: argparse.Namespace) -> Iterator[None]:
     """Add to the failure of a download a command that needs none, where no task is given."""

@@ -16,6 +16,7 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.site import unreadable_warning
 from autoeval.io.tasks.labelled_samples import Samples
 from autoeval.runtime import OK
 from autoeval.runtime.job import Job
@@ -63,7 +64,8 @@ class Workbench:
     One job a sample set (see `sample_set_jobs`); `specs` are the C dropouts that may be requested;
     `score` is a name in `image_stabilities`. `sizes` (S,) are the images of each sample set; `sums`
     and `counts` (S, M, C) what each image adds to the score's numerator and denominator, 0 where
-    not measured; `accuracy` (S,) is NaN until measured and where there is none.
+    not measured; `accuracy` (S,) is NaN until measured and where there is none; `unreadable` holds
+    names and reasons of images that were left out.
     """
 
     def __init__(
@@ -82,13 +84,19 @@ class Workbench:
         shape = (len(self.sizes), int(self.sizes.max(initial=0)), len(self.specs))
         self.sums, self.counts = np.zeros(shape), np.zeros(shape)
         self.accuracy = np.full(len(self.sizes), np.nan)
-        self.warnings: dict[str, None] = {}
+        self.unreadable: dict[str, None] = {}
+        self._without: list[str] = []
         self._column = {spec: i for i, spec in enumerate(self.specs)}
         self._by_name = {
             (list_stages(spec.stages), spec.rate): i for i, spec in enumerate(self.specs)
         }
         self._known = np.zeros((shape[0], shape[2]), int)
         self._lost = np.zeros(len(self.sizes), bool)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sample sets and images that were left out, and why."""
+        return [*self._without, *unreadable_warning(list(self.unreadable))]
 
     def columns(self, specs: Sequence[DropoutSpec]) -> list[int]:
         """Return the places of dropouts along the last axis of `sums`."""
@@ -139,7 +147,7 @@ class Workbench:
             self._lose(number, f"failed: {failed.iloc[0].splitlines()[0]}")
             return
         for reason in table.get("unreadable", pd.Series(dtype=str)).dropna():
-            self.warnings[f"left out: {reason}"] = None
+            self.unreadable[reason] = None
         if piece.accuracy:
             accuracy = table.get(self.target, pd.Series([np.nan])).dropna()
             if accuracy.empty:
@@ -158,7 +166,7 @@ class Workbench:
         self._lost[number] = True
         columns = self.sample_sets[number].columns
         name = f"sample set {columns['sample_set']} of {columns['source']}"
-        self.warnings[f"{name} was left out: it {reason}"] = None
+        self._without.append(f"{name} was left out: it {reason}")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from autoeval.estimation.protocol import (
     worse_than_constant,
 )
 from autoeval.estimation.score_table import pair_rows, sources, with_pairs
+from autoeval.estimation.site import unreadable_warning
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.io.wording import listed
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
@@ -98,6 +99,7 @@ def fit_task(
         warning for seed_set in seed_sets for warning in prefixed(seed_set.name, seed_set.warnings)
     ]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
+    warnings += _unreadable(table)
     task = observer.task
     table["group"] = table["source"].map(task.groups).fillna(table["source"])
     if len(task.categories) == 1:
@@ -189,6 +191,17 @@ def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[str, .
     features = make_method(method).features
     tested = two_lines(table, features[0], target) if len(features) == 1 else None
     return tested.warnings() if tested else ()
+
+
+def _unreadable(table: pd.DataFrame) -> list[str]:
+    """Name own images of the sources that could not be read."""
+    warnings = []
+    for source, rows in seed_rows(table).groupby("source", sort=False):
+        row = rows.iloc[0]
+        if row["n_unreadable"]:
+            lost, n_images = row["unreadable"].split("; "), row["n_images"] + row["n_unreadable"]
+            warnings += prefixed(source, unreadable_warning(lost, n_images))
+    return warnings
 
 
 def without_dropout(stored: LabelledSet) -> LabelledSet:

@@ -17,6 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.site import unreadable_warning
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
@@ -58,7 +59,8 @@ def observe_sets(
     if not good:
         raise InputError("No sample set could be observed. " + " ".join(warnings[:1]))
     rows = [table.iloc[0] for table in good]
-    warnings += [row["unreadable"] for row in rows if row["unreadable"]]
+    lost = [reason for row in rows for reason in row["unreadable"].split("; ") if reason]
+    warnings += unreadable_warning(list(dict.fromkeys(lost)))
     sets = tuple(
         ObservedSet(row["source"], row["sample_set"], row["kind"], unpack_images(row))
         for row in rows

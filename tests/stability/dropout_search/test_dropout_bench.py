@@ -115,6 +115,8 @@ def test_unreadable_images_and_failed_sets_are_named(tmp_path, few_specs):
     assert bench.usable().tolist() == [0, 1, 2]
     text = "\n".join(bench.warnings)
     assert "3.png" in text and "of w3 was left out" in text and "out of memory" in text
+    lost = [warning for warning in bench.warnings if "could not be read" in warning]
+    assert len(lost) == 1 and lost[0].startswith("7 images ")  # six of w3, and 3.png
     assert (bench.counts[1].sum(0) == 5).all() and (bench.counts[0].sum(0) == 6).all()
 
 

@@ -268,3 +268,17 @@ def test_a_set_of_a_single_labelled_set_is_checked_too(detector, tmp_path):
     fitted = autoeval.fit(world / "annotations.json", detector, img_dir=world / "images")
     said = "\n".join(fitted.fit_result_.warnings)
     assert "the lowest score in what the detector found on annotations is 0.9" in said
+
+
+def test_own_images_that_cannot_be_read_are_one_warning_of_their_source(detector, task, tmp_path):
+    folder = tmp_path / "worlds" / "w1" / "images"
+    for path in sorted(folder.iterdir())[:3]:
+        path.write_bytes(b"no image")
+    fitted = fit(detector, task, tmp_path / "work", methods=["bos"])
+    lost = [
+        warning
+        for warning in fitted.fit_result_.warnings
+        if getattr(warning, "code", "") == "images-unreadable"
+    ]
+    assert len(lost) == 1
+    assert lost[0].startswith("w1: 3 of 8 images ") and lost[0].endswith(" and 1 more")
