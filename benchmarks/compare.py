@@ -1,29 +1,26 @@
-"""Fit the prior of differences between detectors, and measure it on detectors and sites left out.
+"""Measure differences between detectors on detectors and sites left out, and make their table.
 
     python -m benchmarks.compare table DATA NAME=PREDICTIONS ... [--held-out NAME=DATA]
-    python -m benchmarks.compare prior
     python -m benchmarks.compare evaluate [--out DIR]
-    python -m benchmarks.compare labels DATA NAME=PREDICTIONS ... [--held-out NAME=DATA] [--draws N]
+    python -m benchmarks.compare labels DATA NAME=PREDICTIONS ... [--held-out NAME=DATA] [--out DIR]
 
 `table` compares every two detectors at the labelled sites under DATA, each estimated by a prior
 that has seen neither the detector nor the site's group (`benchmarks/panel.py`), and writes
-``meta_sets/panel/pairs.csv``. `prior` fits ``configs/compare_prior.json`` on it and on the pairs of
-`benchmarks/fine_tuned_pairs.py`. `evaluate` fits it for each pair of detectors on pairs of others,
-without a quarter of the groups in turn (`benchmarks/pair_fit.py`), and prints the errors there
-without labels; `labels` does so with 5 to 50 labelled images. Detectors whose
-names begin alike up to ``_`` are kin: left out together. Of a detector whose name ends in ``_root``
-the square roots of the scores are taken, which changes no average precision; it is compared with
-the one without that ending alone, and tabulated by itself. A detector whose name ends in ``_e``
-and a number is a checkpoint before the last, compared with those of its training run alone.
-A detector that was trained on part of DATA is compared with all others on the data root of
-``--held-out``, which leaves that part out; its labelled set is there, too.
+``meta_sets/panel/pairs.csv``, on which `autoeval.comparison.train_differences` fits the shipped
+prior. `evaluate` fits it for each pair of detectors on pairs of others, without a quarter of the
+groups in turn, and prints the errors there without labels; `labels` does so with 5 to 50 labelled
+images. Detectors whose names begin alike up to ``_`` are kin: left out together. Of a detector
+whose name ends in ``_root`` the square roots of the scores are taken, which changes no average
+precision; it is compared with the one without that ending alone, and tabulated by itself. A
+detector whose name ends in ``_e`` and a number is a checkpoint before the last, compared with those
+of its training run alone. A detector that was trained on part of DATA is compared with all others
+on the data root of ``--held-out``, which leaves that part out; its labelled set is there, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +31,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.comparison.common_objects import (
     ExpectedDifference,
     Found,
@@ -41,44 +39,57 @@ from autoeval.comparison.common_objects import (
     disagreement,
     expected_difference,
 )
-from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels
-from autoeval.labels.control_variates import true_influence
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.model.calibration import ScoreCalibration
-from autoeval.report.tables import format_cells, to_markdown
-from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.site_boxes import SiteBoxes
-from autoeval.stability.reports.detector_comparison import ComparedPair, backtest, summary
-from benchmarks.pair_fit import (
+from autoeval.comparison.pair_model import (
+    PairPrior,
+    differences,
+    log_odds_on_labels,
+    one_at_home,
+    pair_prior,
+)
+from autoeval.comparison.paired_labels import difference_of, difference_with_labels
+from autoeval.comparison.train_differences import (
     OF_PANEL,
     PAIRS,
     ROOTS,
     TRAINED,
+    TUNED,
+    alike,
     fit,
-    folds,
+    fit_home,
     in_fit,
-    left_out,
     read_rows,
 )
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.labels.control_variates import true_influence
+from autoeval.labels.difference import difference_estimate
+from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.train_prior import QUARTERS, enough, fit_prior, kin, quarters, read_scores
+from autoeval.report.tables import format_cells, to_markdown
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import (
     LABELLED,
-    ROOT,
     WIDE,
     WORDS,
     add_detectors,
-    calibrated_rows,
     common,
-    enough,
     evaluated,
-    fit_prior,
-    kin,
-    labelled_rows,
-    read_panel,
     read_sets,
     with_held,
 )
 
-PRIOR = ROOT / "configs/compare_prior.json"
+PARENT = "yolox"  # of all detectors that were trained on one site: left out with any of them
+SIZES = (0, 5, 10, 20, 50)
+MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
+LEVEL = 0.9
+SIGNS = (0.01, 0.03, 0.05)
+CARRIED, FREE, ALONE, COMBINED = "carried over", "label-free", "labels alone", "combined"
+AGREEMENT = "agreement"
+Measured = dict[tuple[int, int, int], SampleAccuracy]  # by ranking, labels and draw
 EPOCH = r"_e\d+\b"
 FEWEST_IMAGES = 60  # of a site with labels drawn
 INFLUENCE = ("cross", "predicted", "true", "noise")
@@ -95,11 +106,34 @@ class Scored:
     estimates: pd.DataFrame  # of each site and category, by a prior that has seen neither
 
 
+@dataclass(frozen=True, eq=False)
+class ComparedPair:
+    """Two detectors on one category of one site.
+
+    `truth` is average precision of A less that of B; `free` the label-free difference, `carried`
+    that on the labelled set; `agreement` is A's average precision with B's likely boxes as labels,
+    less the reverse. `rankings` are of both on the N labelled images, `predicted` (N,) the
+    influence of each on the difference, and `residual` the variance that this leaves, of one image.
+    """
+
+    a: str
+    b: str
+    site: str
+    category: str
+    truth: float
+    free: ValueWithError
+    carried: ValueWithError
+    agreement: ValueWithError = NOTHING
+    rankings: tuple[RankedDetections, ...] = ()
+    predicted: np.ndarray | None = None
+    residual: VariancePrior | None = None
+
+
 def parse_args() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("table", "prior", "evaluate", "labels"):
+    for name in ("table", "evaluate", "labels"):
         own = commands.add_parser(name)
         if name in ("table", "labels"):
             add_detectors(own)
@@ -118,9 +152,6 @@ def main() -> None:
         pairs = read_pairs(args)
         table = pd.concat([pair_rows(a, b) for a, b in tqdm(pairs, "pairs")], ignore_index=True)
         table.to_csv(PAIRS, index=False, float_format="%.6g")
-    elif args.command == "prior":
-        prior = fit(read_rows())
-        PRIOR.write_text(json.dumps(prior.to_dict(), indent=1) + "\n", encoding="utf-8")
     else:
         rows, predicted, priors = predicted_pairs()
         if args.command == "evaluate":
@@ -183,10 +214,11 @@ def read_detector(name: str, data: Path, predictions: Path) -> Scored:
     pairs = pd.concat(parts, ignore_index=True)
     pairs = pairs[common(pairs) & enough(pairs)]
     estimates = []
-    for fold in folds():
-        own = pairs[pairs["group"].isin(fold)]
+    quarter = pairs["group"].map(quarters(panel_rows()))
+    for k in range(QUARTERS):
+        own = pairs[quarter == k]
         if len(own):
-            _, scaling, prior = panel_prior(kin(name), tuple(fold))
+            _, scaling, prior = panel_prior(kin(name), k)
             values = evaluated(rows, own, scaling, prior)
             columns = ["group", "n_images", "n_boxes"]
             estimates.append(values.assign(**{c: own[c].to_numpy() for c in columns}))
@@ -212,10 +244,11 @@ def compared(a: str, b: str) -> bool:
 
 
 @cache
-def panel_prior(without: str, groups: tuple[str, ...]) -> tuple:
-    """Fit the prior of single detectors without kin and groups."""
+def panel_prior(without: str, k: int) -> tuple:
+    """Fit the prior of single detectors without kin and a quarter of the groups."""
     rows = panel_rows()
-    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["group"].isin(groups)])
+    quarter = rows["group"].map(quarters(rows))
+    return fit_prior(rows[(rows["detector"].map(kin) != without) & (quarter != k)])
 
 
 def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
@@ -255,7 +288,7 @@ def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDiffe
 @cache
 def panel_rows() -> pd.DataFrame:
     """Read the table of the panel of single detectors."""
-    return read_panel()[0]
+    return read_scores()
 
 
 def carried_over(a: pd.DataFrame, b: pd.DataFrame) -> float:
@@ -284,6 +317,52 @@ def influence_moments(
     noise = np.mean(centred**4) / max(np.mean(centred**2) ** 2, 1e-30) - 1
     cross = float(np.cov(true, predicted)[0, 1])
     return cross, float(predicted.var(ddof=1)), float(true.var(ddof=1)), float(noise / len(true))
+
+
+def left_out(
+    rows: pd.DataFrame, *, progress: bool = True
+) -> tuple[list[ValueWithError], list[PairPrior]]:
+    """Predict every row by a prior without both detectors, their kin, and its quarter of groups.
+
+    Without the parent of detectors that were trained on one site, too.
+    """
+    known = rows[in_fit(rows)]
+    start = fit(known)
+    values: dict[int, ValueWithError] = {}
+    priors: dict[int, PairPrior] = {}
+    names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    cells = [f"{' '.join(pair)} {fold}" for pair, fold in zip(names, rows["fold"], strict=True)]
+    places = pd.Series(np.arange(len(rows)))
+    for _, own in tqdm(places.groupby(cells), "cells", disable=not progress):
+        at = own.to_numpy()
+        without = set(names[at[0]])
+        if any(name.startswith(TUNED) for name in without):
+            without.add(PARENT)
+        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
+        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
+        prior = fit(others, start=start, common_only=not one_at_home(rows.iloc[at]).any())
+        values |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
+        priors |= dict.fromkeys(at.tolist(), prior)
+    return [values[k] for k in range(len(rows))], [priors[k] for k in range(len(rows))]
+
+
+def at_home_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
+    """Predict pairs of which one is at home by priors without both, as `left_out` does.
+
+    Only what is particular to such pairs is fitted; all else is the shipped prior.
+    """
+    known, shipped = rows[in_fit(rows)], pair_prior()
+    found: dict[int, ValueWithError] = {}
+    names = [frozenset({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    cells = pd.Series([f"{sorted(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)])
+    for _, own in cells.groupby(cells):
+        at = own.index.to_numpy()
+        without = {*names[at[0]], PARENT}
+        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
+        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
+        prior = replace(shipped, home=fit_home(others, shipped.common))
+        found |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
+    return [found[k] for k in range(len(rows))]
 
 
 def predicted_pairs() -> tuple[pd.DataFrame, list[ValueWithError], list[PairPrior]]:
@@ -363,6 +442,85 @@ def labelled_pair(
             level, row["disagreement"], expected.n_true, usual=bool(row["usual"])
         ),
     )
+
+
+def backtest(
+    pairs: Sequence[ComparedPair], *, sizes: Sequence[int] = SIZES, draws: int = 40, seed: int = 0
+) -> pd.DataFrame:
+    """Estimate every difference with k labelled images, drawn repeatedly.
+
+    ``p`` is the probability that A is better, ``covered`` by the 90 % interval; NaN without one.
+    """
+    rows: list[dict] = []
+    measured: Measured = {}
+    for one in pairs:
+        for k in sizes:
+            if k == 0:
+                estimates = [{CARRIED: one.carried, AGREEMENT: one.agreement, FREE: one.free}]
+            elif not one.rankings or k > MOST_LABELLED * len(one.rankings[0]):
+                continue
+            else:
+                estimates = [_draw(one, k, seed + d, measured) for d in range(draws)]
+            for draw in estimates:
+                rows += _evaluated(one, k, draw)
+    return pd.DataFrame(rows)
+
+
+def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
+    """Average over pairs and draws, in points of 100 and percent; one row a k and method."""
+    rows = []
+    for (k, method), group in evaluated.groupby(["k", "method"], sort=False):
+        truth = group["truth"]
+        right = np.sign(group["value"]) == np.sign(truth)
+        n_pairs = group.groupby(["a", "b", "site", "category"]).ngroups
+        row = {"labels": k, "method": method, "pairs": n_pairs}
+        row["MAE"] = 100 * group["error"].mean()
+        for least in SIGNS:
+            row[f"sign right over {100 * least:.0f}"] = 100 * right[truth.abs() > least].mean()
+        row["Brier"] = ((group["p"] - (truth > 0)) ** 2).mean()
+        row["coverage"] = 100 * group["covered"].mean()
+        row["half-width"] = 100 * group["half_width"].mean()
+        rows.append(row)
+    return pd.DataFrame(rows).sort_values("labels", kind="stable", ignore_index=True)
+
+
+def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str, ValueWithError]:
+    """Estimate from a simple random sample, the same for all pairs of a site."""
+    assert one.predicted is not None and one.residual is not None
+    n_pool = len(one.rankings[0])
+    images = np.sort(np.random.default_rng([seed, k]).choice(n_pool, k, replace=False))
+    for ranking in one.rankings:
+        if (id(ranking), k, seed) not in measured:
+            measured[id(ranking), k, seed] = measure_sample(ranking.take(images))
+    sample = LabelledSample(images, n_pool)
+    accuracy = difference_of(*(measured[id(ranking), k, seed] for ranking in one.rankings))
+    difference = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)
+    alone = NOTHING
+    if accuracy.measured:
+        alone = difference_estimate(accuracy.value, accuracy.influence, n_pool=n_pool)
+    return {ALONE: alone, COMBINED: difference.combined}
+
+
+def _evaluated(one: ComparedPair, k: int, estimates: dict[str, ValueWithError]) -> Iterator[dict]:
+    for method, estimate in estimates.items():
+        if not np.isfinite(estimate.value):
+            continue
+        half = estimate.half_width(LEVEL)
+        error = abs(estimate.value - one.truth)
+        yield {
+            "a": one.a,
+            "b": one.b,
+            "site": one.site,
+            "category": one.category,
+            "k": k,
+            "method": method,
+            "truth": one.truth,
+            "value": estimate.value,
+            "error": error,
+            "p": estimate.probability_positive,
+            "covered": float(error <= half) if estimate.known else np.nan,
+            "half_width": half,
+        }
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import TRAINED_HERE
 from autoeval.model.regression import Regression
+from autoeval.model.train_prior import enough
 from autoeval.report.tables import to_markdown
 from benchmarks.fine_tuned import HOMES, MORE_HOMES, home_categories
 from benchmarks.fine_tuned_panel import (
@@ -38,7 +39,7 @@ from benchmarks.fine_tuned_panel import (
     priors,
     read_sets,
 )
-from benchmarks.panel import common, enough, tabulated, with_held
+from benchmarks.panel import common, tabulated, with_held
 
 LABELS, DRAWS = 20, 2
 

@@ -28,6 +28,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.comparison.pair_model import one_at_home
+from autoeval.comparison.train_differences import (
+    OF_PANEL,
+    TUNED,
+    TUNED_PAIRS,
+    read_rows,
+    undeclared,
+)
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
@@ -35,32 +42,33 @@ from autoeval.io.coco import read_coco
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.priors import read_calibration_prior
+from autoeval.model.train_prior import (
+    calibration_coefficients,
+    enough,
+    fit_prior,
+    kin,
+    read_calibrations,
+    read_scores,
+)
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.stability.reports.detector_comparison import backtest, summary
-from benchmarks.compare import Scored, labelled_pair, pair_rows, without_labels
-from benchmarks.fine_tuned import HOMES, home_categories
-from benchmarks.fine_tuned_panel import PARENT, labelled, read_sets
-from benchmarks.pair_fit import (
-    OF_PANEL,
-    TUNED,
-    TUNED_PAIRS,
+from benchmarks.compare import (
+    Scored,
     at_home_left_out,
-    folds,
+    backtest,
+    labelled_pair,
     left_out,
-    read_rows,
-    undeclared,
+    pair_rows,
+    summary,
+    without_labels,
 )
+from benchmarks.fine_tuned import HOMES, home_categories
+from benchmarks.fine_tuned_panel import PARENT, folds, labelled, read_sets
 from benchmarks.panel import (
     add_detectors,
     common,
-    enough,
     evaluated,
-    fit_calibration_prior,
-    fit_prior,
     group_of,
-    kin,
-    read_panel,
     with_held,
 )
 
@@ -271,14 +279,14 @@ def fitted(name: str, sets: dict[str, LabelledSet], home: str) -> Scored | None:
 @cache
 def calibration_without(without: str) -> CalibrationPrior:
     """Return the usual calibration of the panel's detectors of other kin."""
-    known = {k: of for k, of in read_panel()[1].items() if kin(k) != without}
-    return read_calibration_prior(fit_calibration_prior(known))
+    known = {k: of for k, of in read_calibrations().items() if kin(k) != without}
+    return read_calibration_prior(calibration_coefficients(known))
 
 
 @cache
 def prior_without(without: str, home_group: str, fold: int) -> tuple:
     """Fit the prior of single detectors without kin, a home's group and a quarter of the groups."""
-    rows = read_panel()[0]
+    rows = read_scores()
     left_out = {home_group, *folds()[fold]}
     return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["group"].isin(left_out)])
 

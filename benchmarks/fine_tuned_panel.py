@@ -38,30 +38,26 @@ from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
 from autoeval.model.priors import read_calibration_prior
 from autoeval.model.reference_features import REFERENCE_FEATURES
+from autoeval.model.train_prior import (
+    QUARTERS,
+    TABLES,
+    calibration_coefficients,
+    enough,
+    fit_prior,
+    kin,
+    operating_point_prior,
+    read_calibrations,
+    read_operating_points,
+    read_scores,
+)
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.fine_tuned import HOMES, MORE_HOMES, home_categories, site_images
 from benchmarks.fine_tuned import sites as read_sites
-from benchmarks.operating_point import TABLE as OPERATING_POINTS
-from benchmarks.operating_point import prior_of
-from benchmarks.panel import (
-    FOLDER,
-    GROUPS,
-    WORDS,
-    common,
-    enough,
-    evaluated,
-    fit_calibration_prior,
-    fit_prior,
-    group_of,
-    kin,
-    read_panel,
-    tabulated,
-    with_held,
-)
+from benchmarks.panel import WORDS, common, evaluated, group_of, tabulated, with_held
 
-TABLE = FOLDER / "fine_tuned.csv"
+TABLE = TABLES / "fine_tuned.csv"
 PARENT = "yolox"  # of all these detectors, and so left out of the priors
 THRESHOLDS = (0.3, 0.5)
 TARGETS = ("mAP", *(f"{of}@{at:g}" for of in ("precision", "recall") for at in THRESHOLDS))
@@ -136,8 +132,8 @@ def read_sets(
 @cache
 def calibration_without_parent() -> CalibrationPrior:
     """Return the usual calibration of the panel's detectors but YOLOX."""
-    known = {k: of for k, of in read_panel()[1].items() if kin(k) != PARENT}
-    return read_calibration_prior(fit_calibration_prior(known))
+    known = {k: of for k, of in read_calibrations().items() if kin(k) != PARENT}
+    return read_calibration_prior(calibration_coefficients(known))
 
 
 def labelled(home: LabelledSet) -> LabelledSet:
@@ -197,7 +193,7 @@ def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.Dat
 @cache
 def priors(home_group: str, fold: int) -> dict[str, tuple[Sequence[str], Scaling, Prior]]:
     """Fit the priors of all targets without YOLOX, a home's group and a quarter of the groups."""
-    panel, points = read_panel()[0], pd.read_csv(OPERATING_POINTS)
+    panel, points = read_scores(), read_operating_points()
     found = {}
     left_out = {home_group, *folds()[fold]}
     panel, points = (
@@ -207,7 +203,7 @@ def priors(home_group: str, fold: int) -> dict[str, tuple[Sequence[str], Scaling
     for target in AP_TARGETS:
         found[target] = fit_prior(panel, target=target)
     for measure in MEASURES:
-        fitted = prior_of(measure, points)
+        fitted = operating_point_prior(measure, points)
         found |= {f"{measure}@{threshold:g}": fitted for threshold in THRESHOLDS}
     return found
 
@@ -215,9 +211,9 @@ def priors(home_group: str, fold: int) -> dict[str, tuple[Sequence[str], Scaling
 @cache
 def folds() -> list[list[str]]:
     """Divide the groups of the panel as `benchmarks/panel.py` does."""
-    groups = sorted(set(read_panel()[0]["group"]) - {"coco"})
+    groups = sorted(set(read_scores()["group"]) - {"coco"})
     np.random.default_rng(0).shuffle(groups)
-    return [groups[k::GROUPS] for k in range(GROUPS)]
+    return [groups[k::QUARTERS] for k in range(QUARTERS)]
 
 
 def nested(rows: pd.DataFrame, **options: Any) -> pd.DataFrame:

@@ -25,19 +25,21 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 from tqdm import tqdm
 
+from autoeval.comparison.train_differences import TUNED
+from autoeval.io.config_file import shipped_config
 from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.pair_table import CATEGORY, features_at
 from autoeval.model.reference_features import REFERENCE_FEATURES
 from autoeval.model.reference_prior import shipped_reference_prior
 from autoeval.model.regression import Regression
+from autoeval.model.train_prior import enough
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint
 from benchmarks.fine_tuned_panel import TABLE, THRESHOLDS, folds, priors
-from benchmarks.pair_fit import TUNED
-from benchmarks.panel import ROOT, enough, group_of, tabulated
+from benchmarks.panel import group_of, tabulated
 
-PRIOR = ROOT / "configs/trained_here_prior.json"
+PRIOR = shipped_config("trained_here_prior.json")
 TARGETS = (*AP_TARGETS, *(f"{of}@{at:g}" for of in MEASURES for at in THRESHOLDS))
 WITH = "mAP of these, with a reference detector"
 SHOWN = ("mAP", "mAP of these", WITH, *(of for of in TARGETS if "@" in of))

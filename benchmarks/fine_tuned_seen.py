@@ -18,8 +18,14 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from autoeval.comparison.train_differences import (
+    OF_PANEL,
+    TUNED,
+    accuracies_at_home,
+    alike,
+    read_rows,
+)
 from autoeval.report.tables import to_markdown
-from benchmarks.pair_fit import OF_PANEL, TUNED, accuracies_at_home, alike, read_rows
 
 COLUMNS = ["source", "category", "fold", "category_group"]
 SMALL = 0.02  # added where log-odds are taken

@@ -31,7 +31,7 @@ from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.many_categories import SET, write_boxes, write_part
 from benchmarks.panel import group_of
-from benchmarks.panel_widths import LEVEL, interval_score
+from benchmarks.panel_errors import LEVEL, interval_score
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 DETECTORS = ("fastestdet", "nanodet_plus", "yolo26n", "yolov8n")

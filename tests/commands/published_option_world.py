@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from paper_layouts import coco, exdark, kitti, write_sets
 from fading_sites import FadingDetector, fading_task
 from predicted_world import write_world
 from rectangles import TASK as RECTANGLES
@@ -22,7 +23,6 @@ from autoeval.io.config_file import shipped_config
 from autoeval.roadworld import ENVIRONMENTS, environments_task, write_environment
 from autoeval.stability.commands import paper_runs
 from autoeval.stability.metasets import Recipe, save_recipes
-from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")
 SITES = ("highway_day", "fog", "night_highway")

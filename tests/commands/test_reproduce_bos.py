@@ -4,13 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from paper_layouts import SETS, coco, exdark, kitti, write_sets
+from person_layouts import WITH_BOTH, write_person_sets
 from rectangles import RectangleDetector
 
 from autoeval.cli import main
 from autoeval.detections import Detections
 from autoeval.stability.reproduce.printed import load_printed
-from benchmarks.paper_layouts import SETS, coco, exdark, kitti, write_sets
-from benchmarks.person_layouts import WITH_BOTH, write_person_sets
 
 SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
 

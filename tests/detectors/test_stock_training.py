@@ -9,7 +9,7 @@ import pytest
 import torch
 from mmengine.runner.checkpoint import CheckpointLoader
 
-from benchmarks.stock_training import CONFIGS, put_random_weights, short, train
+from stock_training import CONFIGS, put_random_weights, short, train
 
 THIN = {
     "model.backbone.base_channels": 8,

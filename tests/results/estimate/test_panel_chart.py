@@ -13,7 +13,7 @@ from autoeval.model.priors import panel_pairs
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.estimate.fit_answer import fit_answer
 from autoeval.results.estimate.panel_chart import plotted_with_panel
-from benchmarks.panel import FLOORS, shown_pairs
+from autoeval.model.train_prior import FLOORS, shown_pairs
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

@@ -1,13 +1,21 @@
-"""Fit the prior of differences between two detectors, and predict what was left out of a fit.
+"""Train the shipped prior of differences between two detectors on tables of pairs of detectors.
 
-The rows are those of ``meta_sets/panel/pairs.csv`` (`benchmarks/compare.py`: detectors of COCO's
-images and RetinaNet) and of ``meta_sets/panel/fine_tuned_pairs.csv`` (`benchmarks/
-fine_tuned_pairs.py`: detectors that were trained on one site, and detectors of COCO's images
-labelled on such sites). RetinaNet is in no fit.
+    python -m autoeval.comparison.train_differences
+
+writes ``configs/compare_prior.json``, the numbers of `autoeval.comparison.pair_model.PairPrior`. A
+row of the tables is two detectors at a site and category: what their boxes show, and both labelled
+accuracies. ``meta_sets/panel/pairs.csv`` holds detectors of COCO's images and RetinaNet
+(`benchmarks/compare.py` makes it from boxes), ``meta_sets/panel/fine_tuned_pairs.csv`` detectors
+that were trained on one site, and detectors of COCO's images labelled on such sites
+(`benchmarks/fine_tuned_pairs.py`). RetinaNet, which was trained on part of the data, is in no fit.
+
+The numbers maximise a penalised likelihood: errors have Student's distribution, kinds of pairs
+weigh by `SHARES`, and within a kind each two detectors weigh alike.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,7 +25,6 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import logsumexp
-from tqdm import tqdm
 
 from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
 from autoeval.comparison.pair_model import (
@@ -25,26 +32,26 @@ from autoeval.comparison.pair_model import (
     PairPrior,
     away_from_home,
     one_at_home,
-    pair_prior,
     seen_of,
 )
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.io.config_file import shipped_config
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.model import Away
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
 from autoeval.model.priors import away_prior
-from benchmarks.panel import FOLDER, GROUPS, kin, read_panel
+from autoeval.model.train_prior import TABLES, kin, quarters, read_scores
+from autoeval.runtime.files import write_json
 
-PAIRS, TUNED_PAIRS = FOLDER / "pairs.csv", FOLDER / "fine_tuned_pairs.csv"
-TUNED_TABLE = FOLDER / "fine_tuned.csv"
-ROOTS = "_root"
-TUNED, PARENT = "tuned_", "yolox"
+PRIOR = "compare_prior.json"
+PAIRS, TUNED_PAIRS = TABLES / "pairs.csv", TABLES / "fine_tuned_pairs.csv"
+TUNED_TABLE = TABLES / "fine_tuned.csv"
+ROOTS = "_root"  # ends the name of a detector whose scores are square roots of another one's
+TUNED = "tuned_"  # begins the name of a detector that was trained on one site
 OF_PANEL = "coco"  # labelled set of the rows of `PAIRS`
 TRAINED = ("retinanet",)
 """Detectors in no fit: trained on a part of the data."""
 SHARES = (0.5, 0.25, 0.25)  # weight of pairs in which none, one and both were trained on one site
 DOF = 8.0
-FLOOR = 0.003
 # so near to the optimum that the printed digits are the same from another start
 SEARCH = {"maxiter": 1000, "maxfun": 100_000, "ftol": 1e-13}
 FEWEST_ROWS = 8  # of other categories
@@ -59,6 +66,12 @@ COMMON = ((-5.8, 2.7), (0.5, 1.0))
 HOME = ((0.0, 0.9, 0.15, 0.5, -1.6, 0.26, -1.2), (1e-9, 0.3, 0.3, 0.5, 9.0, 0.3, 0.5))
 
 
+def main() -> None:
+    """Read the tables, fit, and write the prior."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
+    write_json(shipped_config(PRIOR), fit(read_rows()).to_dict(), indent=1)
+
+
 def read_rows() -> pd.DataFrame:
     """Read both tables, with what a user would know and how the rows are left out.
 
@@ -68,8 +81,8 @@ def read_rows() -> pd.DataFrame:
     """
     tuned = pd.read_csv(TUNED_PAIRS).dropna(subset=["estimate_a", "estimate_b"])
     rows = pd.concat([pd.read_csv(PAIRS).assign(labelled=OF_PANEL), tuned], ignore_index=True)
-    of_fold = {name: k for k, names in enumerate(folds()) for name in names}
-    rows["fold"] = [of_fold.get(name, 0) for name in rows["group"]]
+    quarter = quarters(read_scores())
+    rows["fold"] = [quarter.get(name, 0) for name in rows["group"]]
     rows["tuned"] = sum(rows[of].str.startswith(TUNED).astype(int) for of in "ab")
     for of in "ab":
         rows[f"home_{of}"] = [home(*pair) for pair in zip(rows[of], rows["labelled"], strict=True)]
@@ -101,7 +114,7 @@ def confidences(detectors: pd.Series, rows: pd.DataFrame) -> np.ndarray:
 @cache
 def single_rows() -> pd.DataFrame:
     """Return the rows of single detectors: of the panel, and of those trained on one site."""
-    return pd.concat([read_panel()[0], pd.read_csv(TUNED_TABLE)], ignore_index=True)
+    return pd.concat([read_scores(), pd.read_csv(TUNED_TABLE)], ignore_index=True)
 
 
 @cache
@@ -109,14 +122,6 @@ def accuracies_at_home() -> pd.Series:
     """Return the mean average precision of each detector on the labelled set of the panel."""
     known = single_rows()
     return known[known["kind"] == CATEGORY].groupby("detector")["mAP"].mean()
-
-
-@cache
-def folds() -> list[list[str]]:
-    """Divide the groups as `benchmarks/panel.py` does."""
-    groups = sorted(set(read_panel()[0]["group"]) - {"coco"})
-    np.random.default_rng(0).shuffle(groups)
-    return [groups[k::GROUPS] for k in range(GROUPS)]
 
 
 def alike(name: str) -> str:
@@ -136,52 +141,6 @@ def in_fit(rows: pd.DataFrame) -> pd.Series:
     """
     trained = rows["a"].map(kin).isin(TRAINED) | rows["b"].map(kin).isin(TRAINED)
     return ~rows["b"].str.endswith(ROOTS) & ~trained
-
-
-def left_out(
-    rows: pd.DataFrame, *, progress: bool = True
-) -> tuple[list[ValueWithError], list[PairPrior]]:
-    """Predict every row by a prior without both detectors, their kin, and its quarter of groups.
-
-    Without the parent of detectors that were trained on one site, too.
-    """
-    known = rows[in_fit(rows)]
-    start = fit(known)
-    values: dict[int, ValueWithError] = {}
-    priors: dict[int, PairPrior] = {}
-    names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
-    cells = [f"{' '.join(pair)} {fold}" for pair, fold in zip(names, rows["fold"], strict=True)]
-    places = pd.Series(np.arange(len(rows)))
-    for _, own in tqdm(places.groupby(cells), "cells", disable=not progress):
-        at = own.to_numpy()
-        without = set(names[at[0]])
-        if any(name.startswith(TUNED) for name in without):
-            without.add(PARENT)
-        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
-        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
-        prior = fit(others, start=start, common_only=not one_at_home(rows.iloc[at]).any())
-        values |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
-        priors |= dict.fromkeys(at.tolist(), prior)
-    return [values[k] for k in range(len(rows))], [priors[k] for k in range(len(rows))]
-
-
-def at_home_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
-    """Predict pairs of which one is at home by priors without both, as `left_out` does.
-
-    Only what is particular to such pairs is fitted; all else is the shipped prior.
-    """
-    known, shipped = rows[in_fit(rows)], pair_prior()
-    found: dict[int, ValueWithError] = {}
-    names = [frozenset({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
-    cells = pd.Series([f"{sorted(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)])
-    for _, own in cells.groupby(cells):
-        at = own.index.to_numpy()
-        without = {*names[at[0]], PARENT}
-        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
-        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
-        prior = replace(shipped, home=fit_home(others, shipped.common))
-        found |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
-    return [found[k] for k in range(len(rows))]
 
 
 def fit(
@@ -356,3 +315,7 @@ def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> Mapping[str, Any]:
         "per_image": tuple(of.variance for of in priors),
         "per_image_dof": tuple(of.dof for of in priors),
     }
+
+
+if __name__ == "__main__":
+    main()

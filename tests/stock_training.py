@@ -5,7 +5,7 @@ through the operators that stand in for mmcv's, and prints the mean loss of the 
 last tenth of the iterations, and the mean size of the weights that give deformable convolutions
 their offsets: they begin at 0, so what they are came back through the operator.
 
-    python -m benchmarks.stock_training --annotations COCO.json --images DIR
+    python -m stock_training --annotations COCO.json --images DIR
 
 Model, augmentation and optimiser are the config's. Changed are the data, the size of the images,
 the clipping of gradients, and the schedule, which is short, at the learning rate of the batch. The

@@ -1,6 +1,6 @@
 r"""Train the shipped slopes of change, `configs/changes.json`, on known changes of labelled sites.
 
-    python -m benchmarks.train_changes TABLE.csv
+    python -m autoeval.monitoring.train_changes TABLE.csv
 
 TABLE has a row for each site under each kind of change: ``group``, ``kind``, ``before`` (average
 precision in [0, 1]), ``change`` (of it), and ``before/NAME`` and ``after/NAME``, the means of

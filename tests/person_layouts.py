@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.paper_layouts import (
+from paper_layouts import (
     Pictures,
     cityscapes,
     coco,

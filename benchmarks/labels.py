@@ -1,16 +1,35 @@
-"""Estimates with few labels at sites where all are known: error, coverage, half-width."""
+"""Estimates with a few labels from one labelled set and prediction files.
+
+    python -m benchmarks.labels DATA PREDICTIONS [--draws N] [--target recall@0.3] [--fit-on set]
+        [--out DIR] > tables.md
+
+DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. All that is used (box model,
+mixing weights, small-sample bias, label-free estimate) is fitted on the `val` images of coco_mini;
+and on single sites of one category in turn, the three largest of different groups for each
+category. Of each site of another group that has 60 images k are drawn, again and again, and taken
+as labelled. Error: mean absolute difference to the value on all its images, mean over sites;
+coverage and half-width of nominal 90 % intervals; effective: simply drawn labels whose sample
+estimate has the same squared error, median over sites. *sample*: simple random draws and no
+assistance; the others are drawn by plan.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import image_counts, influence_on
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelling import error_elsewhere, with_error
+from autoeval.estimation.site_estimate import bounds
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.control_variates import MODEL, ProbableLabels
 from autoeval.labels.estimators import (
@@ -21,19 +40,106 @@ from autoeval.labels.estimators import (
     measure_counts,
     measure_sample,
 )
-from autoeval.labels.fit_assistance import fit_assistance, pairs_of
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance, pairs_of
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.sample_size import BATCH, stretched
+from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.model.regression import Regression
+from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import OperatingPoint
+from benchmarks.panel import LABELLED, read_sets
 
-SIZES = (5, 10, 20, 30, 50)
+CATEGORIES = ("vehicle", "person")
+FIRST = 3  # sites of each category that are fitted on
+SIZES = (10, 20, 50)
 FEWEST_IMAGES = 60
 MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
-WANTED = (0.04, 0.06)  # half-widths to stop at
+FORMATS = {
+    **dict.fromkeys(("error", "bias", "half-width"), "{:.1f}"),
+    **dict.fromkeys(("coverage", "dropped"), "{:.1%}"),
+    "effective": "{:.0f}",
+}
 
 Priors = Mapping[tuple[str, str], ValueWithError]
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("predictions", type=Path)
+    parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--target", default="mAP", help="such as recall@0.3 (%(default)s)")
+    parser.add_argument("--fit-on", choices=("set", "site"), help="one of the two; both by default")
+    parser.add_argument("--out", type=Path, help="folder for the figures of every site as CSV")
+    args = parser.parse_args()
+    sets = list(read_sets(args.data, args.predictions))
+    sites = [of for of in sets if set(of.truth.categories) <= set(CATEGORIES)]
+    for kind in (args.fit_on,) if args.fit_on else ("set", "site"):
+        coco = [of for of in sets if of.name == LABELLED]
+        labelled = coco if kind == "set" else single_sites(sites)
+        pairs = pairs_from(labelled, sites, args.target)
+        evaluated = effective_labels(backtest(pairs, draws=args.draws))
+        print(
+            f"## One labelled {kind}\n\n{to_markdown(format_cells(summary(evaluated), FORMATS))}\n"
+        )
+        ratio = [(p.prior.value - p.truth) * OF_ONE_SET.scale / p.prior.error for p in pairs]
+        print(
+            f"error over stated error, root mean square: {np.sqrt(np.mean(np.square(ratio))):.2f}\n"
+        )
+        if args.out:
+            args.out.mkdir(parents=True, exist_ok=True)
+            evaluated.to_csv(args.out / f"labels_from_one_{kind}.csv", index=False)
+
+
+def single_sites(sites: Sequence[LabelledSet]) -> list[LabelledSet]:
+    """Choose the largest sites of each category, one of a group."""
+    chosen: list[LabelledSet] = []
+    for category in CATEGORIES:
+        own = [site for site in sites if site.truth.categories == (category,)]
+        own.sort(key=lambda site: (-len(site.boxes), site.name))
+        first = {site.group: site for site in reversed(own)}
+        chosen += [site for site in own if first[site.group] is site][:FIRST]
+    return chosen
+
+
+def pairs_from(
+    labelled: Sequence[LabelledSet], sites: Sequence[LabelledSet], target: str
+) -> list[EvaluatedPair]:
+    """Return the pairs of sites of other groups, for each labelled set that is fitted on alone.
+
+    A set of one category evaluates that category only.
+    """
+    large = {site.name: site.at_most(MOST_IMAGES) for site in sites if len(site) >= FEWEST_IMAGES}
+    pairs: list[EvaluatedPair] = []
+    for fitted_set in labelled:
+        others = [of for of in sites if of.group != fitted_set.group and of.name in large]
+        priors = priors_from(fitted_set, others, target)
+        evaluated_sites = [large[site.name] for site in others]
+        pairs += evaluated_pairs(
+            fit_assistance([fitted_set]), evaluated_sites, priors, target=target
+        )
+    return pairs
+
+
+def priors_from(
+    labelled: LabelledSet, sites: Sequence[LabelledSet], target: str = "mAP"
+) -> dict[tuple[str, str], ValueWithError]:
+    """Estimate every pair, each as of a new site, by a regression on one labelled set."""
+    fitted_rows, calibration = calibrated_rows([labelled])
+    estimator = Regression(target=target).fit(fitted_rows)
+    error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
+    single = labelled.truth.categories if len(labelled.truth.categories) == 1 else None
+    priors = {}
+    for site in sites:
+        rows = labelled_rows(site, calibration)
+        for k, category in enumerate(rows["category"]):
+            if single is None or category in single:
+                (interval,) = estimator.predict(rows.iloc[[k]])
+                prior = with_error(bounds(interval), estimator.level, error)
+                priors[site.name, category] = prior
+    return priors
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,30 +188,18 @@ class EvaluatedPair:
         return image_counts(self.ranking, point.score_thr, point.level) if point else None
 
 
-def leave_groups_out(
-    sites: Sequence[LabelledSet], priors: Priors, *, fewest: int = FEWEST_IMAGES
-) -> Iterator[EvaluatedPair]:
-    """Yield each pair of a site and a category, with what was fitted on other groups."""
-    for group in sorted({site.group for site in sites}):
-        left_out = [s for s in sites if s.group == group and len(s.pool) >= fewest]
-        if left_out:
-            assistance = fit_assistance([site for site in sites if site.group != group])
-            yield from evaluated_pairs(assistance, left_out, priors, fewest=fewest)
-
-
 def evaluated_pairs(
     assistance: LabelAssistance,
     sites: Sequence[LabelledSet],
     priors: Priors,
     *,
-    fewest: int = FEWEST_IMAGES,
     target: str = "mAP",
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category that has a prior, with a fitted assistance."""
     point = OperatingPoint.of(target)
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
-    for site in (site for site in sites if len(site.pool) >= fewest):
+    for site in sites:
         probable = ProbableLabels.of_reference(site.boxes)
         predicted = [drawn.mean(axis=0) for drawn in assistance.predict(site.pool, probable)]
         mixing = assistance.mixing_weights(probable)
@@ -139,7 +233,7 @@ def evaluated_pairs(
 
 
 def backtest(
-    pairs: Sequence[EvaluatedPair], *, sizes: Sequence[int] = SIZES, draws: int = 200, seed: int = 0
+    pairs: Sequence[EvaluatedPair], *, sizes: Sequence[int] = SIZES, draws: int = 60, seed: int = 0
 ) -> pd.DataFrame:
     """Draw labelled images repeatedly, by a plan and simply, and evaluate every estimator.
 
@@ -157,52 +251,6 @@ def backtest(
     return pd.DataFrame(rows)
 
 
-def stopping(pairs: Sequence[EvaluatedPair], *, draws: int = 200, seed: int = 0) -> pd.DataFrame:
-    """Label in batches until the combined interval is narrow enough.
-
-    ``labels`` is their mean number, ``coverage`` that of the interval at the stop; ``corrected``
-    and ``labels_corrected`` are by the wider interval of `autoeval.labels.sample_size`.
-    """
-    rows = []
-    for one in pairs:
-        for wanted in WANTED:
-            plain = [_stop(one, wanted, seed + d, correct=False) for d in range(draws)]
-            wide = [_stop(one, wanted, seed + d, correct=True) for d in range(draws)]
-            (labels, coverage), (more, corrected) = np.mean(plain, axis=0), np.mean(wide, axis=0)
-            rows.append(
-                {
-                    "site": one.name,
-                    "category": one.category,
-                    "wanted": wanted,
-                    "labels": labels,
-                    "coverage": coverage,
-                    "labels_corrected": more,
-                    "corrected": corrected,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def correlations(pairs: Sequence[EvaluatedPair]) -> pd.DataFrame:
-    """Correlate the predicted influence at each site with the true one."""
-    return pd.DataFrame(
-        [
-            {
-                "site": one.name,
-                "category": one.category,
-                "n_images": len(one.ranking),
-                one.target: one.truth,
-                "label_free": one.prior.value,
-                "prior_error": one.prior.error,
-                "correlation": np.corrcoef(
-                    one.measure(np.arange(len(one.ranking))).influence, one.predicted
-                )[0, 1],
-            }
-            for one in pairs
-        ]
-    )
-
-
 def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
     """Add the effective sample size: simply drawn labels whose sample estimate is as good.
 
@@ -214,6 +262,15 @@ def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
     ratio = (evaluated["rmse"] / np.asarray(reference, float)) ** 2
     k, n = evaluated["k"], evaluated["n_images"]
     return evaluated.assign(effective=1 / (1 / n + ratio * (1 / k - 1 / n)))
+
+
+def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
+    """Average over sites, in points of 100."""
+    groups = evaluated.groupby(["category", "k", "estimator"], sort=False)
+    means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
+    means[["error", "bias", "half_width"]] *= 100
+    means = means.assign(effective=groups["effective"].median(), pairs=groups.size())
+    return means.rename(columns={"half_width": "half-width"}).reset_index()
 
 
 def _draw(one: EvaluatedPair, k: int, seed: int, order: np.ndarray) -> dict[str, ValueWithError]:
@@ -271,13 +328,5 @@ def _evaluate(
         }
 
 
-def _stop(one: EvaluatedPair, wanted: float, seed: int, *, correct: bool) -> tuple[int, bool]:
-    one, order = one.drawn_from, _planned(one, seed)
-    n_pool = len(one.ranking)
-    for k in [*range(BATCH, n_pool, BATCH), n_pool]:
-        measured = _estimate(one, order[:k]).combined.estimate
-        measured = stretched(measured) if correct else measured
-        half = measured.half_width(0.9)
-        if half <= wanted:
-            break
-    return k, bool(abs(measured.value - one.truth) <= half + 1e-9)
+if __name__ == "__main__":
+    main()

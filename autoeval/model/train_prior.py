@@ -1,0 +1,406 @@
+r"""Train the shipped priors of the default regression on the tables of a panel of detectors.
+
+    python -m autoeval.model.train_prior [--tables meta_sets/panel]
+
+writes ``configs/panel_prior.json`` (average precision, and the usual calibration),
+``configs/operating_point_prior.json`` (precision, recall and F1 at a threshold) and
+``configs/panel_pairs.json`` (the pairs that the first is fitted on, numbers alone, which pages
+show). `benchmarks/panel.py` makes the tables from boxes:
+
+- ``scores.csv``: a row for each detector, site and category, with `FEATURES` and the labelled
+  average precisions; ``kind`` is ``category`` on the labelled set and ``seed`` at a site,
+- ``floors.csv``: the same rows of boxes over each score of `FLOORS`,
+- ``calibrations.json``, ``missed.json``: coefficients of each detector's calibrations, the first of
+  the labelled set, the others of single sites; the second by floor, of missed objects alone,
+- ``operating_points.csv``, ``operating_points_floors.csv``: true and expected values at thresholds.
+
+Each detector of the panel is a draw of an intercept and of slopes around common ones:
+
+.. math:: y_{ij} = (\beta_0 + b_{i0}) + x_{ij}^T (\beta + b_i) + u_{ij} + e_{ij}
+
+for pair j of site and category by detector i, with effects u of its group, site and category, whose
+slopes differ from group to group, too. Means and variances maximise the marginal likelihood times a
+prior (Rasmussen & Williams 2006, section 5.4).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize, minimize_scalar
+
+from autoeval.io.config_file import shipped_config
+from autoeval.model.calibrated_features import EXPECTED, FEATURES
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pairs import Pairs, Scaling
+from autoeval.model.variances import Prior, Shared, Variances, possible_variances
+from autoeval.runtime.files import write_text
+from autoeval.targets import AP_TARGETS, MEASURES
+
+TABLES = Path(__file__).resolve().parents[2] / "meta_sets/panel"
+LOWEST = 0.05
+FLOORS = (LOWEST, 0.1, 0.25, 0.3, 0.5)
+"""Scores from which on boxes are in the files; the first stands for the files as they come."""
+LABELLED_KIND = "category"  # of the rows of the labelled set
+ONE_ORIGIN = "coco"  # group of the labelled set, whose sites are in no quarter
+KNOWN_BY_NAME = "person"
+"""The category whose mean effect is in the prior: it has sites enough. That of vehicles was tried
+and made other detectors and groups worse."""
+COMMON = ("person", "vehicle")
+FEWEST_BOXES, FEWEST_IMAGES = 15, 10  # of other categories, to count
+QUARTERS = 4
+DIGITS = 3  # of the pairs that pages show
+
+# Logarithms of the standard deviations of effects, of the intercept and of slopes.
+EFFECTS = ("group", "place", "category", "pair", "bending")
+USUAL = np.log([0.06, 0.04, 0.04, 0.07, 0.02, 0.05, 0.02])
+HYPER_STD = 0.6  # of these logarithms
+SLOPE_STD, MEAN_STD = 0.08, 0.08
+LEAST_SCALE = {"likely_share": 0.17}
+"""About the scale of this score in files as they come: over a high floor nearly all boxes of most
+detectors are likely ones, and one of another score scale would lie many of their scales away."""
+EQUAL_PARTS = 2.0
+"""Both parameters of the beta prior of `Prior.alike`: few groups of the panel have several sites,
+and these are parts of one data set each, more alike than the cameras of one owner may be."""
+UNLIKE = 3
+"""Times the variance from detector to detector that so few show: that of the predictive t
+distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013,
+section 3.2)."""
+
+# What the marginal likelihood of a panel does not say of the width at another detector, by what
+# coverage on detectors and groups left out asked for: sites of one data set are more alike than
+# sites are, and a labelled set shows how its categories vary, not how sites do.
+WIDER, SPREAD_LOG_STD = 1.3, 0.05
+
+THRESHOLDS = (0.2, 0.3, 0.5)  # that the prior of operating points is fitted on, together
+NARROWER = {"precision": 1.0, "recall": 0.85, "f1": 1.0}
+"""The spread relative to that for average precision, by the coverage on detectors left out."""
+
+Fitted = tuple[Sequence[str], Scaling, Prior]  # features, their units, and what is believed of them
+
+
+def main() -> None:
+    """Read the tables, fit, and write the priors."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tables", type=Path, default=TABLES, help="(%(default)s)")
+    tables = parser.parse_args().tables
+    of_boxes = calibration_coefficients(read_calibrations(tables))["boxes"]
+    floors = [fit_floor(floor, tables) for floor in FLOORS]
+    points = [fit_operating_points(floor, tables) for floor in FLOORS]
+    pairs = [shown_pairs(floor, tables) for floor in FLOORS]
+    _write("panel_prior.json", {"boxes": of_boxes, "floors": floors}, indent=1)
+    _write("operating_point_prior.json", {"floors": points}, indent=1)
+    _write("panel_pairs.json", {"floors": pairs}, separators=(",", ":"))
+
+
+def _write(name: str, content: Mapping[str, Any], **style: Any) -> None:
+    write_text(shipped_config(name), json.dumps(content, **style) + "\n")
+
+
+def read_scores(floor: float = LOWEST, tables: Path = TABLES) -> pd.DataFrame:
+    """Read the rows of the panel for files that hold boxes from a score on, one of `FLOORS`."""
+    return _at_floor("scores.csv", "floors.csv", floor, tables)
+
+
+def read_operating_points(floor: float = LOWEST, tables: Path = TABLES) -> pd.DataFrame:
+    """Read true and expected values at thresholds for files that hold boxes from a score on."""
+    return _at_floor("operating_points.csv", "operating_points_floors.csv", floor, tables)
+
+
+def _at_floor(whole: str, above: str, floor: float, tables: Path) -> pd.DataFrame:
+    if floor == LOWEST:
+        return pd.read_csv(tables / whole)
+    rows = pd.read_csv(tables / above)
+    return rows[rows["floor"] == floor].reset_index(drop=True)
+
+
+def read_calibrations(tables: Path = TABLES) -> dict[str, list[ScoreCalibration]]:
+    """Read the calibrations of each detector: on the labelled set, then on single sites."""
+    content = json.loads((tables / "calibrations.json").read_text(encoding="utf-8"))
+    return {
+        name: [ScoreCalibration.from_dict(values) for values in calibrations]
+        for name, calibrations in content.items()
+    }
+
+
+def kin(detector: str) -> str:
+    """Name what detectors share that are the same but for their input size.
+
+    >>> kin("yolox_416")
+    'yolox'
+    """
+    return detector.split("_")[0]
+
+
+def quarters(rows: pd.DataFrame) -> dict[str, int]:
+    """Return, for each group of sites, the number of the quarter that it is left out with."""
+    groups = sorted(set(rows["group"]) - {ONE_ORIGIN})
+    np.random.default_rng(0).shuffle(groups)
+    return {name: k % QUARTERS for k, name in enumerate(groups)}
+
+
+def enough(rows: pd.DataFrame) -> pd.Series:
+    """Return which sites count: of other categories than `COMMON` those with boxes enough."""
+    n_categories = rows["source"].map(rows.groupby("source")["category"].nunique())
+    other = ~rows["category"].isin(COMMON) | (n_categories > len(COMMON))
+    return ~other | ((rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES))
+
+
+def fitted_rows(rows: pd.DataFrame, features: Sequence[str] = FEATURES) -> pd.DataFrame:
+    """Return the rows of the panel that a prior is fitted on."""
+    return rows[enough(rows) | (rows["kind"] == LABELLED_KIND)].dropna(subset=list(features))
+
+
+def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
+    """Fit what the prior knows of files that hold boxes from a score on."""
+    rows = read_scores(floor, tables)
+    if floor == LOWEST:
+        calibrations = read_calibrations(tables)
+        missed = [[of.missed for of in calibrated] for calibrated in calibrations.values()]
+    else:
+        content = json.loads((tables / "missed.json").read_text(encoding="utf-8"))
+        missed = [[np.array(of) for of in by_floor[f"{floor:g}"]] for by_floor in content.values()]
+    regressions = [
+        {"target": target, **described(*fit_prior(rows, target=target))} for target in AP_TARGETS
+    ]
+    return {"floor": floor, "missed": usual(missed), "regressions": regressions}
+
+
+def fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
+    """Fit the priors of precision, recall and F1 for files that hold boxes from a score on."""
+    rows = read_operating_points(floor, tables)
+    above = tuple(threshold for threshold in THRESHOLDS if threshold >= floor)
+    regressions = [
+        {"target": measure, **described(*operating_point_prior(measure, rows, above))}
+        for measure in MEASURES
+    ]
+    return {"floor": floor, "regressions": regressions}
+
+
+def shown_pairs(floor: float, tables: Path = TABLES) -> dict[str, Any]:
+    """Return scores and accuracies of the pairs of a floor, without names, as pages show them."""
+    rows = fitted_rows(read_scores(floor, tables))
+    columns = (*FEATURES, *AP_TARGETS)
+    return {"floor": floor, **{name: rows[name].round(DIGITS).tolist() for name in columns}}
+
+
+def operating_point_prior(
+    measure: str, rows: pd.DataFrame, thresholds: Sequence[float] = THRESHOLDS
+) -> Fitted:
+    """Fit one prior on several thresholds, each detector at each of them one draw.
+
+    measure: ``precision``, ``recall`` or ``f1``.
+    """
+    expected = f"{EXPECTED}{measure}"
+    features = (expected, *FEATURES[1:])
+    parts = [
+        rows.assign(
+            detector=rows["detector"] + f"@{threshold:g}",
+            **{measure: rows[f"{measure}@{threshold:g}"]},
+            **{expected: rows[f"{expected}@{threshold:g}"]},
+        )
+        for threshold in thresholds
+    ]
+    known = pd.concat(parts, ignore_index=True).dropna(subset=[measure])
+    _, scaling, prior = fit_prior(known, target=measure, features=features)
+    return features, scaling, replace(prior, spread=NARROWER[measure] * prior.spread)
+
+
+def fit_prior(
+    rows: pd.DataFrame, *, target: str = "mAP", features: Sequence[str] = FEATURES
+) -> Fitted:
+    """Fit the prior by the marginal likelihood of the accuracies of all detectors.
+
+    What sites of one group have in common for a category is fitted last, see `fit_alike`, so that
+    it changes no estimate where no group of a fit has two sites.
+    """
+    rows = fitted_rows(rows, features)
+    location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
+    scaling = Scaling(location, np.maximum(scale, [LEAST_SCALE.get(of, 0.0) for of in features]))
+    blocks = [DetectorPairs.of(own, features, scaling, target) for own in _by_detector(rows)]
+    n = len(features)
+    mean_std = np.array([np.inf, MEAN_STD, *[SLOPE_STD] * n])
+
+    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
+        mean, logs = values[: 2 + n], values[2 + n :]
+        variances, intercept_std = variances_of(logs)
+        strayed = (logs - USUAL) / HYPER_STD
+        total = 0.5 * float(np.sum(strayed**2) + np.sum((mean / mean_std) ** 2))
+        gradient = np.concatenate([mean / mean_std**2, strayed / HYPER_STD])
+        for block in blocks:
+            shared, terms = block.shared, block.terms
+            covariance = shared.covariance(variances, intercept_std**2)
+            single = np.diag(variances.pair + block.pairs.sampling)
+            factor = cho_factor(covariance + single, lower=True)
+            residual = block.y - terms @ mean
+            solved = cho_solve(factor, residual)
+            total += 0.5 * residual @ solved + np.log(np.diag(factor[0])).sum()
+            # Rasmussen & Williams 2006, equation 5.9, by the variances of `EFFECTS`, of the
+            # intercept and of slopes
+            rest = cho_solve(factor, np.eye(len(residual))) - np.outer(solved, solved)
+            parts = (
+                shared.group,
+                shared.place,
+                shared.category,
+                np.eye(len(residual)),
+                shared.line * shared.group,
+                np.ones_like(rest),
+                shared.line,
+            )
+            gradient[: 2 + n] -= terms.T @ solved
+            gradient[2 + n :] += [np.sum(rest * part) for part in parts] * np.exp(2 * logs)
+        return total, gradient
+
+    start = np.concatenate([[0.3, 0.0], np.full(n, 0.15 / n), USUAL])
+    best = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    variances, intercept_std = variances_of(best[2 + n :])
+    effects = (variances.group, variances.place, variances.category, variances.pair)
+    total = sum(effects)
+    group, place, category, pair = (float(effect / total) for effect in effects)
+    prior = Prior(
+        tuple(best[2 : 2 + n].tolist()),
+        intercept=float(best[0]),
+        intercept_std=intercept_std,
+        slope_std=float(np.sqrt(variances.slope)),
+        categories={KNOWN_BY_NAME: float(best[1])},
+        spread=float(np.sqrt(total)),
+        shares=(group, place, category, pair),
+        bending=variances.bending / total,
+    )
+    alike = fit_alike(prior, blocks, best[: 2 + n])
+    wider = replace(
+        prior,
+        alike=alike,
+        spread=WIDER * prior.spread,
+        bending=prior.bending / WIDER**2,  # the slopes of a group keep their variance
+        spread_log_std=SPREAD_LOG_STD,
+    )
+    return features, scaling, wider
+
+
+class DetectorPairs:
+    """The pairs of one detector as the likelihood reads them.
+
+    pairs: N pairs of site and category. y (N,): their accuracies.
+    terms (N, 2 + P): 1, whether the category is `KNOWN_BY_NAME`, and P scaled scores.
+    shared: what the pairs have in common.
+    """
+
+    def __init__(self, pairs: Pairs, terms: np.ndarray, y: np.ndarray) -> None:
+        self.pairs, self.terms, self.y = pairs, terms, y
+        self.shared = Shared.of(pairs, pairs, (terms[:, 2:], terms[:, 2:]))
+
+    @classmethod
+    def of(
+        cls, rows: pd.DataFrame, features: Sequence[str], scaling: Scaling, target: str
+    ) -> DetectorPairs:
+        """Read rows of a table of the panel."""
+        group, place, category = (
+            rows[name].astype(str).to_numpy(object) for name in ("group", "source", "category")
+        )
+        sampling = Prior(()).of_one_image ** 2 / rows["n_images"].to_numpy(np.float64)
+        x = rows[list(features)].to_numpy(np.float64)
+        named = (category == KNOWN_BY_NAME).astype(float)
+        terms = np.column_stack([np.ones(len(rows)), named, scaling.apply(x)])
+        pairs = Pairs(x, sampling, group, place, category)
+        return cls(pairs, terms, rows[target].to_numpy(np.float64))
+
+
+def _by_detector(rows: pd.DataFrame) -> Iterable[pd.DataFrame]:
+    return (own for _, own in rows.groupby("detector"))
+
+
+def fit_alike(prior: Prior, blocks: Sequence[DetectorPairs], mean: np.ndarray) -> float:
+    """Fit `Prior.alike`, all else being known, to each detector's pairs.
+
+    mean (2 + P,): coefficients of `DetectorPairs.terms`.
+
+    The likelihood is the geometric mean over detectors: they are measured at the same sites, whose
+    errors are largely the same for all of them, so they do not count as that many observations.
+    """
+
+    def loss(alike: float) -> float:
+        (variances,) = possible_variances(replace(prior, alike=alike), [prior.spread])
+        total = 0.0
+        for block in blocks:
+            covariance = block.shared.covariance(variances, prior.intercept_std**2)
+            single = np.diag(variances.pair + block.pairs.sampling)
+            factor = cho_factor(covariance + single, lower=True)
+            residual = block.y - block.terms @ mean
+            total += 0.5 * residual @ cho_solve(factor, residual)
+            total += np.log(np.diag(factor[0])).sum()
+        weight = EQUAL_PARTS - 1
+        return total / len(blocks) - weight * (np.log(alike) + np.log1p(-alike))
+
+    return float(minimize_scalar(loss, bounds=(1e-3, 1 - 1e-3), method="bounded").x)
+
+
+def variances_of(logs: np.ndarray) -> tuple[Variances, float]:
+    """Read logarithms of standard deviations (7,); the second result is that of the intercept."""
+    *effects, intercept, slope = np.exp(logs)
+    by_name = dict(zip(EFFECTS, (effect**2 for effect in effects), strict=True))
+    return Variances(**by_name, slope=slope**2), float(intercept)
+
+
+def calibration_coefficients(
+    calibrations: Mapping[str, Sequence[ScoreCalibration]],
+) -> dict[str, Any]:
+    """Describe how coefficients vary from detector to detector and from site to site.
+
+    Parameters
+    ----------
+    calibrations : mapping of str to sequence of ScoreCalibration
+        Of each detector: on the labelled set, and on each site alone.
+
+    Returns
+    -------
+    dict
+        What `autoeval.model.priors.read_calibration_prior` reads.
+    """
+    boxes = [[of.boxes for of in calibrated] for calibrated in calibrations.values()]
+    missed = [[of.missed for of in calibrated] for calibrated in calibrations.values()]
+    n_levels = len(boxes[0][0])  # IoU thresholds
+    by_level = [
+        usual([[of[k] for of in calibrated] for calibrated in boxes]) for k in range(n_levels)
+    ]
+    return {"boxes": by_level, "missed": usual(missed)}
+
+
+def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
+    """Describe three coefficients of each detector: on the labelled set, and on sites."""
+    labelled = np.array([calibrated[0] for calibrated in coefficients])
+    sites = [np.array(calibrated[1:]) - calibrated[0] for calibrated in coefficients]
+    return {
+        "mean": np.round(labelled.mean(0), 3).tolist(),
+        "detectors": np.round(UNLIKE * np.diag(labelled.var(axis=0, ddof=1)), 4).tolist(),
+        "sites": np.round(np.mean([of.T @ of / len(of) for of in sites], axis=0), 4).tolist(),
+    }
+
+
+def described(features: Sequence[str], scaling: Scaling, prior: Prior) -> dict[str, Any]:
+    """Return what `autoeval.model.priors` reads of a regression."""
+    units = zip(features, scaling.location, scaling.scale, prior.slopes, strict=True)
+    fields = {name: value for name, value in asdict(prior).items() if name != "slopes"}
+    return {
+        "scores": {name: [round(float(v), 4) for v in values] for name, *values in units},
+        "prior": {name: rounded(value) for name, value in fields.items()},
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Round numbers to four digits after the point."""
+    if isinstance(value, dict):
+        return {name: rounded(of) for name, of in value.items()}
+    return [rounded(of) for of in value] if isinstance(value, tuple) else round(value, 4)
+
+
+if __name__ == "__main__":
+    main()

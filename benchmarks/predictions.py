@@ -1,0 +1,415 @@
+"""How well prediction files of any detector estimate its accuracy, as they come and changed.
+
+    python -m benchmarks.predictions whole DATA PREDICTIONS > tables.md
+    python -m benchmarks.predictions changed DATA PREDICTIONS > tables.md
+
+DATA holds ``<task>/<site>/annotations.json`` and PREDICTIONS ``<task>/<site>.json`` of one
+detector, for the tasks vehicle, person and two, and ``all/coco_mini`` with all categories. `whole`
+compares what can be fitted on: the labelled set, the other sites, both; and estimates one half of
+the labelled set by the other, in all its categories. `changed` puts confidences through a function
+that keeps their order, so that average precision stays what it is, or leaves boxes out, so that it
+falls; accuracies are always those of the boxes that are left. Fitted on 164 images of
+``all/coco_mini``, or on some groups of sites; evaluated at all sites of other groups.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+
+from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.errors import InputError
+from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
+from autoeval.estimation.score_floors import fits_above
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import COUNTED, rows_where
+from autoeval.model.priors import calibration_prior
+from autoeval.model.regression import Regression
+from autoeval.report.tables import format_cells, to_markdown
+from autoeval.sites.label_warnings import overconfident
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.score_range import unseen_share, unseen_warning
+from autoeval.sites.site_boxes import SiteBoxes, check_floor
+from benchmarks.panel import group_of
+
+WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
+EVALUATED = {"car", "bus", "truck", "person"}
+TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
+Change = Callable[[FoundBoxes], FoundBoxes]
+DRAWS, FEW, MORE = 10, 3, 8
+ALIKE = "The labelled set alone, changed as the sites are"
+UNLIKE = "The labelled set as it is, the sites changed"
+OF_LABELS = "coco"  # group of the labelled set, whose sites are never evaluated
+CALIBRATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "as they are": lambda s: s,
+    "squared": lambda s: s**2,
+    "cubed": lambda s: s**3,
+    "square root": lambda s: s ** (1 / 2),
+    "cube root": lambda s: s ** (1 / 3),
+    "times .5": lambda s: 0.5 * s,
+    "times .7": lambda s: 0.7 * s,
+    "temperature .5": lambda s: expit(logit(s) / 0.5),
+    "temperature 2": lambda s: expit(logit(s) / 2),
+    "temperature 3": lambda s: expit(logit(s) / 3),
+    "logit - 2": lambda s: expit(logit(s) - 2),
+    "logit - 1": lambda s: expit(logit(s) - 1),
+    "logit + 1": lambda s: expit(logit(s) + 1),
+    "logit + 2": lambda s: expit(logit(s) + 2),
+    ".3 + .7 s": lambda s: 0.3 + 0.7 * s,
+}
+
+
+def rescaled(function: Callable[[np.ndarray], np.ndarray], found: FoundBoxes) -> FoundBoxes:
+    """Put scores through a function."""
+    scores = np.clip(found.scores.astype(np.float64), 1e-6, 1 - 1e-6)
+    return replace(found, scores=function(scores).astype(np.float32))
+
+
+def over(least: float, found: FoundBoxes) -> FoundBoxes:
+    """Keep boxes over a score."""
+    return found.where(found.scores > least)
+
+
+def best(most: int, found: FoundBoxes) -> FoundBoxes:
+    """Keep the best boxes of each image."""
+    order = np.lexsort((-found.scores, found.image))
+    image = found.image[order]
+    rank = np.arange(len(order)) - np.searchsorted(image, image)
+    return found.where(order[rank < most])
+
+
+CHANGES: dict[str, Change] = {
+    **{name: partial(rescaled, function) for name, function in CALIBRATIONS.items()},
+    **{f"over {least}": partial(over, least) for least in (0.05, 0.1, 0.2, 0.25, 0.3, 0.5)},
+    **{f"best {most}": partial(best, most) for most in (20, 10, 5)},
+    "two decimals": partial(rescaled, lambda s: s.round(2)),
+}
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("command", choices=("whole", "changed"))
+    parser.add_argument("data", type=Path)
+    parser.add_argument("predictions", type=Path)
+    args = parser.parse_args()
+    if args.command == "whole":
+        whole(args.data, args.predictions)
+    else:
+        changed(args.data, args.predictions)
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A labelled set and what was found there."""
+
+    name: str
+    found: FoundBoxes
+    truth: Truth
+    everywhere: bool = True
+
+    def changed(self, change: Change) -> LabelledSet:
+        """Return it after a change of its confidences."""
+        boxes, name = SiteBoxes(change(self.found)), self.name
+        return labelled_set(
+            boxes, self.truth, name=name, group=group_of(name), everywhere=self.everywhere
+        )
+
+    def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
+        """Calibrate on it and score it after a change."""
+        made = self.changed(change)
+        floor = made.statistics.floor
+        rows, calibration = calibrated_rows([made], prior=calibration_prior(floor))
+        return rows.assign(unseen=unseen_share(made.boxes.clean), floor=floor), calibration
+
+    def pairs(self, change: Change, calibration: ScoreCalibration) -> pd.DataFrame:
+        """Score it after a change, by the calibration of another set."""
+        made = self.changed(change)
+        rows = labelled_rows(made, calibration)
+        return rows.assign(unseen=unseen_share(made.boxes.clean), floor=made.statistics.floor)
+
+
+def sites(data: Path, predictions: Path) -> Iterator[Site]:
+    """Read all sites."""
+    for task, categories in TASKS.items():
+        for path in sorted((predictions / task).glob("*.json")):
+            content = read_coco(data / task / path.stem / "annotations.json")
+            found = read(path, content, categories, WORDS)
+            yield Site(path.stem, found, Truth.of(content, categories))
+
+
+def read(
+    path: Path, content: LabelSet, categories: Sequence[str], words: dict[str, str]
+) -> FoundBoxes:
+    """Read predictions in the categories that are evaluated."""
+    return read_predictions(path, images=content.images).as_categories(categories, words)
+
+
+def split(data: Path, predictions: Path, name: str) -> tuple[FoundBoxes, Truth]:
+    """Return the images of coco_mini that a COCO split holds: boxes and labels."""
+    path = data / "all/coco_mini/annotations.json"
+    content, entries = read_coco(path), json.loads(path.read_bytes())["images"]
+    kept = np.flatnonzero([entry["coco_split"] == name for entry in entries])
+    truth = Truth.of(content)
+    words = {word: word for word in truth.categories}
+    found = read(predictions / "all/coco_mini.json", content, truth.categories, words)
+    return found.on_images(kept), truth.on_images(kept)
+
+
+def whole(data: Path, predictions: Path) -> None:
+    """Compare what can be fitted on, and estimate many categories."""
+    sets = [site.changed(lambda found: found) for site in sites(data, predictions)]
+    labelled = coco(data, predictions, "val")
+    known, calibration = calibrated_rows([labelled])
+    table = rows_of(sets, calibration)
+    others = known[~known["category"].isin(EVALUATED)]
+    rows = [
+        errors(f"{len(known)} categories of coco_mini `val` alone", alone(known, table)),
+        errors("the same without car, bus, truck, person", alone(others, table)),
+        errors("the other sites, groups left out", without_groups(sets)),
+        errors("both, groups left out", without_groups(sets, [labelled])),
+        errors("constant: mean of the other sites of the category", constant(table)),
+    ]
+    shown = pd.DataFrame(rows)
+    formats = {name: "{:.0f}" if "%" in name else "{:.1f}" for name in shown if name != "fitted on"}
+    print(to_markdown(format_cells(shown, formats)))
+    many = pd.DataFrame(many_categories(data, predictions))
+    formats = dict.fromkeys(("true mAP", "estimate", "error of one"), "{:.1f}")
+    formats["coverage % of one"] = "{:.0f}"
+    print("\n" + to_markdown(format_cells(many, formats)))
+
+
+def coco(data: Path, predictions: Path, name: str) -> LabelledSet:
+    """Read a split of coco_mini."""
+    found, truth = split(data, predictions, name)
+    return labelled_set(SiteBoxes(found), truth, name="coco_mini", group=OF_LABELS)
+
+
+def rows_of(sets: Sequence[LabelledSet], calibration: ScoreCalibration) -> pd.DataFrame:
+    """Return a pair for every category of every set, by the calibration of another."""
+    return pd.concat([labelled_rows(of, calibration) for of in sets], ignore_index=True)
+
+
+def alone(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
+    """Estimate pairs, each as of a new site."""
+    estimator = Regression().fit(training)
+    found = [estimator.predict(requested.iloc[[k]])[0] for k in range(len(requested))]
+    return requested.assign(
+        estimate=[t.value for t in found],
+        lower=[t.lower for t in found],
+        upper=[t.upper for t in found],
+    )
+
+
+def without_groups(
+    sets: Sequence[LabelledSet], further: Sequence[LabelledSet] = ()
+) -> pd.DataFrame:
+    """Estimate every pair without its group, by the others and further sets."""
+    parts = []
+    for name in dict.fromkeys(of.group for of in sets):
+        known, calibration = calibrated_rows([of for of in (*sets, *further) if of.group != name])
+        own = rows_of([of for of in sets if of.group == name], calibration)
+        parts.append(alone(known, own))
+    return pd.concat(parts)
+
+
+def constant(table: pd.DataFrame) -> pd.DataFrame:
+    """Estimate every pair by the mean of its category in other groups."""
+    means = [
+        table.loc[(table["group"] != row.group) & (table["category"] == row.category), "mAP"].mean()
+        for row in table.itertuples()
+    ]
+    return table.assign(estimate=means, lower=np.nan, upper=np.nan)
+
+
+def errors(what: str, evaluated: pd.DataFrame) -> dict[str, object]:
+    """Return one line of the table, in points."""
+    row: dict[str, object] = {"fitted on": what}
+    for category, part in evaluated.groupby("category", sort=False):
+        known = part["lower"].notna()
+        inside = (part["lower"] <= part["mAP"]) & (part["mAP"] <= part["upper"])
+        name = f"{category} ({len(part)})"
+        row[f"{name} error"] = 100 * (part["estimate"] - part["mAP"]).abs().mean()
+        row[f"{name} coverage %"] = 100 * inside[known].mean() if known.any() else np.nan
+        row[f"{name} half-width"] = 50 * (part["upper"] - part["lower"]).median()
+    return row
+
+
+def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
+    """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
+    rows = []
+    for known, new in (("val", "train"), ("train", "val")):
+        pairs, calibration = calibrated_rows([coco(data, predictions, known)])
+        estimator = Regression().fit(pairs)
+        found, truth = split(data, predictions, new)
+        boxes = SiteBoxes(found, calibration=calibration)
+        presence = boxes.presence()
+        pairs = site_rows(site_scores(boxes, FEATURES, presence), presence)
+        pairs = rows_where(pairs, pairs[COUNTED])
+        mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
+        precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
+        by_name = dict(zip(truth.categories, precision, strict=True))
+        true = np.array([by_name[name] for name in pairs["category"]])
+        error = np.abs([t.value for t in each] - true)
+        inside = [t.lower <= y <= t.upper for t, y in zip(each, true, strict=True)]
+        rows.append(
+            {
+                "fitted on": known,
+                "new images": new,
+                "categories": len(each),
+                "true mAP": 100 * np.nanmean(precision),
+                "estimate": 100 * mean.value,
+                "interval": f"{100 * mean.lower:.1f} to {100 * mean.upper:.1f}",
+                "error of one": 100 * np.nanmean(error),
+                "coverage % of one": 100 * np.mean(inside),
+            }
+        )
+    return rows
+
+
+def changed(data: Path, predictions: Path) -> None:
+    """Estimate changed files by fits on files changed alike, and by a fit on whole ones."""
+    there = [of for of in sites(data, predictions) if group_of(of.name) != OF_LABELS]
+    labelled, truth = split(data, predictions, "val")
+    val = Site(OF_LABELS, labelled, truth, everywhere=False)
+    fits = fits_at_floors(val)
+    floors = tuple((of, float(np.mean(labelled.scores >= of))) for of in tuple(fits)[1:])
+    statistics = replace(ReferenceStatistics.of(labelled), floors=floors)
+    tables: dict[str, list[dict[str, object]]] = {}
+    for name, change in CHANGES.items():
+        known, own = val.fit(change)
+        alike = pd.concat([site.pairs(change, own) for site in there], ignore_index=True)
+        found = [change(site.found) for site in there]
+        ways = {
+            ALIKE: (partial(estimated, known, alike), warnings_of_fit(val, change)),
+            f"{FEW} groups of sites, all changed": (partial(by_groups, alike, FEW), {}),
+            f"{MORE} groups of sites, all changed": (partial(by_groups, alike, MORE), {}),
+            UNLIKE: (partial(unlike, fits, statistics, there, change), noticed(statistics, found)),
+        }
+        for title, (way, more) in ways.items():
+            line = {"scores": name, **figures(way(widened=True), way(widened=False)), **more}
+            tables.setdefault(title, []).append(line)
+    for title, lines in tables.items():
+        shown = pd.DataFrame(lines)
+        numbers = shown.select_dtypes("number")
+        formats = {n: "{:.0f}" if "%" in n else "{:.1f}" for n in numbers}
+        print(f"## {title}\n\n{to_markdown(format_cells(shown, formats))}\n")
+
+
+def estimated(training: pd.DataFrame, pairs: pd.DataFrame, *, widened: bool) -> pd.DataFrame:
+    """Estimate pairs, each as of a new site."""
+    estimator = Regression(floor=float(training["floor"].min())).fit(training)
+    known = training.drop_duplicates("source")["unseen"].mean()
+    unseen = np.maximum(pairs["unseen"], known) if widened else np.zeros(len(pairs))
+    found = [
+        estimator.predict(pairs.iloc[[k]], unseen=float(share))[0] for k, share in enumerate(unseen)
+    ]
+    columns = {"estimate": "value", "lower": "lower", "upper": "upper"}
+    return pairs.assign(**{c: [getattr(of, n) for of in found] for c, n in columns.items()})
+
+
+def by_groups(table: pd.DataFrame, n_groups: int, *, widened: bool) -> pd.DataFrame:
+    """Estimate by some groups of sites all pairs of the others, drawn again and again."""
+    rng = np.random.default_rng(0)
+    names = table["group"].unique()
+    parts = []
+    for _ in range(DRAWS):
+        known = table["group"].isin(rng.choice(names, n_groups, replace=False))
+        parts.append(estimated(table[known], table[~known], widened=widened))
+    return pd.concat(parts)
+
+
+def figures(evaluated: pd.DataFrame, plain: pd.DataFrame) -> dict[str, object]:
+    """Return one line of a table, in points; without an estimate a pair counts as refused."""
+    line: dict[str, object] = {}
+    for category, part in evaluated.groupby("category", sort=False):
+        answered = part[part["estimate"].notna()]
+        before = plain[(plain["category"] == category) & plain["estimate"].notna()]
+        line[f"{category} error"] = 100 * (answered["estimate"] - answered["mAP"]).abs().mean()
+        line[f"{category} coverage % (unwidened)"] = f"{_inside(answered)} ({_inside(before)})"
+        line[f"{category} half-width"] = 50 * (answered["upper"] - answered["lower"]).median()
+        line[f"{category} refused %"] = 100 * part["estimate"].isna().mean()
+    return line
+
+
+def _inside(rows: pd.DataFrame) -> str:
+    inside = (rows["lower"] <= rows["mAP"]) & (rows["mAP"] <= rows["upper"])
+    return f"{100 * inside.mean():.0f}" if len(rows) else "–"
+
+
+def warnings_of_fit(val: Site, change: Change) -> dict[str, object]:
+    """Return whether a fit on the changed labelled set gives a warning."""
+    found = change(val.found)
+    warnings = (
+        *check_floor(found, "the file", complete=False),
+        *unseen_warning(unseen_share(found)),
+        *overconfident(found, rank_categories(found, val.truth)),
+    )
+    return {"doubted": "yes" if warnings else "no"}
+
+
+def fits_at_floors(val: Site) -> dict[float, tuple[pd.DataFrame, ScoreCalibration]]:
+    """Fit on a full list, at its own floor (0) and at those that a fit knows, too."""
+    full = val.changed(CHANGES["as they are"])
+    known = CalibratedSets.of([full])
+    above = fits_above([full], known)
+    fits = {floor: (of.rows, of.calibration) for floor, of in above.items()}
+    unseen = unseen_share(full.boxes.clean)
+    return {
+        floor: (rows.assign(unseen=unseen, floor=floor), calibration)
+        for floor, (rows, calibration) in ({0.0: (known.rows, known.calibration)} | fits).items()
+    }
+
+
+def unlike(
+    fits: Mapping[float, tuple[pd.DataFrame, ScoreCalibration]],
+    statistics: ReferenceStatistics,
+    there: Sequence[Site],
+    change: Change,
+    *,
+    widened: bool,
+) -> pd.DataFrame:
+    """Estimate changed sites by a fit on a full list, at the floor that it takes them for."""
+    parts = []
+    for site in there:
+        found = change(site.found)
+        try:
+            floor = statistics.start_of(found).floor
+        except InputError:  # refused; tabulated all the same
+            floor = 0.0
+        rows, calibration = fits[floor]
+        parts.append(estimated(rows, site.pairs(change, calibration), widened=widened))
+    return pd.concat(parts, ignore_index=True)
+
+
+def noticed(statistics: ReferenceStatistics, changed: Sequence[FoundBoxes]) -> dict[str, object]:
+    """Return the share of sites of which a fit on a full list warns, and which it refuses."""
+    warned, refused = 0, 0
+    for found in changed:
+        known = replace(statistics, categories=found.categories)
+        try:
+            warnings = known.differences(found) or check_floor(found, "the file")
+            warned += bool(warnings or unseen_warning(unseen_share(found)))
+        except InputError:
+            refused += 1
+    share = {"doubted %": warned, "not compared %": refused}
+    return {name: 100 * number / len(changed) for name, number in share.items()}
+
+
+if __name__ == "__main__":
+    main()
