@@ -3,7 +3,7 @@
     python benchmarks/export_predictions.py yolox_nano --checkpoint yolox_nano_coco.pth DATA OUT
 
 reads ``DATA/<task>/<seed>`` and writes ``OUT/<task>/<seed>.json``,
-scores from .01 on, at most 300 boxes an image: what `benchmarks/foreign_predictions.py` takes.
+scores from .01 on, at most 300 boxes an image: what `benchmarks/predictions.py` takes.
 """
 
 from __future__ import annotations

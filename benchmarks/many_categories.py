@@ -1,6 +1,6 @@
 """A few labels where there are many categories: prediction files of 80 and of 15 categories.
 
-    python -m benchmarks.many_categories DATA PREDICTIONS [--out docs/results/many_categories.md]
+    python -m benchmarks.many_categories DATA PREDICTIONS [--out FILE]
         [--draws N] [--detectors NAME ...] [--work-dir DIR] [--swapped]
 
 DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. Each detector is fitted on
@@ -228,205 +228,20 @@ def missed_bars(rows: pd.DataFrame, each: pd.DataFrame) -> list[str]:
     return missed
 
 
-TEXT = """# A few labels where there are many categories: measured
-
-Written by
-
-```sh
-python -m benchmarks.many_categories DATA PREDICTIONS --draws {draws} \\
-    --out docs/results/many_categories.md
-```
-
-Each detector is fitted on the 164 `val` images of `all/coco_mini` from its prediction files (boxes
-over .05). Pools: the 190 other images of that set (80 categories; they are training images of the
-detectors), and `all/robot_home` (80 images, 15 categories). Of each pool k images are drawn by a
-plan {draws} times. Points of 100, nominal 90 %. Label-free ±: half-width without labels; forecast:
-what the plan promises before there are labels; widest: of all draws; measured: categories that
-three labelled images or more hold, and expected: how many of them the plan promises. Draws of one
-pool share its truth and its label-free estimate, so the coverage of a row is that of one site, not
-of {draws} independent ones.
-
-## The mean over categories
-
-{means}
-
-## Single categories
-
-Coverage by the number of labelled images that hold the category, over all numbers of labels:
-
-{categories}
-
-## All detectors together
-
-{together}
-
-## What is not reached
-
-{missed}
-
-The mean is covered too often because the pools are like the labelled set: their label-free errors
-are at most 4 points, where the interval has to hold at any site. Errors up to 13 points come with a
-[shift](shifted_categories.md), where 93 to 100 % are covered, and with the parts exchanged
-(`--swapped`) the mean with 100 labels of coco_mini is covered in 90 %, with 10 to 50 in 98 to
-99 %. Categories in ten and more images are few, and the same in all draws.
-
-## Before
-
-Each category estimated on its own, errors of those without labels added as if they were one:
-half-widths of 30 to 32 with 20 labels of coco_mini, 22 to 26 with 50, 12 to 16 with 100, where the
-plan promised 1 to 4; of categories in three or four labelled images 66 to 87 % were covered.
-
-## One and two categories
-
-Before and now, fitted on the `val` images of coco_mini; mean over sites and detectors of the MAE,
-half-width and coverage. Single categories: `benchmarks/labels_from_files.py` (34 pairs of site and
-category, NanoDet-Plus, YOLO26-nano, YOLOv8-nano, 15 draws). Means of vehicle and person: the sites
-in `two/` but that of COCO (NanoDet-Plus, YOLOv8-nano, 12 draws).
-
-| labels | one, before | one, now | two, before | two, now | forecast of two, before | now |
-|---:|:---|:---|:---|:---|---:|---:|
-| 10 | 3.9 ± 9.3, 93 % | 3.9 ± 9.4, 95 % | 2.7 ± 8.2, 97 % | 2.7 ± 6.6, 94 % | 8.8 | 8.6 |
-| 20 | 2.8 ± 6.0, 92 % | 2.8 ± 6.2, 93 % | 2.2 ± 4.9, 94 % | 2.0 ± 4.6, 91 % | 6.2 | 6.2 |
-| 50 | 1.4 ± 3.0, 92 % | 1.4 ± 3.1, 93 % | 1.1 ± 2.2, 90 % | 1.0 ± 2.2, 88 % | 3.1 | 3.2 |
-
-## Forecasts
-
-```sh
-python -m benchmarks.label_forecasts DATA PREDICTIONS
-```
-
-The half-width that a plan promises over the one that 20 draws reach, on the pools of this page with
-all their numbers of labels, the six sites of two categories with NanoDet-Plus and YOLOv8-nano, and
-the sample of the documentation with 10, 15 and 30 labels. *boxes*: objects are expected where boxes
-find them, as plans did; *expected*: with those that the box model expects beside the boxes of an
-image, where a box shows the category. Off by: mean over the cases, of the larger over the smaller;
-inside: cases within a quarter.
-
-| pools | off by, boxes | inside, boxes | off by, expected | inside, expected | of |
-|:---|---:|---:|---:|---:|---:|
-| coco_mini | 7 % | 19 | 7 % | 20 | 20 |
-| robot_home | 17 % | 4 | 9 % | 5 | 6 |
-| sample | 58 % | 0 | 34 % | 1 | 3 |
-| two categories | 52 % | 13 | 43 % | 14 | 36 |
-
-No case within a quarter leaves it. Most is gained where the detector is weak: FastestDet on
-coco_mini 1.15 to 1.28 times before, .99 to 1.05 now. The forecast is still 1.2 to 1.5 times what is
-reached on the sample, whose detector finds no box of most trucks at night, and up to 2.7 times on
-thermal images (`hituav`), where YOLOv8-nano finds one object in ten: what no box shows is not
-expected. Missed objects of images without a box are left out because their number is learned on
-images that hold the category or show a box of it: with 80 categories, counting them in every image
-expects up to seven times the objects that there are.
-
-## 500 labels of 4,920 images
-
-```sh
-python -m benchmarks.coco_scale DATA PREDICTIONS --folder FOLDER --only fit
-python -m benchmarks.label_designs DATA PREDICTIONS --detectors --large FOLDER --draws 40
-```
-
-coco_mini resampled to 4,920 images on which the detector is fitted, from its `train` part, and
-4,920 new ones, from its `val` part; all 80 categories are held by the labelled images. Root mean
-squared errors of the mean over categories:
-
-| detector | drawn | sample | combined | bias | half-width | coverage |
-|:---|:---|---:|---:|---:|---:|---:|
-| yolo26n | by plan | 1.3 | 1.1 | -0.9 | 1.7 | 90% |
-| yolo26n | simple | 1.4 | 1.1 | -1.0 | 1.7 | 88% |
-| yolov8n | by plan | 1.3 | 1.3 | -1.1 | 1.6 | 80% |
-| yolov8n | simple | 1.3 | 1.3 | -1.2 | 1.6 | 75% |
-| both | by plan | 1.3 | 1.2 | -1.0 | 1.7 | 85% |
-
-What is missing is bias, not variance: 1.3 with a bias of -1.1 leaves a standard deviation of .7,
-and the interval stands for one of 1.0. With YOLOv8-nano the label-free estimates are too high for
-frequent categories and not for rare ones. The level that frequent categories show is taken off the
-rare ones, too: that is the bias.
-The excess of rare categories is modelled by the objects of the pool, of which 30 here are near
-copies of one: it is that of one object, and the pool counts thirty.
-
-## Where single intervals are too narrow
-
-```sh
-python -m benchmarks.object_variance DATA PREDICTIONS
-```
-
-Labels' own (difference) estimates of single categories, all detectors and numbers of labels, in
-squared points: squared error, its parts by the mean over the draws of one pool (squared bias) and
-around it (variance), the variance that is stated, and the law of the variance by objects, which
-counts as six observations of it.
-
-| pool | held by images | squared error | squared bias | variance | stated | law |
-|:---|---:|---:|---:|---:|---:|---:|
-| the 190 images | 1-2 | 516 | 45 | 471 | 484 | 482 |
-| the 190 images | 3-4 | 159 | 13 | 147 | 150 | 145 |
-| the 190 images | 5-9 | 77 | 3 | 73 | 72 | 68 |
-| the 190 images | 10+ | 31 | 2 | 29 | 24 | 22 |
-| the 164 images | 1-2 | 487 | 39 | 448 | 490 | 488 |
-| the 164 images | 3-4 | 125 | 5 | 120 | 136 | 130 |
-| the 164 images | 5-9 | 72 | 1 | 71 | 66 | 61 |
-| the 164 images | 10+ | 28 | 1 | 27 | 23 | 21 |
-
-The average precision of few objects is biased, but with ten holding images and more the squared
-bias is a fifteenth of the squared error or less. There the stated variance is five sixths of the
-true one, mostly because the law is too small by a quarter for categories in that many images. Their
-intervals cover 86 and 88 %. The law is chosen on all categories, most of which are in fewer images;
-a factor of its own for frequent ones would rest on 16 categories.
-{constants}"""
-
-
-def report(rows: pd.DataFrame, each: pd.DataFrame, draws: int) -> str:
-    """Compose the page."""
+def report(rows: pd.DataFrame, each: pd.DataFrame) -> str:
+    """Compose the tables."""
     columns = ["MAE", "half-width", "forecast", "coverage", "measured", "expected"]
     together = rows.groupby(["pool", "labels"])[columns].mean().reset_index()
     classes = each.groupby(["pool", "held"])["covered"].mean().unstack().reindex(columns=CLASSES)
-    missed = missed_bars(rows, each)
-    return TEXT.format(
-        draws=draws,
-        means=to_markdown(format_cells(rows, FORMATS)),
-        categories=to_markdown(format_cells(of_categories(each), FORMATS)),
-        together=to_markdown(format_cells(together, FORMATS))
-        + "\n\n"
-        + to_markdown(format_cells(classes.reset_index(), FORMATS)),
-        missed="\n".join(f"- {line}." for line in missed) or "Everything is.",
-        constants=CONSTANTS,
-    )
-
-
-CONSTANTS = """
-## How the constants were chosen
-
-With the parts exchanged: fitted on the 190 images, with the 164 as the pool (`--swapped`); ranges
-are over what is left when each detector is left out. The tables of coco_mini above played no part.
-`all/robot_home` was a small part of the squared errors, so it is no independent test.
-
-- Variance by object (`autoeval/labels/object_variance.py`): squared errors of single categories
-  over the law without its factor (`benchmarks/object_variance.py`): .58 to .63 (mAP), .94 to .96
-  (mAP50), .95 to 1.00 (mAP75); .6, 1 and 1 (a share of n objects) were taken. With an intra-image
-  correlation of .2 it is flat in the objects of an image that holds the category (mAP: .60, .60,
-  .51 and .61 with one, up to two, up to four and more); by the images that hold it, it is .60, .57,
-  .69 and .79 with one or two, three or four, five to nine and more. Before, the law took a (1 - a)
-  at the expected a, which is more than its expectation where few images are labelled, and had the
-  factors .5, 1 and .8.
-- It counts as 6 observations: with many categories the likelihood rises up to 6 and is flat above,
-  with one category, on the sites of [labels_from_files.md](labels_from_files.md), it is highest
-  at 4 to 6.
-- Small-sample bias by 1 / (g + 1) rather than 1 / g, with g labelled objects, and a correction by
-  predicted influence of 1 - 1 / h times the full one with h holding images: the mean error of
-  categories in one labelled image falls from -5.6 to .5, in two from -3.6 to -1.6.
-- The pool is a sample, too: with G objects in it the bias of a label estimate is b times
-  1 / (g + 1) - 1 / (G + 1), and the pool's own average precision exceeds the label-free estimate by
-  b / (G + 1), less the mean over the categories, with the b of the fit. This follows from one law
-  for all sizes. Before, the first was b (1 - k / N) / (g + 1), which corrects rare categories too
-  far, and the second .2 / (G + 1) for all detectors. G follows from the labels and from the
-  expected objects, which count as 3 objects: by the likelihood of the numbers that the pools hold,
-  from 1 (FastestDet) to 10 (NanoDet-Plus).
-- The variance of the influence divides by the images that hold the category less one, not by all
-  labelled images: what a mean over those images has. Before, it was two thirds of that with three
-  holding images, nine tenths with ten.
-- Standard deviation of b, which the errors of rare categories share: .2 of 0, .1 and .2, by the
-  coverage of the mean.
-- Tried without gain: a trend with the logarithm of how often a category occurs; a level in
-  proportion to the error of each category, which moves rare ones too far.
-"""
+    tables = {
+        "The mean over categories": rows,
+        "Single categories: coverage by the labelled images that hold them": of_categories(each),
+        "All detectors together": together,
+        "All detectors together, single categories": classes.reset_index(),
+    }
+    parts = [f"## {k}\n\n{to_markdown(format_cells(of, FORMATS))}" for k, of in tables.items()]
+    missed = [f"- {line}." for line in missed_bars(rows, each)]
+    return "\n\n".join([*parts, "## What is not reached", "\n".join(missed) or "Nothing."])
 
 
 def parse_args() -> argparse.Namespace:
@@ -438,12 +253,12 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--swapped", action="store_true", help="fit on the part that is the pool")
     parser.add_argument("--work-dir", type=Path, default=Path("work_dirs/many_categories"))
-    parser.add_argument("--out", type=Path, help="the page; printed by default")
+    parser.add_argument("--out", type=Path, help="for the tables; printed by default")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Fit, plan, draw, and write the page."""
+    """Fit, plan, draw, and print the tables."""
     args = parse_args()
     rows, each = [], []
     for detector in args.detectors:
@@ -454,7 +269,7 @@ def main() -> None:
                 rows.append(row)
                 each += categories
                 print({k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()})
-    page = report(pd.DataFrame(rows), pd.DataFrame(each), args.draws)
+    page = report(pd.DataFrame(rows), pd.DataFrame(each))
     if args.out:
         args.out.write_text(page, encoding="utf-8")
     else:

@@ -41,7 +41,6 @@ def test_a_benchmark_explains_itself(name, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("network_options", []),
         ("pass_ratio", ["--only", "one"]),
         ("pass_speed", ["--batch", 1, "--workers", 1, "--repeats", 1]),
     ],
@@ -57,10 +56,8 @@ def test_the_cost_of_the_network_is_measured(name, options, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("calibrated_scores", ["DATA", "yolo26=PREDICTIONS"]),
-        ("calibration_labels", ["confidences", "DATA", "yolo26=PREDICTIONS"]),
-        ("label_warnings", ["DATA", "PREDICTIONS"]),
-        ("confident_boxes", ["DATA", "PREDICTIONS"]),
+        ("checks", ["labels", "DATA", "PREDICTIONS"]),
+        ("checks", ["boxes", "DATA", "PREDICTIONS"]),
     ],
 )
 def test_it_measures_on_real_predictions(name, words, shared, monkeypatch, capsys):

@@ -4,17 +4,10 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from tests.doc_pages import ROOT, prose_of
 
 RESULTS = ROOT / "docs" / "results"
-
-# Columns of tables, their columns in the files, and what those are multiplied by.
-WIDTHS = {"error": ("error", 100), "half width": ("half_width", 100)}
-COVERED = {**WIDTHS, "coverage %": ("coverage", 100), "constant": ("constant", 100)}
-LABELS = {name: (name, 100) for name in ("error", "bias", "coverage")}
-LABELS |= {"half-width": ("half_width", 100), "effective": ("effective", 1), "k": ("k", 1)}
 
 
 def tables_of(page, first):
@@ -38,29 +31,6 @@ def differing(shown, figures, columns):
             if not np.isclose(float(told), figure, rtol=0, atol=0.501 * step, equal_nan=True):
                 found.append(f"{name}: {cell}, not {figure:g}")
     return found
-
-
-@pytest.mark.parametrize(
-    ("page", "first", "which", "file", "columns"),
-    [
-        ("labels", "category", 0, "labels", LABELS),
-    ],
-)
-def test_the_table_is_that_of_the_file(page, first, which, file, columns):
-    shown = tables_of(RESULTS / f"{page}.md", first)[which]
-    assert differing(shown, pd.read_csv(RESULTS / f"{file}.csv"), columns) == []
-
-
-def test_the_page_on_labels_repeats_what_was_measured():
-    measured = pd.read_csv(RESULTS / "labels.csv").set_index(["category", "estimator", "k"])[
-        "error"
-    ]
-    (shown,) = tables_of(ROOT / "docs" / "how-to" / "labels.md", "labelled images")
-    names = {"sample estimate, simply drawn": "sample", "combined": "combined"}
-    for words, *cells in shown.itertuples(index=False):
-        category, _, estimator = words.partition("s: ")
-        errors = [measured[category, names[estimator], int(k)] for k in shown.columns[1:]]
-        assert cells == [f"{100 * error:.1f}" for error in errors], words
 
 
 def test_the_comparison_is_that_of_its_two_files():

@@ -28,7 +28,7 @@ home: k is a random effect of the detector, z one of the site, and some sites ar
 coefficients and errors are again others. Two detectors that were both trained there are
 compared as any two: their difference there is one of detectors at home.
 
-Coefficients and errors are fitted on a panel of detectors by `benchmarks/compare.py` and shipped.
+Coefficients and errors are fitted on a panel of detectors by `train_differences.py` and shipped.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def of_scores(
 def width(interval: PredictionInterval, target: str = "mAP") -> str:
     """Advise where an interval is too wide to act on, with what helps, as it was measured.
 
-    The figures are those of ``docs/results/generality.md`` and ``docs/results/labels.md``.
+    The figures are those of ``generality.md`` and ``labels_from_files.md`` in ``docs/results``.
     """
     if interval.reach <= TOO_WIDE:
         return ""

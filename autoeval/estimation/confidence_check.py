@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import LabelledSet
 
-# Chosen on the panel of detectors by benchmarks/calibration_labels.py.
+# Chosen on the panel of detectors.
 LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
 REFUSED, NOTICEABLE = 0.977, 0.05  # probabilities that the area is smaller
 FEWEST = 10  # true and false positives

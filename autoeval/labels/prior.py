@@ -38,7 +38,7 @@ OF_ONE_SET = ErrorOfPrior(scale=1.2, by_level=False, dof=6.0)
 """Error of a label-free estimate fitted on one labelled set, from which it cannot be measured.
 
 Root mean square of error over stated error at other sites, over three detectors: .9 with
-YOLO26-nano, 1.3 with FastestDet, 1.35 with NanoDet-Plus (`benchmarks/labels_from_files.py` prints
+YOLO26-nano, 1.3 with FastestDet, 1.35 with NanoDet-Plus (`benchmarks/labels.py` prints
 it). Because it differs by detector, the degrees of freedom are few.
 """
 

@@ -23,7 +23,7 @@ from autoeval.io.wording import listed
 from autoeval.model.pair_table import Table, floats
 from autoeval.model.pairs import Pairs
 
-# Measured by benchmarks/known_sites.py, docs/results/known_sites.md.
+# Measured by benchmarks/fits.py, docs/results/known_sites.md.
 SMOOTHED = 0.02  # ε
 MOST = 1.5  # ratio
 CHANGE_STD = 0.01  # of an accuracy that changes while no score does

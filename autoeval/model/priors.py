@@ -1,6 +1,6 @@
 """The priors of the default regression, fitted on a panel of detectors and shipped as files.
 
-`benchmarks/panel.py` and `benchmarks/operating_point.py` write them; what they rest on is in
+`autoeval/model/train_prior.py` writes them; what they rest on is in
 docs/explanation/calibration.md and docs/how-to/operating-point.md.
 """
 

@@ -8,7 +8,8 @@ linear in the scores of its boxes. With a reference, whose soft average precisio
 and the spread of pairs around it is smaller. The weight v follows from the labelled set: from how
 much stronger the reference is there, and from how much more it agrees with the detector than the
 labels do, as detectors of one family do, whose errors are the same. The rest of the prior is that
-without a reference, at every floor; `benchmarks/reference_panel.py` fits what is particular here.
+without a reference, at every floor; `autoeval.model.train_reference_prior` chooses what is
+particular here.
 """
 
 from __future__ import annotations

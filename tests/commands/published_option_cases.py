@@ -46,8 +46,6 @@ SIZES = (
     "--n-sets 3 --n-images 3 --set repeats=1 methods=constant sizes=2 draws=1"
 )
 SAMPLE = "demo --sample sampled"
-LABELS = "study labels --sites things.py site_boxes --set draws=2 fewest=20"
-LABELLED = f"{LABELS} --labels val_labels.json --predictions val_predictions.json"
 
 
 def loaded(base):
@@ -202,12 +200,6 @@ PUBLISHED_CASES = {
         "study": ("study", "correlation --scores scores"),
         "set": (CORRELATION, "--set target=mAP75"),
         "scores": (CORRELATION, "--scores nowhere"),
-        "fits": ("study compare --task things.py", "--fits mine nowhere nowhere"),
-        "sites": ("study labels", "--sites things.py nowhere"),
-        "labels": (f"{LABELS} --set fit_on=new", "--labels val_labels.json"),
-        "predictions": (LABELLED, "--labels val_labels.json --predictions others_val.json"),
-        "img_dir": (LABELLED, "--labels val_labels.json --img-dir nowhere"),
-        "group": (LABELLED, "--labels val_labels.json --group s0"),
         "task": (EXAMPLES, "--task nowhere.py"),
         "data_root": (EXAMPLES, "--task rectangles/task.py --data-root fading/worlds"),
         "metaset": (SIZES, "--metaset corrupted.py"),

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from paper_layouts import coco, exdark, kitti, write_sets
 from fading_sites import FadingDetector, fading_task
-from predicted_world import write_world
+from paper_layouts import coco, exdark, kitti, write_sets
 from rectangles import TASK as RECTANGLES
 from rectangles import RectangleDetector, write_task
 from rectangles import write_world as write_rectangles
@@ -62,7 +61,6 @@ def write_roads(folder):
     lists = {"few": {"edges": [0, 5, 1000]}, "more": {"edges": [0, 2, 4, 8, 1000]}}
     (folder / "named_bins.json").write_text(json.dumps(lists))
     write_weights(folder)
-    write_things(folder)
     for k, root in enumerate(("papers", "papers_elsewhere")):
         write_sets(folder / root, (coco, exdark, kitti)[:: 1 - 2 * k])
     (folder / "rectangles").mkdir()
@@ -71,19 +69,6 @@ def write_roads(folder):
     fading_task(folder / "fading/worlds", n_images=FEW_CHANGES)
     names = [f"w{k}" for k in range(5)]
     (folder / "fading/task.py").write_text(RECTANGLES.format(names=names))
-
-
-def write_things(folder):
-    """Write a task of a site with predictions, for the study of few labels."""
-    for name, seed in (("s0", 1), ("s1", 2)):
-        (folder / "site_boxes").mkdir(exist_ok=True)
-        _, found = write_world(folder, name, seed=seed, n_images=30, n_categories=2)
-        found.rename(folder / f"site_boxes/{name}.json")
-    sets = [f'dict(name="{n}", ann_file="{n}_labels.json", img_dir=".")' for n in ("s0", "s1")]
-    (folder / "things.py").write_text(
-        'name = "things"\ncategories = ["thing 0", "thing 1"]\ndata_root = "."\n'
-        f"seed_sets = [{', '.join(sets)}]\n"
-    )
 
 
 def write_weights(folder):

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from predicted_world import write_world
 from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
@@ -126,80 +125,16 @@ def test_an_unknown_study_is_answered_with_those_there_are(capsys):
     assert "astrology" in shown and "correlation" in shown and "box-level" in shown
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """A labelled set, and three sites of a task, each with a results file."""
-    folder = tmp_path_factory.mktemp("files")
-    (folder / "boxes").mkdir()
-    for seed, name in enumerate(("val", "s0", "s1", "s2")):
-        _, predictions = write_world(
-            folder, name, seed=seed, n_categories=2, skill=0.9 - 0.1 * seed
-        )
-        if name != "val":
-            predictions.rename(folder / f"boxes/{name}.json")
-    sets = [
-        f'dict(name="{n}", ann_file="{n}_labels.json", img_dir=".")' for n in ("s0", "s1", "s2")
-    ]
-    (folder / "task.py").write_text(
-        f'name = "things"\ncategories = ["thing 0", "thing 1"]\ndata_root = "."\n'
-        f"seed_sets = [{', '.join(sets)}]\n"
-    )
-    return folder
-
-
-def labels_study(files, *options):
-    sites = ["--sites", str(files / "task.py"), str(files / "boxes")]
-    few = ["--set", "draws=2", "--work-dir", str(files / "out")]
-    return main(["study", "labels", *sites, *few, *options])
-
-
-def pairs_of(files):
-    by_site = pd.read_csv(files / "out/labels_from_files_by_site.csv")
-    return by_site[(by_site["k"] == 10) & (by_site["estimator"] == "combined")]
-
-
-def test_few_labels_are_studied_from_files_of_one_labelled_set(files):
-    labelled = ["--labels", str(files / "val_labels.json")]
-    labelled += ["--predictions", f"{files / 'val_predictions.json'}"]
-    assert labels_study(files, *labelled) == 0
-    page = (files / "out/labels_from_files.md").read_text()
-    assert "labelled set alone, val_labels" in page.replace("\n", " ")
-    pairs = pairs_of(files)
-    assert sorted(zip(pairs["site"], pairs["category"], strict=True)) == [
-        (site, f"thing {k}") for site in ("s0", "s1", "s2") for k in (0, 1)
-    ]
-
-
-def test_few_labels_are_studied_from_single_sites_in_turn(files):
-    assert labels_study(files, "--set", "draws=2", "fit_on=s0,s2", "target=recall@0.3") == 0
-    assert sorted(pairs_of(files)["site"]) == ["s0", "s0", "s1", "s1", "s1", "s1", "s2", "s2"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "either --labels LABELS --predictions FILE or --set fit_on"),
-        (["--set", "fit_on=s9"], "no site s9, only s0, s1, s2"),
-        (["--set", "fit_on=s0", "--scores", "x"], "either --scores PATH, or --sites"),
-    ],
-)
-def test_what_is_fitted_on_is_named_once(files, capsys, options, message):
-    assert labels_study(files, *options) == 2
-    assert message in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", studies())
 def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
     function = studies()[name].report_function()
     parameters = inspect.signature(function).parameters.values()
     named = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     named.pop("seed", None)
-    unused = {"labels": {"also"}}.get(name, set())
-    extra = {"labels": {"target", "fit_on"}}.get(name, set())
-    assert set(studies()[name].settings) - extra == set(named) - unused
+    assert set(studies()[name].settings) == set(named)
     read = read_settings([], studies()[name].settings)
     for setting, default in named.items():
-        if default is not inspect.Parameter.empty and setting not in unused:
+        if default is not inspect.Parameter.empty:
             assert read[setting] == default, setting
 
 
@@ -218,7 +153,6 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
             ["meta-set-size", "--scores", "x", "--set", "draws=few"],
             "Expected --set draws= as '20' is but got 'few'",
         ),
-        (["correlation", "--scores", "x", "y"], "takes one score table but got 2"),
     ],
 )
 def test_what_a_study_does_not_take_is_refused(words, message, capsys):
@@ -240,9 +174,9 @@ def test_a_study_is_one_declaration_with_its_run(monkeypatch, capsys):
 
     words = ["study", "mean", "--scores", "x", "--set", "most=5", "--seed", "7"]
     assert main(words) == 2
-    assert calls == [({"most": 5, "seed": 7}, {}, [Path("x")])]
-    assert main([*words, "--fits", "a", "b"]) == 2
-    assert "--fits has no use in the study 'mean', which takes --scores" in capsys.readouterr().err
+    assert calls == [({"most": 5, "seed": 7}, {}, Path("x"))]
+    assert main([*words, "--task", "a.py"]) == 2
+    assert "--task has no use in the study 'mean', which takes --scores" in capsys.readouterr().err
     with pytest.raises(ValueError, match="already called mean"):
         registry.study("mean", "", "", {})(mean)
     with pytest.raises(SystemExit):

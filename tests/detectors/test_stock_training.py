@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from mmengine.runner.checkpoint import CheckpointLoader
-
 from stock_training import CONFIGS, put_random_weights, short, train
 
 THIN = {

@@ -87,7 +87,7 @@ def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
 
     Raises `InputError` if more than half of the boxes on images of known size do, and the centres
     of more than 15 % lie beyond. Where objects fill the image, networks that do not cut their boxes
-    at the edge let many reach beyond, but few centres (`benchmarks/boxes_beyond.py`).
+    at the edge let many reach beyond, but few centres.
     """
     sized = np.array([image.size is not None for image in read.images], bool)
     n_known = int(sized[read.image].sum())

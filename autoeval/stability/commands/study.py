@@ -23,7 +23,7 @@ from autoeval.stability.commands.studies.registry import studies
 
 NOTHING = (NO_NAMES, NO_NUMBERS)
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
-INPUTS = (*DATA, "scores", "fits", "sites", "labels")
+INPUTS = (*DATA, "scores")
 FACTS = {  # behind an input, which is then a default or given
     "detector": tuple(detail.name for detail in (*DETECTOR_DETAILS, STAGES)),
     "metaset": ("n_sets", "n_images"),
@@ -46,21 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scores",
         type=Path,
-        nargs="+",
         metavar="PATH",
-        help="work dirs of estimate-map or fit, or their scores.parquet",
+        help="the work dir of an estimate-map run or of fit, or its scores.parquet",
     )
-    parser.add_argument(
-        "--fits",
-        nargs="+",
-        action="append",
-        metavar=("NAME", "PATH"),
-        help="a detector and its work dirs of estimate-map or fit (regressors), or its work dir "
-        "and a folder with NAME.json for each site (compare); once for each detector",
-    )
-    for study in studies().values():
-        if study.add_arguments:
-            study.add_arguments(parser)
     add_detector_options(parser, (STAGES,))
     data = parser.add_argument_group("data")
     add_task_option(

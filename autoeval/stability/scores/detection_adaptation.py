@@ -1,7 +1,7 @@
 """The two parts of the Detection Adaptation Score (Yu et al., NeurIPS 2024).
 
 It was made to rank checkpoints of one training run: both parts are normalised over the checkpoints
-and added (`benchmarks/ranking_scores.py`). Of one detector the parts are scores of their own.
+and added. Of one detector the parts are scores of their own.
 """
 
 from __future__ import annotations

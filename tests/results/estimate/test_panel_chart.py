@@ -10,10 +10,10 @@ import pytest
 import autoeval
 from autoeval.io.config_file import shipped_config
 from autoeval.model.priors import panel_pairs
+from autoeval.model.train_prior import FLOORS, shown_pairs
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.estimate.fit_answer import fit_answer
 from autoeval.results.estimate.panel_chart import plotted_with_panel
-from autoeval.model.train_prior import FLOORS, shown_pairs
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

@@ -1,11 +1,10 @@
-"""What studies start from: score tables, the boxes of a pass, labelled sites with predictions."""
+"""What studies start from: score tables, or the boxes of a pass."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.run_options import load_named_detector
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.io.tasks.task import Task
-    from autoeval.sites.labelled_set import LabelledSet
     from autoeval.stability.commands.studies.registry import StudyRun
     from autoeval.stability.studies.kept_boxes import Observations
 
@@ -45,13 +43,10 @@ def needed(args: argparse.Namespace, *names: str) -> argparse.Namespace:
 
 
 def score_table(args: argparse.Namespace) -> pd.DataFrame:
-    """Read the one score table of ``--scores``."""
+    """Read the score table of ``--scores``."""
     from autoeval.stability.methods.score_rows import read_scores
 
-    paths = needed(args, "scores").scores
-    if len(paths) > 1:
-        raise InputError(f"--scores: '{args.study}' takes one score table but got {len(paths)}.")
-    return read_scores(paths[0])
+    return read_scores(needed(args, "scores").scores)
 
 
 def one_task(args: argparse.Namespace) -> Task:
@@ -86,14 +81,3 @@ def observed_boxes(run: StudyRun, task: Task, *, sample_sets: bool = False) -> O
         own_images=passes["own_images"],
         folder=args.work_dir / "boxes",
     )
-
-
-def task_sites(task: str, folder: str, data_root: str | None) -> list[LabelledSet]:
-    """Read the sources of a task with their predictions, ``NAME.json`` in a folder."""
-    from autoeval.estimation.given_boxes import Predictions
-    from autoeval.estimation.labelled_files import task_with_files
-    from autoeval.io.predictions.reading import files_by_place
-    from autoeval.io.tasks.task import load_task
-
-    files = {name: Predictions(path) for name, path in files_by_place(Path(folder)).items()}
-    return task_with_files(load_task(task, data_root), files)

@@ -61,8 +61,6 @@ class Study:
         Options that it takes beside ``--set``, ``--work-dir`` and ``--seed``.
     passes : mapping
         Settings of the pass that observes the boxes, with their defaults.
-    add_arguments : callable, optional
-        Declares the options that no other study takes.
     """
 
     name: str
@@ -72,7 +70,6 @@ class Study:
     settings: Mapping[str, Any]
     inputs: tuple[str, ...] = ("scores",)
     passes: Mapping[str, Any] = field(default_factory=dict)
-    add_arguments: Callable[[argparse.ArgumentParser], None] | None = None
 
     def report_function(self) -> Callable[..., StudyReport]:
         """Import the function that makes the report."""
