@@ -10,7 +10,7 @@ the labelled set: both are fitted on its images that nobody was trained on, and 
 sites of other groups, but at the home of neither. Estimates are by priors that have seen neither
 the kin of the detector nor the group of the home nor a quarter of the groups. Writes
 ``meta_sets/panel/fine_tuned_pairs.csv``. `evaluate` predicts the differences of that table
-by priors of which neither detector was a part (`benchmarks/pair_fit.py`), with one at home declared
+by priors of which neither detector was a part (`benchmarks/compare.py`), with one at home declared
 (``trained_here=yes``) and without, and prints the errors; `labels` does so with 10 and 20 labelled
 images of the sites of 60 images and more.
 """
