@@ -19,9 +19,14 @@ import pyarrow as pa
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco, read_coco_images
 from autoeval.io.labels.content import LabelledImage, LabelSet
-from autoeval.io.predictions.file_formats import Content, content_of_document
-from autoeval.io.predictions.json_columns import columns_of_list
-from autoeval.io.predictions.raw_columns import Coded, RawColumns, columns_of_batch
+from autoeval.io.predictions.formats import (
+    Coded,
+    Content,
+    RawColumns,
+    columns_of_batch,
+    columns_of_list,
+    content_of_document,
+)
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 

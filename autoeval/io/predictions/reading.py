@@ -1,45 +1,43 @@
-"""Reading a predictions file of any detector: COCO results, JSON lines, Parquet, text files."""
+"""Reading a predictions file of any detector: COCO results, JSON lines, Parquet, text files.
+
+`read_predictions` is the whole way of a file: its entries as columns (`formats`, `text_folder`),
+those that can be used, the images that they are on (`placing`), the words of their categories
+(`categories`), and what is odd about them (`checks`).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named
 from autoeval.io.in_memory import content_in_memory, name_of
 from autoeval.io.labels.content import LabelledImage, normal_id
+from autoeval.io.labels.truth import FARTHEST
 from autoeval.io.predictions.box_columns import FoundBoxes
-from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
-from autoeval.io.predictions.detector_run import DetectorRun
-from autoeval.io.predictions.entries import NoBoxError, read_entries
-from autoeval.io.predictions.file_formats import Content, read_columns
+from autoeval.io.predictions.categories import find_words, numbering_conflict, undecided_numbers
+from autoeval.io.predictions.checks import unusual_boxes
+from autoeval.io.predictions.formats import Coded, RawColumns, read_columns
 from autoeval.io.predictions.placing import place_images, uncovered_images
-from autoeval.io.predictions.prediction_checks import unusual_boxes
 from autoeval.io.predictions.text_folder import read_text_folder
+from autoeval.io.wording import listed
+from autoeval.notices import Notice
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+FEWEST_USABLE = 0.5  # of the entries
+MOST_BEYOND = 0.01  # of the scores, outside [0, 1]
+LARGEST_FACTOR = 10.0  # of scores that exceed 1; beyond it they are percentages
 
 
-def _nothing_found(
-    path: Path,
-    images: Sequence[LabelledImage] | None,
-    words: tuple[str, ...],
-    run: DetectorRun | None,
-) -> FoundBoxes:
-    if not images:
-        raise NoBoxError(
-            f"{path} holds no box and names no image: list all images that the detector was run on "
-            "(--images), so that it is known in how many it found nothing."
-        )
-    none = np.zeros(0, np.int64)
-    boxes, scores = np.zeros((0, 4)), np.zeros(0)
-    return FoundBoxes(tuple(images), words, none, none, boxes, scores, {}, run=run)
+class NoBoxError(InputError):
+    """A predictions file without a box."""
 
 
 def file_of(place: str, folder: Path) -> Path:
@@ -130,36 +128,47 @@ def read_predictions(
         its categories have no words; if it holds each object twice.
     """
     path = name_of(given)
+    numbers = numbers or {}
     is_file = isinstance(given, str | os.PathLike)
     text = is_file and path.is_dir()
-    if text:
-        known_words = [*dict.fromkeys([*(numbers or {}).values(), *(words or ())])]
-        rows, beside, said = read_text_folder(
-            path, images, known_words=known_words, columns=columns
-        )
-        content = Content(rows, numbers=beside, warnings=said)
-    elif columns:
+    if columns and not text:
         raise InputError(
             f"--columns is for a folder of text files, and {path} is none: leave it out."
         )
-    elif not is_file:
-        content = content_in_memory(given, images)
+    if text:
+        known_words = [*dict.fromkeys([*numbers.values(), *(words or ())])]
+        content = read_text_folder(path, images, known_words=known_words, columns=columns)
     else:
-        content = read_columns(path)
-    entry_columns, own_images, own_words, left_out, run = content
+        content = read_columns(path) if is_file else content_in_memory(given, images)
+    run, own_images = content.run, content.images
     by_own_list = own_images if images is not None else None
     if images is None and own_images is not None:
         images, where = own_images, "its own list of images"
     elif run is not None:
         run = run.of_other_images()
+
     try:
-        entries = read_entries(path, entry_columns)
+        entries = _read_entries(path, content.columns)
     except NoBoxError:
         words = run.categories if words is None and run is not None else words
         if words is None:
             raise
-        return _nothing_found(path, images, tuple(words), run)
-    named = [_named(*key) for key in entries.images]
+        if not images:
+            raise NoBoxError(
+                f"{path} holds no box and names no image: list all images that the detector was "
+                "run on (--images), so that it is known in how many it found nothing."
+            ) from None
+        none = np.zeros(0, np.int64)
+        no_boxes, no_scores = np.zeros((0, 4)), np.zeros(0)
+        return FoundBoxes(tuple(images), tuple(words), none, none, no_boxes, no_scores, {}, run=run)
+
+    named = [
+        Named(
+            None if image_id is None else normal_id(str(image_id)),
+            None if file_name is None else str(file_name),
+        )
+        for image_id, file_name in entries.images
+    ]
     placement = None
     if images is None:
         keys = {key: k for k, key in enumerate(dict.fromkeys(named))}
@@ -169,29 +178,32 @@ def read_predictions(
         placement = place_images(named, images, where, own=by_own_list)
         place = placement.index
         images = placement.sized(images, by_own_list or ())
-    named_words = find_words(
+
+    known = find_words(
         path,
         entries.categories,
-        own_words or numbers or {},
+        content.numbers or numbers,
         text=text,
         numbering=numbering,
         usual=usual,
     )
-    if not (named_words.numbering.decided or undecided):
-        raise undecided_numbers(path, named_words)
-    by_number = any(word is None for _, word in entries.categories)
+    if not (known.numbering.decided or undecided):
+        raise undecided_numbers(path, known)
+    warnings = known.warnings
+    if any(word is None for _, word in entries.categories):
+        warnings += numbering_conflict(path, content.numbers, numbers)
+
     read = FoundBoxes(
         tuple(images),
-        named_words.categories,
+        known.categories,
         place[entries.image],
-        named_words.label[entries.category],
+        known.label[entries.category],
         entries.boxes,
         entries.scores,
-        named_words.numbers,
-        left_out + entries.warnings,
-        named_words.warnings
-        + (numbering_conflict(path, own_words, numbers or {}) if by_number else ()),
-        numbering=named_words.numbering,
+        known.numbers,
+        left_out=content.warnings + entries.warnings,
+        warnings=warnings,
+        numbering=known.numbering,
         lists_images=own_images is not None,
         run=run,
     )
@@ -205,8 +217,119 @@ def read_predictions(
     return replace(read, left_out=read.left_out + unusual_boxes(path, read))
 
 
-def _named(image_id: object, file_name: object) -> Named:
-    return Named(
-        None if image_id is None else normal_id(str(image_id)),
-        None if file_name is None else str(file_name),
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """The N usable entries of a file.
+
+    `images` are pairs of ``image_id`` and ``file_name``, `categories` of ``category_id`` and word,
+    None for what is not there; `image` and `category` (N,) index into them. `boxes` (N, 4) float64
+    are xyxy, pixels; `warnings` say which entries were left out and why.
+    """
+
+    images: list[tuple[Any, Any]]
+    image: np.ndarray
+    categories: list[tuple[Any, Any]]
+    category: np.ndarray
+    boxes: np.ndarray
+    scores: np.ndarray
+    warnings: tuple[str, ...]
+
+
+def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
+    """Check and gather entries, some at a time.
+
+    Raises `NoBoxError` if there are none, `InputError` if less than half of them can be used, or
+    scores are no confidences in [0, 1].
+    """
+    n = n_beyond = 0
+    lowest, highest = np.inf, -np.inf
+    faults: dict[str, list[int]] = {}
+    images: dict[tuple, int] = {}
+    categories: dict[tuple, int] = {}
+    parts: dict[str, list[np.ndarray]] = {"image": [], "category": [], "boxes": [], "scores": []}
+    for raw in content:
+        finite = raw.scores[np.isfinite(raw.scores)]
+        n_beyond += int(np.count_nonzero((finite < 0) | (finite > 1)))
+        lowest = min(lowest, finite.min(initial=np.inf))
+        highest = max(highest, finite.max(initial=-np.inf))
+        usable = np.ones(len(raw.scores), bool)
+        for what, bad in _faults(raw).items():  # an entry has one fault at most
+            faults.setdefault(what, []).extend((n + np.flatnonzero(bad & usable)).tolist())
+            usable &= ~bad
+        n += len(usable)
+        kept = slice(None) if usable.all() else usable
+        parts["image"].append(_numbered(images, raw.image_id, raw.file_name, kept))
+        parts["category"].append(_numbered(categories, raw.category_id, raw.word, kept))
+        boxes = np.array(raw.xywh[kept])
+        boxes[:, 2:] += boxes[:, :2]
+        parts["boxes"].append(boxes)
+        parts["scores"].append(raw.scores[kept])
+    if not n:
+        raise NoBoxError(f"{path} holds no box: expected one or more, to estimate from.")
+    if n_beyond > max(MOST_BEYOND * n, 1):
+        if lowest < 0:
+            remedy = "put logits through a sigmoid."
+        elif highest > LARGEST_FACTOR:
+            remedy = "divide percentages by 100."
+        else:
+            remedy = (
+                "a detector of several scores can exceed 1. Clip them, min(score, 1), where few "
+                f"do, or rescale all by the highest, score / {highest:.3g}; the labelled set and "
+                "new images in the same way."
+            )
+        raise InputError(
+            f"{path}: {n_beyond} of {n} scores are not in [0, 1] ({lowest:.3g} to {highest:.3g}). "
+            f"Expected confidences: {remedy}"
+        )
+    warnings = tuple(
+        Notice("entries-malformed", f"entries {what}, left out: {len(bad)} (numbers {listed(bad)})")
+        for what, bad in faults.items()
+        if bad
     )
+    n_usable = n - sum(map(len, faults.values()))
+    if n_usable <= FEWEST_USABLE * n:
+        raise InputError(
+            f"{path} is not a COCO results file: {n_usable} of its {n} entries can be "
+            f"used. {' '.join(warnings)} Expected a list of objects with image_id or file_name, "
+            "category_id or category, bbox [left, top, width, height] and score."
+        )
+    joined: dict[str, np.ndarray] = {}
+    for name, arrays in parts.items():
+        joined[name] = np.concatenate(arrays)
+        arrays.clear()  # of a million images a column and its parts are much memory
+    return _Entries(
+        list(images),
+        joined["image"].astype(np.int64),
+        list(categories),
+        joined["category"].astype(np.int64),
+        joined["boxes"],
+        joined["scores"],
+        warnings,
+    )
+
+
+def _faults(raw: RawColumns) -> dict[str, np.ndarray]:
+    """Mask the entries (N,) that have each fault."""
+    return {
+        "without image_id and file_name": (raw.image_id.codes < 0) & (raw.file_name.codes < 0),
+        "without category_id and category": (raw.category_id.codes < 0) & (raw.word.codes < 0),
+        "whose bbox is not four finite numbers": ~np.isfinite(raw.xywh).all(axis=1),
+        f"whose bbox is beyond {FARTHEST:.0e} pixels": (np.abs(raw.xywh) >= FARTHEST).any(axis=1),
+        "whose bbox has a negative width or height": (raw.xywh[:, 2:] < 0).any(axis=1),
+        "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
+    }
+
+
+def _numbered(
+    number_of: dict[tuple, int], first: Coded, second: Coded, kept: np.ndarray | slice
+) -> np.ndarray:
+    """Give each pair of values a number, in the order of the file, (n,) int32."""
+    width = len(second.values) + 1
+    pairs = (first.codes[kept] + 1) * width + second.codes[kept] + 1
+    # `pa.array` imports pandas, which reading a file has no other need of
+    column = pa.Array.from_buffers(pa.int64(), len(pairs), [None, pa.py_buffer(pairs)])
+    coded = column.dictionary_encode()
+    firsts, seconds = [None, *first.values], [None, *second.values]
+    keys = [(firsts[p // width], seconds[p % width]) for p in coded.dictionary.to_pylist()]
+    numbers = [number_of.setdefault(key, len(number_of)) for key in keys]
+    return np.array(numbers, np.int32)[np.from_dlpack(coded.indices)]

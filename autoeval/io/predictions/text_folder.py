@@ -23,7 +23,7 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions.raw_columns import Coded, RawColumns
+from autoeval.io.predictions.formats import Coded, Content, RawColumns
 from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
 
@@ -124,7 +124,7 @@ def read_text_folder(
     *,
     known_words: Sequence[str] = (),
     columns: Sequence[str] = (),
-) -> tuple[Iterator[RawColumns], dict[str, str], tuple[str, ...]]:
+) -> Content:
     """Read a text file an image, a box a line, such as ``class x y w h score``.
 
     The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
@@ -143,11 +143,9 @@ def read_text_folder(
 
     Returns
     -------
-    columns : iterator of RawColumns
-    numbers : dict of str to str
-        Word of each class by ``classes.txt`` in the folder; empty without.
-    notices : tuple of Notice
-        Which order was found, where it is not that of Ultralytics.
+    Content
+        The boxes, with the word of each class by ``classes.txt`` in the folder, where there is one,
+        and a notice which order was found, where it is not that of Ultralytics.
 
     Raises
     ------
@@ -171,7 +169,7 @@ def read_text_folder(
     images_of_files = _images_of_files(files, images)
     lines, malformed = _lines_of(files, images_of_files, known_words, column_names(columns))
     if not len(lines.file):
-        return iter(()), _names_beside(folder), ()
+        return Content(iter(()), numbers=_names_beside(folder))
     order, notices = _order_of(folder, lines, column_names(columns))
     if not order.pixels:
         unknown = [
@@ -188,7 +186,7 @@ def read_text_folder(
                 "with sizes, with --images."
             )
     raw = _raw(lines, order, images_of_files)
-    return iter([raw]), _names_beside(folder), (*notices, *malformed)
+    return Content(iter([raw]), numbers=_names_beside(folder), warnings=(*notices, *malformed))
 
 
 def column_names(columns: Sequence[str]) -> tuple[str, ...]:
@@ -548,7 +546,7 @@ def _no_order(folder: Path, lines: Lines, tried: Sequence[_Tried]) -> InputError
     return InputError(
         f"{printable(folder)}: no order of class, score and box fits its lines.{best} Are these "
         "predictions of these images, with boxes in pixels or as shares of the image? If the order "
-        "is known, add it behind the folder, such as columns=class,score,left,top,right,bottom."
+        "is known, add it as --columns, such as --columns class,score,left,top,right,bottom."
     )
 
 

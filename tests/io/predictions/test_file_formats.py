@@ -14,7 +14,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import json_columns, read_predictions
+from autoeval.io.predictions import formats, read_predictions
 
 IMAGES = tuple(LabelledImage(str(k), f"street/{k:03}.jpg", (200, 200)) for k in range(12))
 WORDS = {"1": "car", "2": "bus", "3": "cat"}
@@ -68,7 +68,7 @@ def assert_columns(read, rows):
 @pytest.mark.parametrize("piece", [1 << 20, 997, 64])  # whole, and cut within entries
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_any_format_gives_the_columns(tmp_path, monkeypatch, suffix, piece):
-    monkeypatch.setattr(json_columns, "PIECE", piece)
+    monkeypatch.setattr(formats, "PIECE", piece)
     rows = list(boxes())
     read = read_numbered(write(tmp_path, suffix, rows))
     assert_columns(read, rows)
@@ -78,7 +78,7 @@ def test_any_format_gives_the_columns(tmp_path, monkeypatch, suffix, piece):
 @pytest.mark.parametrize("piece", [1 << 20, 300])
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_names_in_the_place_of_numbers(tmp_path, monkeypatch, suffix, piece):
-    monkeypatch.setattr(json_columns, "PIECE", piece)
+    monkeypatch.setattr(formats, "PIECE", piece)
     rows = list(boxes())
     words = ("car", "bus", "Kätzchen")
     named = [
@@ -102,7 +102,7 @@ def test_names_in_the_place_of_numbers(tmp_path, monkeypatch, suffix, piece):
     ],
 )
 def test_irregular_entries_are_read_as_regular_ones(tmp_path, monkeypatch, suffix, odd):
-    monkeypatch.setattr(json_columns, "PIECE", 700)
+    monkeypatch.setattr(formats, "PIECE", 700)
     rows = list(boxes(40))
     plain = rows[20] | {"image_id": 3, "score": 1.0 if odd.get("score") is True else 0.5}
     plain |= {"bbox": [1, 2, 3, 4]}
@@ -113,7 +113,7 @@ def test_irregular_entries_are_read_as_regular_ones(tmp_path, monkeypatch, suffi
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(json_columns, "PIECE", 800)
+    monkeypatch.setattr(formats, "PIECE", 800)
     rows = list(boxes(60))
     bad = {7: {"score": None}, 9: {"bbox": [1.0, 2.0, float("nan"), 4.0]}}
     bad |= {11: {"bbox": [1.0, 2.0, 3.0, -1.0]}, 13: {"image_id": None}, 14: {"image_id": None}}
@@ -164,7 +164,7 @@ def test_numbers_with_gaps_and_categories_of_pandas(tmp_path):
     ],
 )
 def test_what_is_no_json_is_refused(tmp_path, monkeypatch, text, told, piece):
-    monkeypatch.setattr(json_columns, "PIECE", piece)
+    monkeypatch.setattr(formats, "PIECE", piece)
     (tmp_path / "new.json").write_text(text)
     with pytest.raises(InputError, match=f"is not a JSON file .*{re.escape(told)}"):
         read_numbered(tmp_path / "new.json")
@@ -175,14 +175,14 @@ def test_what_is_no_json_is_refused(tmp_path, monkeypatch, text, told, piece):
 @pytest.mark.parametrize("piece", [1 << 20, 64])
 @pytest.mark.parametrize("text", ["[]", " [ ] \n", "\n[\n]"])
 def test_an_empty_list_holds_no_box(tmp_path, monkeypatch, text, piece):
-    monkeypatch.setattr(json_columns, "PIECE", piece)
+    monkeypatch.setattr(formats, "PIECE", piece)
     (tmp_path / "new.json").write_text(text)
     with pytest.raises(InputError, match="holds no box"):
         read_predictions(tmp_path / "new.json")
 
 
 def test_a_bad_line_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_columns, "PIECE", 500)
+    monkeypatch.setattr(formats, "PIECE", 500)
     lines = [json.dumps(row) for row in boxes(40)]
     lines[25] = lines[25][:-3]
     (tmp_path / "new.jsonl").write_text("\n".join(lines))

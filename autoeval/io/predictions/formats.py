@@ -1,0 +1,555 @@
+"""The formats of predictions files, each read in a stream of columns: JSON, JSON lines, Parquet.
+
+`read_columns` recognises a file by what it begins with, or by the name of JSON lines. Pieces of
+JSON are parsed by Arrow where all of their entries are regular. Where one is not (a string in the
+place of a number, an integer in the place of a float, a syntax error), Python's `json` reads the
+piece, which is slower and names what is wrong.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+import pyarrow.parquet
+
+from autoeval.errors import InputError
+from autoeval.io.coco import read_coco_images
+from autoeval.io.image_folder import refuse_archive
+from autoeval.io.json_file import GZIP, MALFORMED, read_json
+from autoeval.io.labels.content import LabelledImage, normal_id
+from autoeval.io.predictions.detector_run import LONGEST_NOTE, DetectorRun, read_note
+from autoeval.io.shapes import box_of_segmentation
+from autoeval.io.wording import listed, printable
+
+WORDS = ("category", "category_name", "label", "name")
+"""Columns that may hold the word of a category; the first that a file uses counts."""
+SIDES = ("x", "y", "w", "h")
+"""Columns that may stand for ``bbox``."""
+LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
+PICKLES, CHECKPOINTS = (".pkl", ".pickle"), (".pth", ".pt")
+PARQUET = b"PAR1"
+READ = (
+    "COCO results (.json), JSON lines (.jsonl), both also compressed by gzip, Parquet (.parquet), "
+    "or a folder of YOLO text files"
+)
+ENCODINGS = {
+    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+PIECE = 8 << 20  # bytes of JSON that are parsed at once
+LONGEST_ENTRY = 64 << 20
+LOOKED_AT = 100  # entries that decide which columns a file has
+ROWS_AT_ONCE = 100_000  # of decoded JSON
+PARQUET_ROWS_AT_ONCE = 1 << 19
+OUTLINE = b'"segmentation"'
+SPACE = re.compile(r"[ \t\n\r]*")
+# `pa.array`, `pa.scalar`, `to_numpy` and numbers of Python as arguments of Arrow import pandas,
+# which takes longer than to read most files.
+NAN = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([np.nan]))])[0]
+NO_CODE = pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(np.array([-1]))])[0]
+BETWEEN_OBJECTS = re.compile(rb"\}[ \t\n\r]*,(?=[ \t\n\r]*\{)")
+
+
+class Coded(NamedTuple):
+    """A column of N values that repeat: `codes` (N,) int64 index into `values`, -1 for none."""
+
+    codes: np.ndarray
+    values: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """N consecutive entries of a file, before anything is checked.
+
+    `xywh` (N, 4) float64 is left, top, width, height; it and `scores` (N,) are NaN where there is
+    no number.
+    """
+
+    image_id: Coded
+    file_name: Coded
+    category_id: Coded
+    word: Coded
+    xywh: np.ndarray
+    scores: np.ndarray
+
+
+class Content(NamedTuple):
+    """What a predictions file holds.
+
+    There are entries, some at a time, and where it has them its own list of images and words for
+    numbers of categories, what of its images was left out, and which detector was run.
+    """
+
+    columns: Iterator[RawColumns]
+    images: Sequence[LabelledImage] | None = None
+    numbers: Mapping[str, str] = MappingProxyType({})
+    warnings: tuple[str, ...] = ()
+    run: DetectorRun | None = None
+
+
+def read_columns(path: Path) -> Content:
+    """Open a predictions file of any format, or raise `InputError` if it is missing or unknown."""
+    name = printable(path)
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except FileNotFoundError:
+        raise InputError(f"No predictions file {name}: check the path.") from None
+    except OSError as error:
+        raise InputError(f"Cannot read the predictions file {name}: {error.strerror}.") from error
+    if path.suffix in CHECKPOINTS:
+        raise InputError(
+            f"{name} is a dump for PyTorch. Expected COCO results: Detectron2's COCOEvaluator "
+            "writes them beside instances_predictions.pth, as coco_instances_results.json."
+        )
+    refuse_archive(path)
+    if path.suffix in PICKLES:
+        raise InputError(
+            f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
+            "COCO results: leave --out away, and add `--cfg-options "
+            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json."
+        )
+    if start == PARQUET:
+        noted = read_note(path)
+        if noted is None:
+            return Content(_read_parquet(path))
+        run, images = noted
+        numbers = {str(number): word for number, word in enumerate(run.categories)}
+        return Content(_read_parquet(path), images, numbers, run=run)
+    zipped = start.startswith(GZIP)
+    try:
+        with _open(path, zipped=zipped) as stream:
+            start = stream.read(4)
+            stream.seek(0)
+            first = _skip_space(stream)
+            line = first + stream.readline(LONGEST_LINE) if first == b"{" else b""
+    except (OSError, EOFError) as error:
+        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+    encoding = next((ENCODINGS[mark] for mark in ENCODINGS if start.startswith(mark)), None)
+    if encoding or 0 in start:
+        raise InputError(
+            f"{name} is encoded as {encoding or 'UTF-16'}. Expected UTF-8 without a byte order "
+            "mark: write it again with encoding='utf-8'."
+        )
+    stem = path.stem if zipped and path.suffix == ".gz" else path.name
+    try:
+        in_lines = stem.endswith(LINES) or bool({"bbox", SIDES[0]} & set(json.loads(line)))
+    except (TypeError, ValueError, RecursionError):
+        in_lines = False
+    if in_lines or first == b"[":
+        return Content(_read_json(path, zipped=zipped, in_lines=in_lines))
+    if first == b"{":
+        return content_of_document(read_json(path, "predictions file"), path)
+    if path.suffix == ".txt":
+        raise InputError(
+            f"{name} is one text file. Predictions as text are a folder with one file an "
+            "image: name the folder. Results of the VOC devkit (comp4_det_test_CLASS.txt), one "
+            "file a class, are converted to COCO results first: a list of objects with "
+            "file_name, category, bbox [left, top, width, height] and score."
+        )
+    raise InputError(
+        f"{name} is not a COCO results file: expected a list of boxes, each with image_id or "
+        f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
+    )
+
+
+def _open(path: Path, *, zipped: bool) -> IO[bytes]:
+    return gzip.open(path, "rb") if zipped else path.open("rb")  # type: ignore[return-value]
+
+
+def _skip_space(stream: IO[bytes]) -> bytes:
+    """Read up to the first byte that is no space, and return it."""
+    while (byte := stream.read(1)) and byte in b" \t\r\n":
+        pass
+    return byte
+
+
+def content_of_document(document: Any, path: Path) -> Content:
+    """Take the content of a COCO document with boxes as its annotations; `path` is for messages."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("annotations"), list):
+        raise InputError(
+            f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
+            "a list as 'annotations'."
+        )
+    try:
+        numbers = {
+            normal_id(str(c["id"]).strip()): str(c["name"])
+            for c in document.get("categories") or []
+        }
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
+        ) from error
+    warnings = list[str]()
+    images = read_coco_images(document, warnings, path=path) if document.get("images") else None
+    return Content(columns_of_list(document["annotations"]), images, numbers, tuple(warnings))
+
+
+# Decoded JSON.
+
+
+def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
+    """Take the columns out of a list that was decoded whole."""
+    word = _used_word(rows[:LOOKED_AT])
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield _columns_of_objects(rows[start : start + ROWS_AT_ONCE], word)
+
+
+def _used_word(rows: Sequence[Any]) -> str:
+    """Return the name of the column with the words of categories, judging by some entries."""
+    used = (w for w in WORDS if any(isinstance(e, dict) and e.get(w) is not None for e in rows))
+    return next(used, WORDS[0])
+
+
+def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
+    """Take the columns out of decoded entries; what is no object has no value."""
+    objects: list[dict] = [row if isinstance(row, dict) else {} for row in rows]
+    coded = []
+    for name in ("image_id", "file_name", "category_id", word):
+        index: dict[Any, int] = {}
+        values = [row.get(name) for row in objects]
+        codes = [
+            index.setdefault(value, len(index)) if isinstance(value, str | int | float) else -1
+            for value in values
+        ]
+        coded.append(Coded(np.array(codes, np.int64), list(index)))
+    xywh = _numbers([_bbox(row) for row in objects], _box, 4)
+    scores = _numbers([row.get("score") for row in objects], _number)
+    return RawColumns(*coded, xywh, scores)
+
+
+def _bbox(row: dict[str, Any]) -> Any:
+    """Return the box of an entry: a list, in fields of its own, or around its segmentation."""
+    bbox = row.get("bbox")
+    if bbox is None and SIDES[0] in row:
+        return [row.get(side) for side in SIDES]
+    if not bbox and row.get("segmentation"):
+        try:
+            return box_of_segmentation(row["segmentation"])
+        except MALFORMED:
+            return None
+    return bbox
+
+
+def _numbers(values: list[Any], parse: Callable[[Any], Any], width: int = 1) -> np.ndarray:
+    """Turn a column into floats, NaN for what is none; one by one only where something is odd."""
+    shape = (len(values), width) if width > 1 else (len(values),)
+    try:
+        column = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        column = np.zeros(0)
+    if column.shape != shape:
+        column = np.array([parse(value) for value in values], np.float64)
+    return column.reshape(shape)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _box(value: Any) -> list[float]:
+    if isinstance(value, list) and len(value) == 4:
+        return [_number(number) for number in value]
+    return [float("nan")] * 4
+
+
+# Streams of JSON: a list, or an object a line.
+
+
+def _read_json(path: Path, *, zipped: bool, in_lines: bool) -> Iterator[RawColumns]:
+    """Read entries in pieces, or raise `InputError`."""
+    try:
+        with _open(path, zipped=zipped) as stream:
+            if in_lines:
+                yield from _read_lines(path, stream)
+            else:
+                yield from _read_list(path, stream)
+    except (OSError, EOFError) as error:
+        name = printable(path)
+        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+
+
+class _Fields:
+    """Which columns of a file are read and of what type, by its first entries."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        objects = [row for row in rows[:LOOKED_AT] if isinstance(row, dict)]
+        self.word = _used_word(objects)
+        fields: list[tuple[str, pa.DataType]] = []
+        for name in ("image_id", "file_name", "category_id", self.word):
+            value = next((row[name] for row in objects if row.get(name) is not None), "")
+            fields.append((name, pa.string() if isinstance(value, str) else pa.int64()))
+        in_sides = any({*SIDES} <= row.keys() for row in objects)
+        if in_sides and not any("bbox" in row for row in objects):
+            self.sides = SIDES
+            fields += [(side, pa.float64()) for side in SIDES]
+        else:
+            self.sides = ()
+            fields.append(("bbox", pa.list_(pa.float64())))
+        self.struct = pa.struct([*fields, ("score", pa.float64())])
+
+    def parse(self, piece: bytes, *, in_lines: bool) -> RawColumns | None:
+        """Parse entries, one a line or with commas between them; None if some is not regular."""
+        text, schema = piece, pa.schema(list(self.struct))
+        if not in_lines:
+            text, schema = b'{"all":[%b]}' % piece, pa.schema([("all", pa.list_(self.struct))])
+        try:
+            text.isascii() or codecs.utf_8_decode(text, "strict", True)
+            table = pyarrow.json.read_json(
+                io.BytesIO(text),
+                pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+                pyarrow.json.ParseOptions(
+                    explicit_schema=schema, unexpected_field_behavior="ignore"
+                ),
+            )
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            return None
+        if in_lines:
+            entries = table.to_struct_array().combine_chunks()
+        else:
+            entries = table["all"].combine_chunks().values
+        columns = dict(zip(self.struct.names, entries.flatten(), strict=True))
+        if not self.sides and columns["bbox"].null_count and OUTLINE in piece:
+            return None  # boxes around polygons and masks are found one by one
+        return _columns_of_arrow(columns, self.word)
+
+
+def _read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
+    """Read the entries of a JSON list."""
+    _skip_space(stream)  # and its opening bracket
+    fields, rest, done = None, b"", 0
+    while True:
+        data = stream.read(PIECE)
+        buffer = rest + data
+        if fields is None:
+            first = islice(_whole_entries(buffer.decode(errors="replace")), LOOKED_AT)
+            fields = _Fields([row for row, _ in first])
+        end, after = _cut(buffer, at_end=not data)
+        piece = buffer[:end]
+        columns = fields.parse(piece, in_lines=False) if piece.strip() else None
+        if columns is None:
+            rows, after = _decode(path, buffer, done, at_end=not data)
+            columns = _columns_of_objects(rows, fields.word)
+        if len(columns.scores):
+            yield columns
+        if not data:
+            return
+        rest, done = buffer[after:], done + after
+        if len(rest) > LONGEST_ENTRY:
+            _decode(path, rest, done, at_end=True)  # says what is wrong
+
+
+def _cut(buffer: bytes, *, at_end: bool) -> tuple[int, int]:
+    """Return where the last whole entry probably ends, and where the next one begins.
+
+    A wrong guess is no danger: a part of an entry is no JSON.
+    """
+    if at_end:
+        whole = buffer.rstrip()
+        return (len(whole) - 1 if whole.endswith(b"]") else 0), len(buffer)
+    width = 1 << 12
+    while True:
+        start = max(len(buffer) - width, 0)
+        ends = list(BETWEEN_OBJECTS.finditer(buffer, start))
+        if ends:
+            return ends[-1].start() + 1, ends[-1].end()
+        if not start:
+            return 0, 0
+        width *= 8
+
+
+def _whole_entries(text: str) -> Iterator[tuple[Any, int]]:
+    """Yield the entries of a list, as far as they are whole, with the place of the comma behind."""
+    decoder, position = json.JSONDecoder(), 0
+    while True:
+        try:
+            row, end = decoder.raw_decode(text, SPACE.match(text, position).end())  # type: ignore[union-attr]
+        except (ValueError, RecursionError):
+            return
+        position = SPACE.match(text, end).end()  # type: ignore[union-attr]
+        yield row, position
+        position += 1
+
+
+def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list[Any], int]:
+    """Decode the whole entries of a list, and return where the next one begins.
+
+    The last entry is left for the end of the file, where it is known that nothing follows.
+    """
+    before = "[0," if done else "["  # the number stands for the entries before
+    try:
+        text, _ = codecs.utf_8_decode(buffer, "strict", at_end)
+        if at_end:
+            return json.loads(before + text)[bool(done) :], len(buffer)
+    except json.JSONDecodeError as error:
+        position = error.pos - len(before)
+        place = done + len(text[:position].encode())
+        what = f"{error.msg} after {place} bytes, near {text[position : position + 20]!r}"
+        raise InputError(f"{printable(path)} is not a JSON file ({what}).") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{printable(path)} is not a JSON file ({error}).") from error
+    rows, after = [], 0
+    for row, end in _whole_entries(text):
+        if text[end : end + 1] != ",":
+            break
+        rows.append(row)
+        after = end + 1
+    return rows, len(text[:after].encode())
+
+
+def _read_lines(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
+    """Read entries, an object a line."""
+    fields, n_lines, rest = None, 0, b""
+    while True:
+        data = stream.read(PIECE)
+        end = data.rfind(b"\n") + 1
+        if data and not end:
+            rest += data
+            continue
+        piece, rest = rest + data[:end], data[end:]  # ends where a line does
+        if piece.strip():
+            fields = fields or _Fields(_decode_lines(path, piece, 0, LOOKED_AT))
+            columns = fields.parse(piece, in_lines=True)
+            if columns is None:
+                columns = _columns_of_objects(_decode_lines(path, piece, n_lines), fields.word)
+            yield columns
+        if not data:
+            return
+        n_lines += piece.count(b"\n")
+
+
+def _decode_lines(path: Path, piece: bytes, n_before: int, most: int | None = None) -> list[Any]:
+    rows = []
+    for number, line in enumerate(piece.split(b"\n", -1 if most is None else most)[:most]):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    f"{printable(path)}, line {n_before + number + 1}, is no JSON ({error}). "
+                    "Expected one object a line."
+                ) from error
+    return rows
+
+
+# Arrow: Parquet, tables in memory, and regular JSON.
+
+
+def _columns_of_arrow(columns: Mapping[str, pa.Array], word: str | None) -> RawColumns:
+    """Take the columns out of those of Arrow, by name; `word` names that of words."""
+    n = len(columns["score"])
+    coded = []
+    for name in ("image_id", "file_name", "category_id", word):
+        coded.append(_coded(columns[name]) if name in columns else Coded(np.full(n, -1), []))
+    if "bbox" in columns:
+        lists = columns["bbox"]
+        four = _values(pc.list_value_length(lists), NO_CODE) == 4
+        if four.all():
+            xywh = _values(pc.list_flatten(lists), NAN).reshape(-1, 4)
+        else:
+            xywh = np.full((n, 4), np.nan)
+            xywh[four] = _values(pc.list_flatten(lists.filter(pa.array(four))), NAN).reshape(-1, 4)
+    else:
+        xywh = np.stack([_values(columns[side], NAN) for side in SIDES], axis=1)
+    return RawColumns(*coded, xywh, _values(columns["score"], NAN))
+
+
+def _coded(column: pa.Array) -> Coded:
+    """Code a column; whole floats, as pandas writes numbers with gaps, count as integers."""
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+        with suppress(pa.ArrowInvalid):  # numbers with decimals name no image that is known
+            column = column.cast(pa.int64())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    return Coded(_values(column.indices, NO_CODE), column.dictionary.to_pylist())
+
+
+def _values(column: pa.Array, missing: pa.Scalar) -> np.ndarray:
+    """Return a column as an array of the type of the value that stands for what is missing."""
+    return np.from_dlpack(pc.coalesce(column.cast(missing.type), missing))
+
+
+def _read_parquet(path: Path) -> Iterator[RawColumns]:
+    """Read the rows of a file, some at a time.
+
+    Columns are as the fields of COCO results; ``x``, ``y``, ``w``, ``h`` may stand for ``bbox``.
+    """
+    try:
+        with pyarrow.parquet.ParquetFile(path, thrift_string_size_limit=LONGEST_NOTE) as file:
+            schema = file.schema_arrow
+        names = _needed(path, schema)
+        text = [name for name in names if pa.types.is_string(schema.field(name).type)]
+        with pyarrow.parquet.ParquetFile(
+            path, read_dictionary=text, thrift_string_size_limit=LONGEST_NOTE
+        ) as file:
+            for batch in file.iter_batches(PARQUET_ROWS_AT_ONCE, columns=names):
+                yield columns_of_batch(path, batch)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"Cannot read the predictions file {printable(path)}: {error}.") from error
+
+
+def columns_of_batch(name: Path, batch: pa.RecordBatch) -> RawColumns:
+    """Take the columns of rows of Parquet or a table in memory; `name` is for messages."""
+    columns = {needed: batch[needed] for needed in _needed(name, batch.schema)}
+    return _columns_of_arrow(columns, next((word for word in WORDS if word in columns), None))
+
+
+def _needed(path: Path, schema: pa.Schema) -> list[str]:
+    """Return the names of the columns to read."""
+    there = schema.names
+    boxes = [*SIDES] if {*SIDES} <= {*there} else ["bbox"]
+    groups = {
+        "image_id or file_name": [n for n in ("image_id", "file_name") if n in there],
+        "category_id or category": [n for n in ("category_id", *WORDS) if n in there],
+        "x, y, w and h, or bbox": boxes,
+        "score": ["score"],
+    }
+    lost = [what for what, names in groups.items() if not names or not {*names} <= {*there}]
+    if lost:
+        raise InputError(
+            f"{printable(path)} has no column {'; no column '.join(lost)}. It has: "
+            f"{listed(there, 20)}. Expected one row a box, with left, top, width and height in "
+            "pixels."
+        )
+    for name in (*boxes, "score"):
+        kind = schema.field(name).type
+        if name == "bbox":
+            is_list = (
+                pa.types.is_list(kind)
+                or pa.types.is_large_list(kind)
+                or pa.types.is_fixed_size_list(kind)
+            )
+            kind = kind.value_type if is_list else pa.null()
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            expected = "lists of four numbers" if name == "bbox" else "numbers"
+            raise InputError(
+                f"{printable(path)}: column {name} is of type {schema.field(name).type}, expected "
+                f"{expected}."
+            )
+    words = [name for name in WORDS if name in there][:1]
+    numbers = [name for name in ("category_id",) if name in there]
+    return [*groups["image_id or file_name"], *numbers, *words, *boxes, "score"]
