@@ -546,7 +546,7 @@ def _no_order(folder: Path, lines: Lines, tried: Sequence[_Tried]) -> InputError
     return InputError(
         f"{printable(folder)}: no order of class, score and box fits its lines.{best} Are these "
         "predictions of these images, with boxes in pixels or as shares of the image? If the order "
-        "is known, add it as --columns, such as --columns class,score,left,top,right,bottom."
+        "is known, give it as --columns class,score,left,top,right,bottom."
     )
 
 
