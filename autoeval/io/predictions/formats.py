@@ -222,7 +222,7 @@ def _used_word(rows: Sequence[Any]) -> str:
 def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
     """Take the columns out of decoded entries; what is no object has no value."""
     objects: list[dict] = [row if isinstance(row, dict) else {} for row in rows]
-    coded = []
+    coded: dict[str, Coded] = {}
     for name in ("image_id", "file_name", "category_id", word):
         index: dict[Any, int] = {}
         values = [row.get(name) for row in objects]
@@ -230,10 +230,12 @@ def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
             index.setdefault(value, len(index)) if isinstance(value, str | int | float) else -1
             for value in values
         ]
-        coded.append(Coded(np.array(codes, np.int64), list(index)))
+        coded[name] = Coded(np.array(codes, np.int64), list(index))
     xywh = _numbers([_bbox(row) for row in objects], _box, 4)
     scores = _numbers([row.get("score") for row in objects], _number)
-    return RawColumns(*coded, xywh, scores)
+    return RawColumns(
+        coded["image_id"], coded["file_name"], coded["category_id"], coded[word], xywh, scores
+    )
 
 
 def _bbox(row: dict[str, Any]) -> Any:
@@ -302,7 +304,7 @@ class _Fields:
             fields.append((name, pa.string() if isinstance(value, str) else pa.int64()))
         in_sides = any({*SIDES} <= row.keys() for row in objects)
         if in_sides and not any("bbox" in row for row in objects):
-            self.sides = SIDES
+            self.sides: tuple[str, ...] = SIDES
             fields += [(side, pa.float64()) for side in SIDES]
         else:
             self.sides = ()
@@ -459,9 +461,10 @@ def _decode_lines(path: Path, piece: bytes, n_before: int, most: int | None = No
 def _columns_of_arrow(columns: Mapping[str, pa.Array], word: str | None) -> RawColumns:
     """Take the columns out of those of Arrow, by name; `word` names that of words."""
     n = len(columns["score"])
-    coded = []
-    for name in ("image_id", "file_name", "category_id", word):
-        coded.append(_coded(columns[name]) if name in columns else Coded(np.full(n, -1), []))
+    image_id, file_name, category_id, named = (
+        _coded(columns[name]) if name in columns else Coded(np.full(n, -1), [])
+        for name in ("image_id", "file_name", "category_id", word or "")
+    )
     if "bbox" in columns:
         lists = columns["bbox"]
         four = _values(pc.list_value_length(lists), NO_CODE) == 4
@@ -472,7 +475,8 @@ def _columns_of_arrow(columns: Mapping[str, pa.Array], word: str | None) -> RawC
             xywh[four] = _values(pc.list_flatten(lists.filter(pa.array(four))), NAN).reshape(-1, 4)
     else:
         xywh = np.stack([_values(columns[side], NAN) for side in SIDES], axis=1)
-    return RawColumns(*coded, xywh, _values(columns["score"], NAN))
+    scores = _values(columns["score"], NAN)
+    return RawColumns(image_id, file_name, category_id, named, xywh, scores)
 
 
 def _coded(column: pa.Array) -> Coded:
