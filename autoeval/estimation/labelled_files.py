@@ -18,7 +18,7 @@ from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.json_file import is_json
 from autoeval.io.labels.content import LabelSet, of_images
 from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions.checks import unseen_images
+from autoeval.io.predictions.box_checks import unseen_images
 from autoeval.io.wording import listed
 from autoeval.labels.plan_file import PLAN
 from autoeval.notices import Notice

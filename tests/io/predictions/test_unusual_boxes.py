@@ -13,7 +13,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes, read_predictions
-from autoeval.io.predictions.checks import (
+from autoeval.io.predictions.box_checks import (
     unseen_images,
 )
 
