@@ -171,7 +171,7 @@ def _one_reference(args: argparse.Namespace) -> str | None:
 
 
 def _words_in(path: str | None) -> dict[str, str] | None:
-    from autoeval.io.predictions.categories import read_names
+    from autoeval.io.predictions.category_words import read_names
 
     return read_names(Path(path)) if path else None
 

@@ -20,7 +20,7 @@ from autoeval.estimation.observation.reference_boxes import Reference, load_refe
 from autoeval.io.in_memory import in_memory, name_of, not_accepted
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes, read_predictions
-from autoeval.io.predictions.categories import read_names
+from autoeval.io.predictions.category_words import read_names
 from autoeval.io.predictions.reading import NoBoxError
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike

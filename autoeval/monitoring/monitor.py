@@ -26,7 +26,7 @@ from autoeval.estimation.site import (
     named_categories,
 )
 from autoeval.io.image_folder import ImageFile, load_image_folder
-from autoeval.io.predictions.categories import read_names
+from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
 from autoeval.model.new_sites import NewSites
 from autoeval.monitoring.looks import SiteLook

@@ -19,7 +19,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions.box_columns import FoundBoxes
-from autoeval.io.predictions.categories import NUMBERINGS
+from autoeval.io.predictions.category_words import NUMBERINGS
 from autoeval.notices import Notice
 
 ON_LABEL, FEWEST_ON_LABEL, A_FIFTH = 0.5, 20, 0.2  # IoU, boxes, and a share of them

@@ -18,7 +18,7 @@ from autoeval.estimation.site_estimate import sampling_std
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import NO_BOXES
 from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.categories import find_words
+from autoeval.io.predictions.category_words import find_words
 from autoeval.model.pair_table import columns
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression

@@ -4,7 +4,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.io.labels.yolo import find_names
-from autoeval.io.predictions.categories import read_names
+from autoeval.io.predictions.category_words import read_names
 
 READERS = [read_names, lambda path: find_names(path.parent)]
 

@@ -11,7 +11,7 @@ from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
-from autoeval.io.predictions.categories import find_words
+from autoeval.io.predictions.category_words import find_words
 from autoeval.sites.category_numbers import (
     frequencies,
     kind_of,

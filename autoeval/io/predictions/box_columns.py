@@ -12,7 +12,7 @@ import numpy as np
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.io.labels.truth import BoxColumns
-from autoeval.io.predictions.categories import NO_NUMBERS, Numbering
+from autoeval.io.predictions.category_words import NO_NUMBERS, Numbering
 from autoeval.io.predictions.detector_run import DetectorRun
 from autoeval.io.wording import listed, listed_near
 from autoeval.notices import Notice

@@ -2,7 +2,7 @@
 
 `read_predictions` is the whole way of a file: its entries as columns (`formats`, `text_folder`),
 those that can be used, the images that they are on (`placing`), the words of their categories
-(`categories`), and what is odd about them (`box_checks`).
+(`category_words`), and what is odd about them (`box_checks`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from autoeval.io.labels.content import LabelledImage, normal_id
 from autoeval.io.labels.truth import FARTHEST
 from autoeval.io.predictions.box_checks import unusual_boxes
 from autoeval.io.predictions.box_columns import FoundBoxes
-from autoeval.io.predictions.categories import find_words, numbering_conflict, undecided_numbers
+from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.formats import Coded, RawColumns, read_columns
 from autoeval.io.predictions.placing import place_images, uncovered_images
 from autoeval.io.predictions.text_folder import read_text_folder
