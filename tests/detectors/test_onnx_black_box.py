@@ -16,7 +16,7 @@ from autoeval.io.images import read_image
 pytest.importorskip("onnx", reason="needs the extra 'test': onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'test': onnxruntime")
 SIDE = 416
-DOC = Path(__file__).parents[3] / "docs" / "how-to" / "predictions.md"
+DOC = Path(__file__).parents[2] / "docs" / "how-to" / "predictions.md"
 
 
 class Decoded(torch.nn.Module):
@@ -46,7 +46,7 @@ def detector(shared):
 
 @pytest.fixture(scope="module")
 def session(detector, tmp_path_factory):
-    path = tmp_path_factory.mktemp("onnx") / "yolox_nano.onnx"
+    path = tmp_path_factory.mktemp("onnx") / "yolox.onnx"
     pixels = torch.zeros(1, 3, SIDE, SIDE)
     network = Decoded(detector.model).eval()
     torch.onnx.export(network, (pixels,), str(path), input_names=["pixels"], dynamo=False)
@@ -63,7 +63,8 @@ def documented(session, categories):
     return names["detector"]
 
 
-def test_the_same_boxes(detector, session, shared):
+def test_the_same_boxes(detector, session, shared, monkeypatch):
+    monkeypatch.chdir(Path(session._model_path).parent)
     black_box = documented(session, detector.categories)
     folder = shared / "real" / "vehicle"
     paths = [folder / "carla_drive/images/0001.jpg", folder / "highway_top/images/0001.jpg"]

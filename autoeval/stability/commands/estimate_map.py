@@ -6,6 +6,7 @@ With --target count_mae and the like, its counting error instead: the error of i
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -182,7 +183,9 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     with road_world.offering_the_shipped_detector(COMMAND, args):
         run.loaded  # noqa: B018  (before a world is rendered for a detector that is not there)
     if args.preset is None:
-        args.preset = "paper" if _can_drop(run.loaded) else LIGHT
+        args.preset = (
+            "paper" if _can_drop(run.loaded, meta_set_options.named_stages(args)) else LIGHT
+        )
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
     settings = replace(
@@ -220,11 +223,11 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     )
 
 
-def _can_drop(detector: Any) -> bool:
-    """Whether features can be dropped: not those of a Python function, nor of another program."""
+def _can_drop(detector: Any, stages: Sequence[str]) -> bool:
+    """Whether features can be dropped: in mmdet's networks, in others at named stages."""
     from autoeval.detectors.black_box import BlackBoxDetector
 
-    return not isinstance(detector, BlackBoxDetector)
+    return bool(stages) or not isinstance(detector, BlackBoxDetector)
 
 
 def _estimate(args: argparse.Namespace, estimator: Fitted) -> Estimate | None:

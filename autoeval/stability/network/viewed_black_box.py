@@ -20,6 +20,10 @@ MISSING = {
     "prototypes": "a black box does not show its features",
     "reweighted": "a black box has no weights that could be perturbed",
 }
+NAME_STAGES = (
+    "it is not known at which modules of its network; name them, in the order they run: "
+    "--stages NAME,NAME"
+)
 
 
 class ViewedBlackBox(BlackBoxDetector):
@@ -59,7 +63,7 @@ class ViewedBlackBox(BlackBoxDetector):
         if repeats:
             raise InputError(
                 f"Expected no dropout repeats for {self.name} but got {repeats}: "
-                f"{MISSING['perturbed']}."
+                f"{MISSING['perturbed'] if self.network is None else NAME_STAGES}."
             )
         plain = super().observe(images, image_ids)
         evidence = [

@@ -1,0 +1,128 @@
+"""A network of another framework that is also run with feature dropout, by forward hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from autoeval.detections import Detections, Evidence
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.io.wording import listed_near
+from autoeval.stability.network.forward.dropout import feature_dropout, sample_seed
+from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.stability.network.forward.stages import HookPoints
+from autoeval.stability.network.viewed_black_box import ViewedBlackBox
+
+
+class HookedNetwork(ViewedBlackBox):
+    """A black box with a network of torch, whose features are dropped at named modules.
+
+    Each perturbed pass is the framework's own call on one image, with hooks on the modules while it
+    runs; batches would need a seed for each image, in an order that only the framework knows.
+
+    Parameters
+    ----------
+    detector : BlackBoxDetector
+        With a `network`.
+    stages : sequence of str
+        One to four modules, in the order they run, each by its whole name (``model.4``) or an end
+        of it that no other module has (``layer1`` for ``backbone.body.layer1``).
+
+    Raises
+    ------
+    InputError
+        If a name fits no module, or several.
+    """
+
+    def __init__(self, detector: BlackBoxDetector, stages: Sequence[str]) -> None:
+        super().__init__(detector)
+        self.stages = tuple(stages)
+        self._points = hook_points(self.network, stages)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What its boxes depend on, with the stages."""
+        return {**super().settings, "stages": list(self.stages)}
+
+    def observe(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        dropout: Any = None,
+        repeats: int = 0,
+        seed: int = 0,
+        wants: Collection[str] = (),
+    ) -> list[Evidence]:
+        """Run the detector once on each image, and `repeats` times more with feature dropout.
+
+        As `PerturbableDetector.observe`: masks derive from the name of the image, `seed` and the
+        number of the repeat.
+        """
+        if repeats and dropout is None:
+            raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
+        return [
+            replace(
+                seen,
+                perturbed=self._perturbed(image, seen.image_id, dropout, repeats, seed),
+                missing={name: why for name, why in seen.missing.items() if name != "perturbed"},
+            )
+            for seen, image in zip(
+                super().observe(images, image_ids, wants=wants), images, strict=True
+            )
+        ]
+
+    def observe_each(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        *,
+        repeats: int = 1,
+        seed: int = 0,
+    ) -> list[dict[DropoutSpec, Evidence]]:
+        """Observe images under several dropouts; they share the clean pass."""
+        each = []
+        for image, seen in zip(images, self.observe(images, image_ids), strict=True):
+            perturbed = {
+                spec: self._perturbed(image, seen.image_id, spec, repeats, seed)
+                for spec in dropouts
+            }
+            each.append({spec: replace(seen, perturbed=p) for spec, p in perturbed.items()})
+        return each
+
+    def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
+        """Say that a perturbed pass costs as much as a clean one: nothing is shared."""
+        return (1.0,)
+
+    def _perturbed(
+        self, image: np.ndarray, image_id: str, dropout: DropoutSpec, repeats: int, seed: int
+    ) -> tuple[Detections, ...]:
+        found = []
+        for repeat in range(repeats):
+            seeds = [sample_seed(seed, image_id, repeat)]
+            with feature_dropout(self._points, dropout, seeds):
+                found += self._detect([image], [image_id])
+        return tuple(found)
+
+
+def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
+    """Find modules of a network by their names, or unambiguous ends of these, or `InputError`."""
+    modules = dict(network.named_modules())
+    if not 0 < len(names) <= N_STAGES:
+        raise InputError(f"Expected one to {N_STAGES} stages but got {len(names)}.")
+    chosen = []
+    for name in names:
+        fitting = [name] if name in modules else [m for m in modules if m.endswith(f".{name}")]
+        if len(fitting) != 1 or not name:
+            known = fitting or [module for module in modules if module]
+            raise InputError(
+                f"Expected the name of one module of {type(network).__name__} as a stage but "
+                f"{name!r} fits {len(fitting)}: {listed_near([name], known)}."
+            )
+        chosen.append(modules[fitting[0]])
+    return HookPoints(tuple(chosen), tuple(chosen))

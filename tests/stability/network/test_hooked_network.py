@@ -1,0 +1,108 @@
+"""Feature dropout in a network of another framework, by hooks at modules that are named."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.stability.network.as_perturbable import as_perturbable
+from autoeval.stability.network.forward.dropout import drop_elements, sample_seed
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.network.hooked_network import hook_points
+
+IMAGE = np.full((8, 8, 3), 60, np.uint8)
+
+
+class Network(nn.Module):
+    """Two stages that double their input; the score of its one box is the mean of what is left."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.ModuleDict({"layer1": nn.Identity(), "layer2": nn.Identity()})
+        self.neck = nn.ModuleDict({"layer2": nn.Identity()})
+
+    def forward(self, x):
+        return self.neck["layer2"](self.body["layer2"](2 * self.body["layer1"](2 * x)))
+
+
+def made():
+    network = Network()
+
+    def find(images):
+        pixels = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2) / 255
+        scores = (network(pixels) / 4).mean((1, 2, 3)).clamp(0, 1)
+        return [[[0, 0, 4, 4]]] * len(images), [[s] for s in scores.tolist()], [[0]] * len(images)
+
+    settings = {"framework": "made"}
+    return BlackBoxDetector(find, ["car"], settings=settings, network=network)
+
+
+def test_features_are_dropped_at_the_stages_that_are_named():
+    """Worked out with the masks themselves: each stage's output, after the dropout before it."""
+    detector = as_perturbable(made(), ("layer1", "body.layer2"))
+    spec = DropoutSpec("after", (0, 1), 0.25)
+    (seen,) = detector.observe([IMAGE], ["a"], dropout=spec, repeats=2, seed=3)
+    x = torch.full((1, 3, 8, 8), 60 / 255)
+    for repeat, found in enumerate(seen.perturbed):
+        seeds = [sample_seed(3, "a", repeat)]
+        first = drop_elements(2 * x, 0.25, seeds, 0)
+        second = drop_elements(2 * first, 0.25, seeds, 1)
+        assert found.scores[0] == pytest.approx(float((second / 4).mean()), abs=1e-6)
+    assert seen.clean.scores[0] == pytest.approx(60 / 255)
+    assert len({float(found.scores[0]) for found in seen.perturbed}) == 2
+
+
+def test_masks_depend_on_the_image_and_not_on_its_neighbours():
+    detector = as_perturbable(made(), ["layer1"])
+    options = {"dropout": DropoutSpec("after", (0,), 0.5), "repeats": 1}
+    together = detector.observe([IMAGE, IMAGE], ["a", "b"], **options)
+    (alone,) = detector.observe([IMAGE], ["b"], **options)
+    scores = [float(seen.perturbed[0].scores[0]) for seen in (*together, alone)]
+    assert scores[1] == scores[2] != scores[0]
+
+
+def test_nothing_of_the_hooks_stays():
+    detector = as_perturbable(made(), ["layer1"])
+    detector.observe([IMAGE], ["a"], dropout=DropoutSpec("after", (0,), 0.5), repeats=1)
+    (again,) = detector.observe([IMAGE], ["a"])
+    assert again.clean.scores[0] == pytest.approx(60 / 255)
+    assert again.perturbed == () and not detector.network.body["layer1"]._forward_hooks
+
+
+def test_several_dropouts_share_the_clean_pass():
+    detector = as_perturbable(made(), ["layer1"])
+    low, high = (DropoutSpec("after", (0,), rate) for rate in (0.1, 0.9))
+    (each,) = detector.observe_each([IMAGE], ["a"], [low, high], seed=1)
+    for spec in (low, high):
+        (alone,) = detector.observe([IMAGE], ["a"], dropout=spec, repeats=1, seed=1)
+        np.testing.assert_array_equal(each[spec].perturbed[0].scores, alone.perturbed[0].scores)
+
+
+def test_stages_are_settings_of_the_detector():
+    plain, named = made(), as_perturbable(made(), ["layer1"])
+    assert named.settings == {**plain.settings, "stages": ["layer1"]}
+    assert as_perturbable(named, ["layer1"]) is named and as_perturbable(named) is named
+    assert as_perturbable(named, ["body.layer2"]).stages == ("body.layer2",)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["layer2"], r"'layer2' fits 2: body\.layer2, neck\.layer2"),
+        (["layer9"], "'layer9' fits 0: .*layer1"),
+        (["layer1"] * 5, "one to 4 stages but got 5"),
+    ],
+)
+def test_names_that_fit_no_module_or_several(names, told):
+    with pytest.raises(InputError, match=told):
+        hook_points(Network(), names)
+
+
+def test_what_has_no_network_or_no_stages():
+    function = BlackBoxDetector(lambda images: ([], [], []), ["car"])
+    with pytest.raises(InputError, match="there is none to see"):
+        as_perturbable(function, ["layer1"])
+    with pytest.raises(InputError, match="name them, in the order they run: --stages"):
+        as_perturbable(made()).observe([IMAGE], ["a"], dropout=DropoutSpec(), repeats=1)
