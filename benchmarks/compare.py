@@ -39,15 +39,18 @@ from autoeval.comparison.common_objects import (
     disagreement,
     expected_difference,
 )
+from autoeval.comparison.difference_model import Seen
 from autoeval.comparison.pair_model import (
     PairPrior,
     differences,
     log_odds_on_labels,
     one_at_home,
     pair_prior,
+    seen_of,
 )
 from autoeval.comparison.paired_labels import difference_of, difference_with_labels
 from autoeval.comparison.train_differences import (
+    DOF,
     OF_PANEL,
     PAIRS,
     ROOTS,
@@ -57,6 +60,9 @@ from autoeval.comparison.train_differences import (
     fit,
     fit_home,
     in_fit,
+    likeliest,
+    one_kind,
+    pair_weights,
     read_rows,
 )
 from autoeval.estimation.calibrating import calibrated_rows
@@ -93,6 +99,9 @@ Measured = dict[tuple[int, int, int], SampleAccuracy]  # by ranking, labels and 
 EPOCH = r"_e\d+\b"
 FEWEST_IMAGES = 60  # of a site with labels drawn
 INFLUENCE = ("cross", "predicted", "true", "noise")
+# Start of the fit of `strangers_left_out`, and standard deviations of the pull towards it; see
+# `autoeval.comparison.train_differences`.
+STRANGERS = ((0.1, 0.7, 0.2, 0.3, -1.5, 0.26, -0.7), (0.2, 0.3, 0.2, 0.5, 9.0, 0.3, 0.5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,20 +329,23 @@ def influence_moments(
 
 
 def left_out(
-    rows: pd.DataFrame, *, progress: bool = True
+    rows: pd.DataFrame, requested: pd.Series | None = None
 ) -> tuple[list[ValueWithError], list[PairPrior]]:
-    """Predict every row by a prior without both detectors, their kin, and its quarter of groups.
+    """Predict rows by priors without both detectors, their kin, and a quarter of the groups.
 
     Without the parent of detectors that were trained on one site, too.
+
+    requested (N,): which of the rows, bool; by default all.
     """
     known = rows[in_fit(rows)]
+    rows = rows if requested is None else rows[requested].reset_index(drop=True)
     start = fit(known)
     values: dict[int, ValueWithError] = {}
     priors: dict[int, PairPrior] = {}
     names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
     cells = [f"{' '.join(pair)} {fold}" for pair, fold in zip(names, rows["fold"], strict=True)]
     places = pd.Series(np.arange(len(rows)))
-    for _, own in tqdm(places.groupby(cells), "cells", disable=not progress):
+    for _, own in tqdm(places.groupby(cells), "cells"):
         at = own.to_numpy()
         without = set(names[at[0]])
         if any(name.startswith(TUNED) for name in without):
@@ -365,12 +377,47 @@ def at_home_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
     return [found[k] for k in range(len(rows))]
 
 
+def strangers(rows: pd.DataFrame) -> pd.Series:
+    """Return which pairs are of detectors trained on two other sites than the labelled one."""
+    return (rows["tuned"] == 2) & ~one_at_home(rows)
+
+
+def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
+    """Predict pairs of `strangers` by slopes and errors of such pairs alone, as if it was declared.
+
+    rows: those of `strangers`. Each is left out as in `left_out`; what is common to all kinds of
+    pairs is the shipped prior.
+    """
+    common = pair_prior().common
+    first, pulls = map(np.array, STRANGERS)
+    found: dict[int, ValueWithError] = {}
+    names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    cells = pd.Series(
+        [f"{' '.join(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)]
+    )
+    for _, own in tqdm(cells.groupby(cells), "cells"):
+        at = own.index.to_numpy()
+        related = rows[["a", "b"]].map(alike).isin(names[at[0]]).any(axis=1)
+        others = rows[~related & (rows["fold"] != rows["fold"].iloc[at[0]])]
+        seen = seen_of(others)
+
+        def predict(x: np.ndarray, seen: Seen = seen) -> tuple[np.ndarray, np.ndarray]:
+            value, variance = one_kind(x).predict(seen, common.few, common.floor)
+            return value, np.sqrt(variance)
+
+        y = (others["true_a"] - others["true_b"]).to_numpy()
+        fitted = one_kind(likeliest(predict, y, pair_weights(others), first, pulls))
+        moments = fitted.predict(seen_of(rows.iloc[at]), common.few, common.floor)
+        for k, value, variance in zip(at.tolist(), *moments, strict=True):
+            found[k] = ValueWithError(float(value), float(np.sqrt(variance)), DOF)
+    return [found[k] for k in range(len(rows))]
+
+
 def predicted_pairs() -> tuple[pd.DataFrame, list[ValueWithError], list[PairPrior]]:
     """Predict the rows of `PAIRS` by priors that have seen neither; see the module."""
     rows = read_rows()
-    predicted, priors = left_out(rows)
-    kept = np.flatnonzero(rows["labelled"] == OF_PANEL)
-    return rows.iloc[kept], [predicted[k] for k in kept], [priors[k] for k in kept]
+    of_panel = rows["labelled"] == OF_PANEL
+    return rows[of_panel], *left_out(rows, of_panel)
 
 
 def carried_errors(rows: pd.DataFrame) -> pd.Series:

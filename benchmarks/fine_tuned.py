@@ -1,261 +1,530 @@
-"""Train detectors on single sites, as users train their own, and write what they find elsewhere.
+"""Measure and correct detectors that were each trained on one site, at other sites.
 
-    python -m benchmarks.fine_tuned DATA WEIGHTS OUT [NAME ...] [--device cuda]
+    python -m benchmarks.fine_tuned table DATA OUT [--reference PREDICTIONS]
+    python -m benchmarks.fine_tuned predict FILE
+    python -m benchmarks.fine_tuned prior FILE
+    python -m benchmarks.fine_tuned evaluate FILE
+    python -m benchmarks.fine_tuned labels DATA OUT FILE
 
-Each detector of `HOMES` and `MORE_HOMES` starts from COCO's YOLOX-nano (WEIGHTS) and is trained on
-60 % of the images of one site, ``DATA/<task>/<site>``, in its labelled categories: about three
-minutes on one core. Then it runs on all sites that hold a category of its own, on the images of
-`site_images`, which it was not trained on. Writes ``OUT/weights/<home>.pth`` and the boxes as COCO
-results, ``OUT/predictions/<home>/<task>/<site>.json``; what is there already is kept.
-``benchmarks/fine_tuned_panel.py`` makes the tables of it.
+`table` reads what `benchmarks/fine_tuned_detectors.py` wrote into OUT. Each detector is calibrated
+on the images of its home that it was not trained on, as its user would, by the usual calibration
+of the panel without YOLOX; home and the sites of other groups are scored and written into
+``meta_sets/panel/fine_tuned.csv``, in place of the rows of the same detectors, with the agreement
+with a reference detector where its boxes are given, laid out as those of `benchmarks/panel.py`, and
+calibrated at home as well.
+
+`predict` predicts every site of that table as if nothing were known of the training, by priors that
+have seen neither YOLOX nor the groups of home and site, and writes FILE, a CSV. `prior` fits
+`autoeval.model.Away` on it, each measure for itself, and writes
+``configs/trained_here_prior.json``. `evaluate` fits it without each detector, others of the same
+group of homes, and a quarter of the groups of sites, and prints the errors on these, with
+``trained_here=yes`` and without: over all and of each detector.
+
+`labels` measures what labels of a second site say of the others; see `labelled_away`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
-from mmengine.structures import InstanceData
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import expit
+from tqdm import tqdm
 
-from autoeval.detectors import MMDetector
-from autoeval.detectors.building.category_names import coco_categories
-from autoeval.detectors.building.configs import build_model, read_config
+from autoeval.comparison.train_differences import TUNED
+from autoeval.errors import InputError
+from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
-from autoeval.io.images import read_image
-from autoeval.io.labels.content import LabelSet
-from autoeval.runtime.files import atomic_path, write_json
-from autoeval.runtime.progress import progress_bar
-from benchmarks.export_predictions import TASKS, entries
-
-HOMES = (
-    "vehicle/nepal_road",
-    "person/campus_india_ppe",
-    "two/bdd_day",
-    "vehicle/trafficcam_day",
-    "all/robot_home",
-    "person/chem_plant_cctv",
-    "vehicle/fortaleza_cctv",
-    "person/construction_web",
-    "vehicle/highway_top",
-    "two/dashcam_india",
-    "all/bottle_cup_br",
+from autoeval.io.config_file import shipped_config
+from autoeval.io.labels.truth import Truth
+from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import CalibrationPrior
+from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
+from autoeval.model.priors import read_calibration_prior
+from autoeval.model.reference_features import REFERENCE_FEATURES
+from autoeval.model.reference_prior import shipped_reference_prior
+from autoeval.model.regression import Regression
+from autoeval.model.train_prior import (
+    QUARTERS,
+    TABLES,
+    calibration_coefficients,
+    enough,
+    fit_prior,
+    kin,
+    operating_point_prior,
+    read_calibrations,
+    read_operating_points,
+    read_scores,
 )
-"""Sites of the first detectors, whose pairs are compared (`benchmarks/fine_tuned_pairs.py`)."""
-MORE_HOMES = (
-    "vehicle/carla_drive",
-    "vehicle/dawn_fog",
-    "vehicle/drone_madison",
-    "vehicle/highway_id",
-    "vehicle/hituav_low",
-    "vehicle/trafficcam_night",
-    "vehicle/web_catalogue",
-    "person/cafe_overhead",
-    "person/cctv_person_day",
-    "person/danish_site_robot",
-    "person/football_pitch",
-    "person/penn_fudan",
-    "two/bdd_city_people",
-    "two/dawn_sand",
-    "two/hituav_mixed",
-)
-TRAINED_SHARE = 0.6
-LABELLED = "coco_mini"
-MOST_IMAGES = 60  # of a site that nobody was trained on, evenly taken
-SIZE, PAD = 416, 114.0
-STEPS, BATCH, WARM_UP = 140, 6, 15
-RATE, WEIGHT_DECAY = 4e-4, 0.02
-SMALLEST_ZOOM = 0.7  # of the augmentation; the largest is its inverse
-SAME_WORD = {"vehicle": "car"}  # whose weights of the last layer a category starts with
-FEWEST_LABELS = 8  # of a category, to be learned
+from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
+from benchmarks.fine_tuned_detectors import HOMES, MORE_HOMES, home_categories, site_images
+from benchmarks.fine_tuned_detectors import sites as read_sites
+from benchmarks.panel import WORDS, common, group_of, tabulated, with_held
 
-TrainingImage = tuple[torch.Tensor, np.ndarray, np.ndarray]
-"""Pixels, boxes (N, 4) in them, and labels (N,)."""
+TABLE = TABLES / "fine_tuned.csv"
+PRIOR = shipped_config("trained_here_prior.json")
+PARENT = "yolox"  # of all these detectors, and so left out of the priors
+THRESHOLDS = (0.3, 0.5)
+TARGETS = (*AP_TARGETS, *(f"{of}@{at:g}" for of in MEASURES for at in THRESHOLDS))
+WITH = "mAP of these, with a reference detector"
+SHOWN = ("mAP", "mAP of these", WITH, *(of for of in TARGETS if "@" in of))
+LEVEL = 0.9
+# Starts, as `as_away` reads them, and standard deviations of the pull towards them.
+START = (-1.5, 0.6, -0.7, -1.0, -2.0, 0.0, -0.3, -4.0, -1.2)
+PULL = (1.0, 0.7, 0.5, 0.5, 1.0, 5.0, 0.4, 0.7, 0.5)
+# That a detector counts as in the fit: the categories of a site are not independent.
+MOST_SITES = 15
+FEWEST_CELLS = 15  # of a detector whose coverage is stated for itself
+FEW, SECOND_SITES = (20, 50), 5  # labelled images of each second site
 
 
 def parse_args() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("weights", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of sites; default: all")
-    parser.add_argument("--device", default="cpu")
+    commands = parser.add_subparsers(dest="command", required=True)
+    table, predict, prior, evaluate, labels = map(
+        commands.add_parser, ("table", "predict", "prior", "evaluate", "labels")
+    )
+    for of in (table, labels):
+        of.add_argument("data", type=Path)
+        of.add_argument("boxes", type=Path, metavar="OUT", help="of fine_tuned_detectors.py")
+    for of in (predict, prior, evaluate, labels):
+        of.add_argument("file", type=Path, help="CSV of `predict`")
+    table.add_argument("--reference", type=Path, help="boxes of a reference detector")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Train all detectors and run them."""
+    """Run one of the steps."""
     args = parse_args()
-    torch.set_num_threads(1)
-    for home in (*HOMES, *MORE_HOMES):
-        name = Path(home).name
-        if not args.names or name in args.names:
-            detector = trained(args.data, home, args.weights, args.out / "weights", args.device)
-            predict(detector, args.data, home, args.out / "predictions" / name)
-
-
-def sites(data: Path) -> Iterator[tuple[str, LabelSet]]:
-    """Read the sites, but for those of COCO's images that YOLOX itself may have seen."""
-    for folder in [seed for task in TASKS for seed in sorted((data / task).glob("*"))]:
-        if folder.name == LABELLED or not folder.name.startswith("coco"):
-            yield folder.relative_to(data).as_posix(), read_coco(folder / "annotations.json")
-
-
-def site_images(data: Path, site: str, content: LabelSet, home: str = "") -> list[int]:
-    """Return which images of a site none of `HOMES` nor `home` learned; of others some, evenly."""
-    n = len(content.images)
-    if Path(site).name == LABELLED:
-        entries = json.loads((data / site / "annotations.json").read_bytes())["images"]
-        return np.flatnonzero([entry["coco_split"] == "val" for entry in entries]).tolist()
-    if site in (*HOMES, home):
-        return sorted(_shuffled(site, n)[round(TRAINED_SHARE * n) :])
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_IMAGES)).astype(int)).tolist()
-
-
-def home_categories(content: LabelSet) -> tuple[str, ...]:
-    """Return the categories of a site with labels enough to be learned."""
-    labels = [box.category for box in content.boxes]
-    return tuple(name for name in content.categories if labels.count(name) >= FEWEST_LABELS)
-
-
-def _shuffled(site: str, n: int) -> list[int]:
-    return np.random.default_rng(list(site.encode())).permutation(n).tolist()
-
-
-def trained(data: Path, home: str, weights: Path, folder: Path, device: str) -> MMDetector:
-    """Train a detector on its home, or load it."""
-    content = read_coco(data / home / "annotations.json")
-    categories = home_categories(content)
-    options = {"model.bbox_head.num_classes": len(categories)}
-    config = read_config("yolox_nano", options)
-    model = build_model(config).to(device)
-    path = folder / f"{Path(home).name}.pth"
-    if path.exists():
-        model.load_state_dict(torch.load(path, weights_only=True, map_location=device))
+    if args.command == "table":
+        write_table(args)
+    elif args.command == "predict":
+        predictions(pd.read_csv(TABLE)).to_csv(args.file, index=False)
+    elif args.command == "prior":
+        groups = pd.read_csv(args.file).groupby("measure", sort=False)
+        fitted = {name: rounded(fit(own)) for name, own in groups}
+        PRIOR.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
+    elif args.command == "evaluate":
+        evaluate(pd.read_csv(args.file))
     else:
-        state = torch.load(weights, weights_only=True)["state_dict"]
-        model.load_state_dict(with_categories(state, categories))
-        kept = _shuffled(home, len(content.images))[: round(TRAINED_SHARE * len(content.images))]
-        train(model, training_images(data / home, content, kept, categories), home)
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(path) as temporary:
-            torch.save(model.state_dict(), temporary)
-    return MMDetector(model, config, categories)
+        labels(args)
 
 
-def with_categories(state: dict[str, Any], categories: Sequence[str]) -> dict[str, Any]:
-    """Take the rows of categories out of the last layers for COCO's categories."""
-    words = coco_categories()
-    rows = [words.index(SAME_WORD.get(name, name)) for name in categories]
-    return {
-        name: value[rows] if "multi_level_conv_cls" in name else value
-        for name, value in state.items()
-    }
+def write_table(args: argparse.Namespace) -> None:
+    """Score all detectors whose boxes are there."""
+    homes = [home for home in (*HOMES, *MORE_HOMES) if folder_of(args.boxes, home).exists()]
+    scored_homes = [
+        scored(args.data, args.boxes, home, args.reference)
+        for home in tqdm(homes, "detectors", disable=None)
+    ]
+    table = pd.concat(scored_homes)
+    if TABLE.exists():
+        known = pd.read_csv(TABLE)
+        table = pd.concat([known[~known["detector"].isin(set(table["detector"]))], table])
+    table.to_csv(TABLE, index=False, float_format="%.5f")
 
 
-def training_images(
-    folder: Path, content: LabelSet, kept: Sequence[int], categories: Sequence[str]
-) -> list[TrainingImage]:
-    """Read images at the size of the input, with boxes (N, 4) in its pixels and labels (N,)."""
-    import cv2
+def evaluate(rows: pd.DataFrame) -> None:
+    """Print the errors of all detectors together and of each."""
+    groups = rows.groupby("measure", sort=False)
+    found = pd.concat([left_out(own) for _, own in tqdm(groups, "measures")])
+    parts = [found.assign(declared="yes"), with_intervals(rows, None).assign(declared="no")]
+    # The same detectors without and with their reference.
+    rows = rows.dropna(subset=["mean_reference"])
+    helped = rows.assign(mean=rows["mean_reference"], std=rows["std_reference"])
+    few = found[found["detector"].isin(rows["detector"]) & (found["target"] == "mAP")]
+    parts += [
+        few.assign(target="mAP of these", declared="yes"),
+        with_intervals(rows, None).assign(target="mAP of these", declared="no"),
+        left_out(groups.get_group("mAP"), helped).assign(target=WITH, declared="yes"),
+        with_intervals(helped, None).assign(target=WITH, declared="no"),
+    ]
+    every = pd.concat(parts)
+    every = every[every["target"].isin(SHOWN)]
+    shown = every.dropna(subset=["estimate"])
+    table = tabulated(shown, ["target", "declared"], "carried over", shown["carried"])
+    score = interval_scores(every).groupby([every["target"], every["declared"]]).mean()
+    table = table.join(of_detectors(shown, ["target", "declared"])).join(
+        score.rename("interval score")
+    )
+    print(to_markdown(table.round(1).reset_index()) + "\n")
+    shown = shown[shown["target"] == "mAP"]
+    table = tabulated(shown, ["detector", "declared"], "carried over", shown["carried"])
+    home = shown.groupby(["detector", "declared"])["home"].first() * 100
+    print(to_markdown(table.assign(home=home).round(1).reset_index()))
 
-    found = []
-    for image in (content.images[k] for k in kept):
-        pixels = read_image(folder / "images" / image.file_name)
-        scale = SIZE / max(pixels.shape[:2])
-        pixels = cv2.resize(pixels, None, fx=scale, fy=scale)
-        own = [
-            box
-            for box in content.boxes
-            if box.image_id == image.image_id and box.category in categories
-        ]
-        boxes = np.array([box.xywh for box in own], np.float32).reshape(-1, 4) * scale
-        boxes[:, 2:] += boxes[:, :2]
-        labels = np.array([categories.index(box.category) for box in own], np.int64)
-        found.append((torch.from_numpy(pixels).permute(2, 0, 1), boxes, labels))
+
+def interval_scores(rows: pd.DataFrame) -> pd.Series:
+    """Return the interval score of each row, in points of 100; lower is better.
+
+    The width, and 2 / (1 - level) times the distance of the truth to it (Gneiting & Raftery 2007,
+    equation 43). Without an estimate the interval is that of all that is possible: 100 points.
+    """
+    lower, upper = rows["lower"].fillna(0.0), rows["upper"].fillna(1.0)
+    outside = (lower - rows["true"]).clip(lower=0) + (rows["true"] - upper).clip(lower=0)
+    return 100 * (upper - lower + 2 / (1 - LEVEL) * outside)
+
+
+def folder_of(boxes: Path, home: str) -> Path:
+    """Return where `benchmarks/fine_tuned.py` wrote the boxes of a detector."""
+    return boxes / "predictions" / Path(home).name
+
+
+def read_sets(
+    data: Path, folder: Path, categories: Sequence[str], home: str = ""
+) -> Iterator[LabelledSet]:
+    """Read the sites with the boxes of a detector, ``<task>/<site>.json``, in some categories.
+
+    Images are those of `site_images`, for the detector of a home.
+    """
+    for site, content in read_sites(data):
+        names = tuple(name for name in content.categories if name in categories)
+        file = folder / f"{site}.json"
+        if not names or not file.exists():
+            continue
+        words = {word: name for word, name in WORDS.items() if name in names}
+        words |= {name: name for name in names}
+        numbers = dict(zip(content.numbers, content.categories, strict=True))
+        found = Predictions(file).read(content.images, where=str(file), numbers=numbers)
+        found, truth = found.as_categories(names, words), Truth.of(content, names)
+        kept = np.array(site_images(data, site, content, home))
+        found, truth = found.on_images(kept), truth.on_images(kept)
+        name = Path(site).name
+        try:
+            yield labelled_set(found, truth, name=name, group=group_of(name), everywhere=True)
+        except InputError as error:
+            print(f"{file}: {error}")
+
+
+@cache
+def calibration_without_parent() -> CalibrationPrior:
+    """Return the usual calibration of the panel's detectors but YOLOX."""
+    known = {k: of for k, of in read_calibrations().items() if kin(k) != PARENT}
+    return read_calibration_prior(calibration_coefficients(known))
+
+
+def labelled(home: LabelledSet) -> LabelledSet:
+    """Return a home as a user's labelled set: each category on the images that hold it."""
+    return replace(home, everywhere=False)
+
+
+def with_reference(
+    sets: dict[str, LabelledSet], others: dict[str, LabelledSet], home: str
+) -> dict[str, LabelledSet]:
+    """Add the boxes of a reference detector, calibrated at home by the usual calibration."""
+    own, prior = [labelled(others[home])], calibration_without_parent()
+    calibration = fit_calibration(own, [np.ones(len(own[0].boxes), bool)], prior)
+    found = dict(sets)
+    for name, of in sets.items():
+        if name in others:
+            boxes = others[name].boxes.clean
+            p = (
+                cross_fitted(own, prior)[0]
+                if name == home
+                else calibration.probabilities(boxes.scores)
+            )
+            found[name] = of.changed(
+                boxes=replace(
+                    of.boxes,
+                    reference=boxes,
+                    reference_calibration=calibration,
+                    reference_probabilities=p[0],
+                )
+            )
     return found
 
 
-def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
-    """Minimise the model's own loss; its batch norms, folded into the weights, stay as they are."""
-    rng = np.random.default_rng(list(home.encode()))
-    device = next(model.parameters()).device
-    model.train()
-    for module in model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.eval()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=WEIGHT_DECAY)
-    started, losses = time.monotonic(), []
-    for step in range(STEPS):
-        warm, left = min(1.0, (step + 1) / WARM_UP), 1 - step / STEPS
-        for group in optimizer.param_groups:
-            group["lr"] = RATE * warm * left
-        chosen = rng.choice(len(images), BATCH, replace=False)
-        inputs, samples = zip(*(augmented(images[k], rng) for k in chosen), strict=True)
-        batch = torch.stack(inputs).to(device)
-        parts = model.loss(batch, [sample.to(device) for sample in samples])
-        loss = sum(value for value in parts.values())
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)
-        optimizer.step()
-        losses.append(loss.item())
-    first, last = np.mean(losses[:WARM_UP]), np.mean(losses[-WARM_UP:])
-    taken = time.monotonic() - started
-    print(f"{home}: loss {first:.2f} to {last:.2f} in {taken:.0f} s", flush=True)
+def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.DataFrame:
+    """Score a detector's home and the sites of other groups, calibrated at home."""
+    known = home_categories(read_coco(data / home / "annotations.json"))
+    sets = {of.name: of for of in read_sets(data, folder_of(boxes, home), known, home)}
+    if reference:
+        of_reference = {of.name: of for of in read_sets(data, reference, known, home)}
+        sets = with_reference(sets, of_reference, Path(home).name)
+    own = labelled(sets.pop(Path(home).name))
+    rows, calibration = calibrated_rows([own], prior=calibration_without_parent())
+    others = [of for of in sets.values() if of.group != own.group]
+    parts = [with_held(own, rows).assign(kind=CATEGORY)]
+    for of in others:
+        found = with_held(of, labelled_rows(of, calibration))
+        parts.append(found[common(found)])
+    table = pd.concat(parts, ignore_index=True).assign(detector=f"tuned_{own.name}")
+    columns = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
+    columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
+    for target in (name for at in THRESHOLDS for name in points_at(at)):
+        table = with_target(table, target)
+        columns += [target, features_at(target)[0]]
+    return table.reindex(columns=[*columns, *REFERENCE_FEATURES, REFERENCE_TRUE])
 
 
-def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.Tensor, Any]:
-    """Zoom, shift, mirror and light an image; return it with its boxes as mmdet takes them."""
-    from mmdet.structures import DetDataSample
-
-    pixels, boxes, labels = example
-    zoom = np.exp(rng.uniform(np.log(SMALLEST_ZOOM), -np.log(SMALLEST_ZOOM)))
-    image = torch.nn.functional.interpolate(
-        pixels[None].float(), scale_factor=zoom, mode="bilinear"
-    )[0]
-    height, width = image.shape[1:]
-    left, top = (round(rng.uniform(min(0, SIZE - n), max(0, SIZE - n))) for n in (width, height))
-    canvas = torch.full((3, SIZE, SIZE), PAD)
-    x, y = slice(max(left, 0), left + width), slice(max(top, 0), top + height)
-    part = image[:, max(-top, 0) :, max(-left, 0) :][:, : SIZE - y.start, : SIZE - x.start]
-    canvas[:, y.start : y.start + part.shape[1], x.start : x.start + part.shape[2]] = part
-    moved = boxes * zoom + np.array([left, top, left, top], np.float32)
-    if rng.random() < 0.5:
-        canvas = canvas.flip(2)
-        moved = moved[:, [2, 1, 0, 3]] * [-1, 1, -1, 1] + [SIZE, 0, SIZE, 0]
-    canvas = (canvas * float(rng.uniform(0.7, 1.3))).clamp(0, 255)
-    cut = moved.clip(0, SIZE)
-    areas = [np.prod(of[:, 2:] - of[:, :2], axis=1) for of in (cut, moved)]
-    seen = areas[0] > np.maximum(0.3 * areas[1], 1)
-    truth = InstanceData(
-        bboxes=torch.from_numpy(cut[seen].astype(np.float32)), labels=torch.from_numpy(labels[seen])
+@cache
+def prior_without(home_group: str, fold: int, target: str) -> tuple[Scaling, Prior]:
+    """Fit the prior of a target without YOLOX, a home's group and a quarter of the groups."""
+    point = OperatingPoint.of(target)
+    rows = read_scores() if point is None else read_operating_points()
+    left_out = {home_group, *folds()[fold]}
+    rows = rows[(rows["detector"].map(kin) != PARENT) & ~rows["group"].isin(left_out)]
+    measure = target.partition("@")[0]
+    _, scaling, prior = (
+        fit_prior(rows, target=target) if point is None else operating_point_prior(measure, rows)
     )
-    shape = {"img_shape": (SIZE, SIZE), "ori_shape": (SIZE, SIZE), "scale_factor": (1.0, 1.0)}
-    return canvas, DetDataSample(metainfo=shape, gt_instances=truth)
+    return scaling, prior
 
 
-def predict(detector: MMDetector, data: Path, home: str, out: Path) -> None:
-    """Run a detector on the sites that hold one of its categories."""
-    for site, content in sites(data):
-        path = out / f"{site}.json"
-        if path.exists() or not set(content.categories) & set(detector.categories):
+@cache
+def folds() -> list[list[str]]:
+    """Divide the groups of the panel as `benchmarks/panel.py` does."""
+    groups = sorted(set(read_scores()["group"]) - {"coco"})
+    np.random.default_rng(0).shuffle(groups)
+    return [groups[k::QUARTERS] for k in range(QUARTERS)]
+
+
+def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.DataFrame:
+    """Predict every site of each detector as if nothing were known of its training.
+
+    Columns are ``mean`` and ``std`` of the prediction, ``true``, ``home`` (mean accuracy at home),
+    ``confidence`` (by how much that of the boxes exceeds that at home), ``carried``, ``measure``,
+    ``target``, ``detector``, ``fold``; ``mean_reference`` and ``std_reference`` with a reference
+    detector that has a weight. By priors that have seen neither the parent nor the groups of home
+    and site.
+    """
+    found = []
+    for name, own in tqdm(table.groupby("detector", sort=False), "detectors"):
+        home, others = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
+        others = others[enough(others)]
+        for fold, groups in enumerate(folds()):
+            asked = others[others["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
+            for target in targets if len(asked) else ():
+                scaling, prior = prior_without(home["group"].iloc[0], fold, target)
+                features = features_at(target) if OperatingPoint.of(target) else FEATURES
+                model = Regression(
+                    target=target, features=features, scaling=scaling, prior=prior
+                ).fit(home)
+                helped = fit_with_reference(home, scaling, prior) if target == "mAP" else None
+                at_home = home.set_index("category")[target]
+                confidence = asked[features[0]] - home[features[0]].mean()
+                for k in np.flatnonzero(asked[target].notna()).tolist():
+                    row = asked.iloc[[k]]
+                    predicted = model.distribution(row)
+                    reference = helped.distribution(row) if helped else None
+                    category = str(row["category"].iloc[0])
+                    found.append(
+                        {
+                            "measure": target.partition("@")[0],
+                            "target": target,
+                            "detector": name,
+                            "source": row["source"].iloc[0],
+                            "category": category,
+                            "fold": fold,
+                            "mean": float(predicted.mean[0]),
+                            "std": float(predicted.std[0]),
+                            "true": float(row[target].iloc[0]),
+                            "home": float(at_home.mean()),
+                            "confidence": float(confidence.iloc[k]),
+                            "carried": float(at_home.get(category, at_home.mean())),
+                            "mean_reference": float(reference.mean[0]) if reference else np.nan,
+                            "std_reference": float(reference.std[0]) if reference else np.nan,
+                        }
+                    )
+    return pd.DataFrame(found)
+
+
+def fit_with_reference(home: pd.DataFrame, scaling: Scaling, prior: Prior) -> Regression | None:
+    """Fit with the agreement with a reference detector; None where it has no weight."""
+    if home[REFERENCE_FEATURES[0]].isna().all():
+        return None
+    fitted = Regression(
+        scaling=scaling, prior=prior, reference_prior=shipped_reference_prior()
+    ).fit(home)
+    return fitted if fitted.reference_weight_ else None
+
+
+def fit(rows: pd.DataFrame) -> Away:
+    """Fit by maximum likelihood; the fall is one of a detector, integrated out."""
+    rows = rows.sort_values(["target", "detector"], kind="stable")
+    mean, std, home, confidence, y = (
+        rows[name].to_numpy() for name in ("mean", "std", "home", "confidence", "true")
+    )
+    detectors = (rows["target"] + rows["detector"]).to_numpy()
+    _, first, sizes = np.unique(detectors, return_index=True, return_counts=True)
+    # A measure at two thresholds holds each detector twice.
+    counts = np.minimum(1, MOST_SITES / sizes)
+    parts = rows["target"].nunique()
+
+    def loss(values: np.ndarray) -> float:
+        away = as_away(values)
+        likelihood = away.densities(y, mean, std, home)
+        of_sites = np.log((away.weights(confidence) * likelihood).sum(axis=1) + 1e-9)
+        of_detectors = np.add.reduceat(of_sites, first, axis=1) * counts  # (K, detectors)
+        highest = of_detectors.max(axis=0)
+        total = highest + np.log(away.falls[1] @ np.exp(of_detectors - highest))
+        pull = np.sum(((values - START) / PULL) ** 2)
+        return float(0.5 * pull - total.sum() / parts)
+
+    return as_away(minimize(loss, START, method="L-BFGS-B").x)
+
+
+def as_away(values: Sequence[float] | np.ndarray) -> Away:
+    """Read the values that are optimised."""
+    constant, fall, fall_log_std, site_log_std, alike, slope, alike_std, least, share = values
+    return Away(
+        constant=float(expit(constant)),
+        fall=float(np.exp(fall)),
+        fall_log_std=float(np.exp(fall_log_std)),
+        site_log_std=float(np.exp(site_log_std)),
+        alike=float(alike),
+        alike_slope=float(slope),
+        alike_std=float(np.exp(alike_std)),
+        least_std=float(np.exp(least)),
+        std_share=float(np.exp(share)),
+    )
+
+
+def away_from_home(rows: pd.DataFrame, away: Away | None) -> Mixture:
+    """Correct the predictions of rows, or leave them as they are."""
+    mean, std, home = (rows[name].to_numpy() for name in ("mean", "std", "home"))
+    predicted = Mixture(np.ones(1), mean[None], std[None])
+    if away is None:
+        return predicted
+    return away.predict(predicted, home, rows["confidence"].to_numpy())
+
+
+def with_intervals(rows: pd.DataFrame, away: Away | None) -> pd.DataFrame:
+    """Add ``estimate``, ``lower`` and ``upper``."""
+    found = predict_intervals(away_from_home(rows, away), LEVEL)
+    return rows.assign(
+        estimate=[of.value for of in found],
+        lower=[of.lower for of in found],
+        upper=[of.upper for of in found],
+    )
+
+
+def left_out(rows: pd.DataFrame, requested: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Estimate the sites of each detector, or those requested, by other detectors and groups.
+
+    rows: of one measure.
+    """
+    requested = rows if requested is None else requested
+    parts = []
+    for (detector, fold), own in requested.groupby(["detector", "fold"]):
+        away = fit(without(group_of(detector.removeprefix(TUNED)), fold, rows))
+        parts.append(with_intervals(own, away))
+    return pd.concat(parts)
+
+
+def without(home_group: str, fold: int, rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the detectors whose homes are of a group, and a quarter of the groups of sites."""
+    homes = rows["detector"].str.removeprefix(TUNED).map(group_of)
+    return rows[(homes != home_group) & (rows["fold"] != fold)]
+
+
+def of_detectors(shown: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return the lowest and the highest coverage of a detector, and how many are under 80 %."""
+    inside = 100.0 * shown["true"].between(shown["lower"], shown["upper"])
+    groups = inside.groupby([*(shown[name] for name in by), shown["detector"]])
+    coverage = groups.mean()[groups.size() >= FEWEST_CELLS].groupby(level=list(range(len(by))))
+    columns = {"lowest": coverage.min(), "highest": coverage.max()}
+    columns |= {"under 80": coverage.apply(lambda of: (of < 80).sum()), "of": coverage.size()}
+    return pd.DataFrame(columns).rename_axis(list(by))
+
+
+def rounded(away: Away) -> dict[str, float]:
+    """Return plain values with four digits after the point."""
+    numbers = {name: value for name, value in asdict(away).items() if name != "posterior"}
+    return {name: round(value, 4) for name, value in numbers.items()}
+
+
+def labels(args: argparse.Namespace) -> None:
+    """Print the errors at other sites without and with labels of a second site."""
+    rows = pd.read_csv(args.file)
+    rows = rows[rows["measure"] == "mAP"]
+    homes = [home for home in (*HOMES, *MORE_HOMES) if folder_of(args.boxes, home).exists()]
+    parts = [of for home in tqdm(homes, "detectors") for of in labelled_away(args, home, rows)]
+    found = pd.concat(parts, ignore_index=True).dropna(subset=["estimate"])
+    for by in (["labels"], ["detector", "labels"]):
+        table = tabulated(found, by, "labelled", found["labelled"])
+        print(to_markdown(table.join(of_detectors(found, by)).round(1).reset_index()) + "\n")
+
+
+def labelled_away(
+    args: argparse.Namespace, home: str, rows: pd.DataFrame
+) -> Iterator[pd.DataFrame]:
+    """Yield the estimates of a detector with labels of images of a second site.
+
+    It is fitted on its home, declared (``trained_here=yes``), and joined (`fit --join`) with some
+    images of another site, drawn at random, for `SECOND_SITES` other sites in turn. All are
+    estimated at the sites of groups other than both, by numbers of `autoeval.model.Away` and priors
+    that have seen neither the detector nor the groups, as of `left_out`. Columns ``labels`` (0,
+    `FEW`, or ``whole site``) and ``labelled`` (the accuracy on these images, carried over).
+    """
+    known = home_categories(read_coco(args.data / home / "annotations.json"))
+    sets = {of.name: of for of in read_sets(args.data, folder_of(args.boxes, home), known, home)}
+    own = labelled(sets.pop(Path(home).name)).changed(trained_here=True)
+    prior = calibration_without_parent()
+    at_home, calibration = calibrated_rows([own], prior=prior)
+    others = [of for of in sets.values() if of.group != own.group]
+    requested = pd.concat([with_held(of, labelled_rows(of, calibration)) for of in others])
+    requested = requested[common(requested) & enough(requested)].dropna(subset=["mAP"])
+    aways = [fit(without(own.group, fold, rows)) for fold in range(QUARTERS)]
+    rng = np.random.default_rng(list(home.encode()))
+    usable = [of for of in others if len(of.boxes) > max(FEW)]
+    for site in [usable[k] for k in rng.permutation(len(usable))[:SECOND_SITES]]:
+        order = rng.permutation(len(site.boxes))
+        fits = {"0": at_home}
+        try:
+            for name, n in {**{str(n): n for n in FEW}, "whole site": len(order)}.items():
+                images = np.sort(order[:n])
+                second = labelled(site.on_images(images))
+                fits[name] = calibrated_rows([own, second], prior=prior)[0]
+        except InputError:
+            continue  # too few labels on them
+        rest = requested[requested["group"] != site.group]
+        few = fits[str(FEW[0])]
+        accuracy = float(few.loc[few["source"] == site.name, "mAP"].mean())
+        for name, fitted in fits.items():
+            found = estimated(fitted, rest, own.group, aways)
+            yield found.assign(labels=name, detector=f"{TUNED}{own.name}", labelled=accuracy)
+
+
+def estimated(
+    fitted: pd.DataFrame, requested: pd.DataFrame, group: str, aways: Sequence[Away]
+) -> pd.DataFrame:
+    """Estimate sites by a fit on some rows, and numbers that have seen neither group nor site.
+
+    aways: of each quarter of the groups, that without it.
+    """
+    parts = []
+    for fold, groups in enumerate(folds()):
+        own = requested[requested["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
+        if own.empty:
             continue
-        chosen = site_images(data, site, content, home)
-        found: list[dict[str, Any]] = []
-        with progress_bar(len(chosen), site) as bar:
-            for image in (content.images[k] for k in chosen):
-                pixels = read_image(data / site / "images" / image.file_name)
-                (seen,) = detector.observe([pixels], [image.image_id])
-                found += entries(seen.clean, image.image_id, image.file_name, detector.categories)
-                bar.update()
-        write_json(path, found, indent=None)
+        scaling, prior = prior_without(group, fold, "mAP")
+        model = Regression(features=FEATURES, scaling=scaling, prior=prior, away=aways[fold]).fit(
+            fitted
+        )
+        found = [model.predict(own.iloc[[k]])[0] for k in range(len(own))]
+        parts.append(
+            own[["source", "category"]].assign(
+                true=own["mAP"],
+                estimate=[of.value for of in found],
+                lower=[of.lower for of in found],
+                upper=[of.upper for of in found],
+            )
+        )
+    return pd.concat(parts)
 
 
 if __name__ == "__main__":

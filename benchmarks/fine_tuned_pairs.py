@@ -2,17 +2,31 @@
 
     python -m benchmarks.fine_tuned_pairs table DATA NAME=PREDICTIONS ... --boxes OUT
     python -m benchmarks.fine_tuned_pairs evaluate [--declared]
+    python -m benchmarks.fine_tuned_pairs strangers
     python -m benchmarks.fine_tuned_pairs labels DATA NAME=PREDICTIONS ... --boxes OUT [--draws N]
+    python -m benchmarks.fine_tuned_pairs seen
 
-`table` compares every two detectors, those of `benchmarks/fine_tuned.py` in OUT and others that
-were trained on COCO alone (NAME=PREDICTIONS as in ``benchmarks/panel.py``), on each home in turn as
-the labelled set: both are fitted on its images that nobody was trained on, and estimated at the
-sites of other groups, but at the home of neither. Estimates are by priors that have seen neither
-the kin of the detector nor the group of the home nor a quarter of the groups. Writes
-``meta_sets/panel/fine_tuned_pairs.csv``. `evaluate` predicts the differences of that table
-by priors of which neither detector was a part (`benchmarks/compare.py`), with one at home declared
-(``trained_here=yes``) and without, and prints the errors; `labels` does so with 10 and 20 labelled
-images of the sites of 60 images and more.
+`table` compares every two detectors, those of `benchmarks/fine_tuned_detectors.py` in OUT and
+others that were trained on COCO alone (NAME=PREDICTIONS as in `benchmarks/panel.py`), on each home
+in turn as the labelled set: both are fitted on its images that nobody was trained on, and estimated
+at the sites of other groups, but at the home of neither. Estimates are by priors that have seen
+neither the kin of the detector nor the group of the home nor a quarter of the groups. Writes
+``meta_sets/panel/fine_tuned_pairs.csv``.
+
+`evaluate` predicts the differences of that table by priors of which neither detector was a part
+(`benchmarks/compare.py`), with one at home declared (``trained_here=yes``) and without, and prints
+the errors; `labels` does so with 10 and 20 labelled images of the sites of 60 images and more.
+`strangers` compares, of pairs that were both trained on other sites than the labelled one, that
+prediction with one by slopes and errors of such pairs alone.
+
+`seen` measures whether it shows that a detector was trained at the labelled site, if it is not
+declared: of the same table, the detectors that were trained on one site, each labelled at home, and
+detectors of COCO's images labelled at the same homes, estimated at sites of other groups. What is
+seen is the accuracy on the labelled set and by how much the log-odds of the estimate lie below it.
+A logistic regression on both predicts which detector is at home; a linear one on the estimate, and
+on its product with either, predicts the true value. Both kinds count alike. Each is fitted without
+the home, the detector's kin and a quarter of the groups. Prints the area under the curve of the
+first and the errors of the second beside those of the estimate.
 """
 
 from __future__ import annotations
@@ -25,6 +39,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
 from autoeval.comparison.pair_model import one_at_home
@@ -32,6 +48,8 @@ from autoeval.comparison.train_differences import (
     OF_PANEL,
     TUNED,
     TUNED_PAIRS,
+    accuracies_at_home,
+    alike,
     read_rows,
     undeclared,
 )
@@ -59,11 +77,13 @@ from benchmarks.compare import (
     labelled_pair,
     left_out,
     pair_rows,
+    strangers,
+    strangers_left_out,
     summary,
     without_labels,
 )
-from benchmarks.fine_tuned import HOMES, home_categories
-from benchmarks.fine_tuned_panel import PARENT, folds, labelled, read_sets
+from benchmarks.fine_tuned import PARENT, folds, labelled, read_sets
+from benchmarks.fine_tuned_detectors import HOMES, home_categories
 from benchmarks.panel import (
     add_detectors,
     common,
@@ -75,6 +95,8 @@ from benchmarks.panel import (
 USUAL = ("vehicle", "person")
 SIZES = (0, 10, 20)  # labelled images
 FEWEST_SITES = 12  # of a pair whose coverage is stated for itself
+KEY = ["source", "category", "fold", "category_group"]
+SMALL = 0.02  # added where log-odds are taken
 LEVEL, SURE = 0.9, 0.9  # of intervals; probability from which on a sign is stated
 COLUMNS = (
     "mae",
@@ -91,13 +113,15 @@ def parse_args() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("seen")
+    commands.add_parser("strangers")
     table = commands.add_parser("table")
     evaluate = commands.add_parser("evaluate")
     evaluate.add_argument("--declared", action="store_true", help="only pairs with one at home")
     labels = commands.add_parser("labels")
     for of in (table, labels):
         add_detectors(of)
-        of.add_argument("--boxes", type=Path, required=True, help="of benchmarks/fine_tuned.py")
+        of.add_argument("--boxes", type=Path, required=True, help="of fine_tuned_detectors.py")
     labels.add_argument("--draws", type=int, default=5)
     labels.add_argument("--out", type=Path, help="CSV of every draw")
     return parser.parse_args()
@@ -106,6 +130,12 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Run one of the steps."""
     args = parse_args()
+    if args.command == "seen":
+        print_what_is_seen()
+        return
+    if args.command == "strangers":
+        print(to_markdown(evaluated_strangers(read_rows()).reset_index()))
+        return
     if args.command == "evaluate":
         found = evaluated_pairs(read_rows(), declared_only=args.declared)
         print(to_markdown(found.reset_index()))
@@ -145,6 +175,31 @@ def evaluated_pairs(rows: pd.DataFrame, *, declared_only: bool = False) -> pd.Da
     groups = every.groupby(["kind", "declared"])
     table = groups[list(COLUMNS)].mean().join(of_pairs(every))
     return table.round(1).assign(n=groups.size()).sort_index()
+
+
+def evaluated_strangers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the errors of pairs of which both were trained on other single sites.
+
+    Undeclared, by the prior's mixture of both kinds, and as if it was declared, by a kind of their
+    own. Interval scores are those of Gneiting & Raftery (2007, equation 43), in points; lower is
+    better.
+    """
+    chosen = strangers(rows)
+    own = rows[chosen].reset_index(drop=True).assign(kind="both at a third site")
+    parts = []
+    for declared, predicted in (
+        ("no", left_out(rows, chosen)[0]),
+        ("as if", strangers_left_out(own)),
+    ):
+        lower, upper = np.array([of.interval(LEVEL) for of in predicted]).T
+        true = (own["true_a"] - own["true_b"]).to_numpy()
+        outside = np.maximum(lower - true, 0) + np.maximum(true - upper, 0)
+        score = 100 * (upper - lower + 2 / (1 - LEVEL) * outside)
+        parts.append(errors(own, predicted).assign(declared=declared, score=score))
+    every = pd.concat(parts)
+    groups = every.groupby(["kind", "declared"])
+    columns = [*COLUMNS, "score"]
+    return groups[columns].mean().join(of_pairs(every)).round(1).assign(n=groups.size())
 
 
 def of_pairs(found: pd.DataFrame) -> pd.DataFrame:
@@ -289,6 +344,93 @@ def prior_without(without: str, home_group: str, fold: int) -> tuple:
     rows = read_scores()
     left_out = {home_group, *folds()[fold]}
     return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["group"].isin(left_out)])
+
+
+def print_what_is_seen() -> None:
+    """Print the area under the curve, and the errors of estimates corrected by what is seen."""
+    rows = single_estimates()
+    seen = {
+        "accuracy on the labelled set": rows[["home"]],
+        "fall of the estimate below it": rows[["gap"]],
+        "both": rows[["home", "gap"]],
+    }
+    curves = {
+        name: round(
+            100 * roc_auc_score(rows["at_home"], without_home(rows, x.to_numpy(), which=True)), 0
+        )
+        for name, x in seen.items()
+    }
+    print(to_markdown(pd.Series(curves, name="area under the curve").reset_index()) + "\n")
+    estimate = rows["estimate"].to_numpy()
+    products = rows[["home", "gap"]].clip(-2, 2).to_numpy() * estimate[:, None]
+    corrected = without_home(rows, np.column_stack([estimate, products]), which=False)
+    plain = without_home(rows, estimate[:, None], which=False)
+    values = {"as it is": estimate, "scaled": plain, "by what is seen": corrected}
+    table = []
+    for name, value in values.items():
+        error = 100 * (np.clip(value, 0, 1) - rows["true"])
+        own = pd.DataFrame({"mae": error.abs(), "bias": error, "kind": rows["kind"]})
+        table.append(
+            own.groupby("kind").mean().round(1).assign(estimate=name, n=rows.groupby("kind").size())
+        )
+    print(to_markdown(pd.concat(table).reset_index()))
+
+
+def single_estimates() -> pd.DataFrame:
+    """Return the estimates of detectors at home, and of COCO's at the same homes."""
+    rows = read_rows()
+    rows = rows[(rows["labelled"] != OF_PANEL) & rows["usual"]]
+    parts = []
+    for (home, _), own in rows.groupby(["labelled", "category_group"]):
+        name = TUNED + str(home).rpartition("/")[2]
+        at_home = float(accuracies_at_home()[name])
+        for of, other, sign in (("a", "b", 1), ("b", "a", -1)):
+            pairs = own[own[other] == name]  # the difference on the labelled set is known
+            found = pairs[KEY].assign(
+                detector=pairs[of],
+                estimate=pairs[f"estimate_{of}"],
+                true=pairs[f"true_{of}"],
+                home=at_home + sign * pairs["carried"],
+            )
+            itself = pairs[KEY].assign(
+                detector=name,
+                estimate=pairs[f"estimate_{other}"],
+                true=pairs[f"true_{other}"],
+                home=at_home,
+            )
+            parts.append(pd.concat([found, itself]).assign(labelled=home))
+    found = pd.concat(parts).drop_duplicates(["labelled", "detector", "source", "category"])
+    found["at_home"] = found["detector"] == TUNED + found["labelled"].str.rpartition("/")[2]
+    found = found[found["at_home"] | ~found["detector"].str.startswith(TUNED)]
+    found["kind"] = np.where(found["at_home"], "trained at the labelled site", "COCO")
+    found["gap"] = log_odds(found["home"]) - log_odds(found["estimate"])
+    return found.reset_index(drop=True)
+
+
+def log_odds(accuracy: pd.Series) -> pd.Series:
+    """Return log-odds that stay finite."""
+    p = accuracy.clip(0, 1)
+    return np.log((p + SMALL) / (1 + SMALL - p))
+
+
+def without_home(rows: pd.DataFrame, x: np.ndarray, *, which: bool) -> np.ndarray:
+    """Predict each row without its home and kin: which detector is at home, or its true value."""
+    kin = rows["detector"].map(alike)
+    at_home, true = rows["at_home"].to_numpy(), rows["true"].to_numpy()
+    predicted = np.full(len(rows), np.nan)
+    for _, own in rows.groupby(["labelled", kin, "fold"]):
+        first = own.index[0]
+        others = (rows["labelled"] != rows["labelled"][first]) & (kin != kin[first])
+        others = (others & (rows["fold"] != rows["fold"][first])).to_numpy()
+        shares = np.where(at_home[others], 1 / at_home[others].sum(), 1 / (~at_home[others]).sum())
+        weights = shares / shares.mean()
+        if which:
+            model = LogisticRegression().fit(x[others], at_home[others], sample_weight=weights)
+            predicted[own.index] = model.predict_proba(x[own.index])[:, 1]
+        else:
+            line = LinearRegression().fit(x[others], true[others], sample_weight=weights)
+            predicted[own.index] = line.predict(x[own.index])
+    return predicted
 
 
 if __name__ == "__main__":

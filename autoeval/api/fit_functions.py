@@ -62,8 +62,8 @@ def fit(
         Nominal coverage of the intervals.
     trained_here : bool
         Whether the detector was trained on other images of the same site. It is then overconfident
-        elsewhere, and estimates of other sites are lower, but for precision; see
-        docs/results/fine_tuned.md. Joined fits keep it for the sites that it was said of.
+        elsewhere, and estimates of other sites are lower; see docs/results/fine_tuned.md. In a
+        join it holds for the sites that it was said of; labels of others show how far it falls.
     work_dir : path-like, optional
         Where the estimator, its score table and what was observed are written: the same call goes
         on where one was interrupted.

@@ -139,9 +139,8 @@ class PairPrior:
         fields: dict[str, Any] = dict(values)
         kinds = {name: two_kinds(fields[name]) for name in ("common", "alone")}
         pairs = {name: tuple(fields[name]) for name in ("per_image", "per_image_dof")}
-        away = away_prior("mAP")
-        assert away is not None
-        return cls(**fields | kinds | pairs | {"home": one_kind(fields["home"]), "away": away})
+        home, away = one_kind(fields["home"]), away_prior("mAP")
+        return cls(**fields | kinds | pairs | {"home": home, "away": away})
 
 
 def rounded(values: Any) -> Any:

@@ -36,7 +36,6 @@ from autoeval.comparison.pair_model import (
 )
 from autoeval.io.config_file import shipped_config
 from autoeval.labels.variance_prior import fit_variance_prior
-from autoeval.model import Away
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
 from autoeval.model.priors import away_prior
 from autoeval.model.train_prior import TABLES, kin, quarters, read_scores
@@ -184,26 +183,18 @@ def fit(
         common=common,
         alone=alone,
         home=fit_home(rows, common),
-        away=shipped_away(),
+        away=away_prior("mAP"),
         shared=shared,
         dof=DOF,
         **influence,
     )
 
 
-@cache
-def shipped_away() -> Away:
-    """Return how far detectors at home fall, which `benchmarks/fine_tuned_prior.py` fits."""
-    away = away_prior("mAP")
-    assert away is not None
-    return away
-
-
 def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
     """Fit the differences of a detector at home and another one."""
     used = rows[in_fit(rows) & one_at_home(rows)]
     y = (used["true_a"] - used["true_b"]).to_numpy()
-    seen, shares = away_from_home(used, shipped_away())
+    seen, shares = away_from_home(used, away_prior("mAP"))
 
     def predict(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, variance = one_kind(x).predict(seen, common.few, common.floor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Site
 from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.model import Away
 from autoeval.model.pair_table import nothing_over, table_of, undefined_at
 from autoeval.targets import OperatingPoint
 
@@ -39,6 +40,7 @@ class Side:
     home: float  # accuracy at the labelled site if it was trained there, else NaN
     confidence: np.ndarray  # of its boxes, less that at the labelled site, (K,)
     uncorrected: np.ndarray  # `values` as if that were not known, (K,)
+    away: Away | None = None  # how far it falls, by the labels of its fit; else as the prior says
 
     @property
     def values(self) -> np.ndarray:
@@ -70,13 +72,14 @@ class Side:
         plain, home = np.array([accuracy.value for accuracy in each]), math.nan
         if trained_here:
             home = float(regression.rows_[fitted.target].mean())
-        if regression.trained_share_:
-            home = regression.home_ * regression.trained_share_
+        if regression.away_ is not None:
+            home = regression.home_
             # The prior of pairs was fitted on estimates that are not corrected.
             plain = regression.uncorrected(rows).mean
         confidence = regression.confidence_above_home(rows)
         plain = np.clip(plain, 0, 1)
-        return cls(name, site, regression.rows_, each, whole, home, confidence, plain)
+        of_fit, away = regression.rows_, regression.away_
+        return cls(name, site, of_fit, each, whole, home, confidence, plain, away)
 
     @property
     def trained_here(self) -> bool:
@@ -137,6 +140,9 @@ def compare_label_free(
             "confidence_b": b.confidence,
         }
     )
+    known_falls = [side.away for side in (a, b) if side.away is not None]
+    if len(known_falls) == 1:
+        prior = replace(prior, away=known_falls[0])
     levels, each = differences(table)[1], prior.predict(table)
     return LabelFree(
         each,

@@ -62,6 +62,8 @@ def calibrated_rows(
     The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
     cross-fitted in four folds: of groups, or of the images of a single group at random.
 
+    Of a detector that was trained on some of these sites only those count; see `calibrated_on`.
+
     prior: by default that of the panel of detectors.
     probabilities (10, N): of the boxes of each set, where `cross_fitted` has been called already.
     Returned: a pair table, see `autoeval.model.pair_table`; the calibration on all sets.
@@ -69,9 +71,7 @@ def calibrated_rows(
     prior = prior or calibration_prior()
     if probabilities is None:
         probabilities = cross_fitted(sets, prior)
-    calibration = fit_calibration(
-        sets, [np.ones(len(labelled_set.boxes), bool) for labelled_set in sets], prior
-    )
+    calibration = _fit_on_all_images(calibrated_on(sets), prior)
     rows = [
         labelled_rows(labelled_set, calibration, probabilities=p)
         for labelled_set, p in zip(sets, probabilities, strict=True)
@@ -79,10 +79,37 @@ def calibrated_rows(
     return pd.concat(rows, ignore_index=True), calibration
 
 
+def calibrated_on(sets: Sequence[LabelledSet]) -> list[LabelledSet]:
+    """Return the labelled sets that a detector is calibrated on.
+
+    Those of sites that it was trained on, if some are: the model of its fall elsewhere
+    (`autoeval.model.Away`) starts from a calibration at home, and compares with that what other
+    labelled sites show.
+    """
+    return [labelled_set for labelled_set in sets if labelled_set.trained_here] or list(sets)
+
+
+def _fit_on_all_images(sets: Sequence[LabelledSet], prior: CalibrationPrior) -> ScoreCalibration:
+    every = [np.ones(len(labelled_set.boxes), bool) for labelled_set in sets]
+    return fit_calibration(sets, every, prior)
+
+
 def cross_fitted(
     sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
 ) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
+    home = calibrated_on(sets)
+    if len(home) < len(sets):
+        prior = prior or calibration_prior()
+        calibration, at_home = _fit_on_all_images(home, prior), iter(cross_fitted(home, prior))
+        return [
+            next(at_home)
+            if labelled_set.trained_here
+            else calibration.probabilities(
+                labelled_set.boxes.clean.scores, labelled_set.boxes.clean.boxes
+            )
+            for labelled_set in sets
+        ]
     folds, calibrations = without_each_fold(sets, prior)
     probabilities = [
         np.zeros((len(IOU_THRESHOLDS), len(labelled_set.boxes.clean))) for labelled_set in sets

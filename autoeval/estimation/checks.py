@@ -54,11 +54,6 @@ PRECISION_HARDLY_KNOWN = Notice(
     "precision without labels is hardly better known than from a constant, since objects that "
     "nobody labelled count as false: label a few images to measure it",
 )
-PRECISION_NOT_CORRECTED = Notice(
-    "precision-not-corrected",
-    "precision is not corrected for a detector that was trained at the labelled site: nothing "
-    "predicts how it falls elsewhere, and it is usually lower than estimated",
-)
 
 
 def of_scores(

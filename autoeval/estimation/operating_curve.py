@@ -10,7 +10,7 @@ import pandas as pd
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import denominators
 from autoeval.errors import InputError
-from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN, PRECISION_NOT_CORRECTED
+from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.labels.content import LabelSet
@@ -66,10 +66,8 @@ def expected_curve(
 def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[str, ...]:
     """Return the warnings of `expected_curve`."""
     assert estimate.site is not None
-    at_home = not estimate.site.group and estimator.regression_.trained_share_
     hardly = () if _reads_reference(estimator, estimate) else (PRECISION_HARDLY_KNOWN,)
-    fallen = (PRECISION_NOT_CORRECTED,) if at_home else ()
-    return (*estimate.site.warnings, *hardly, *fallen)
+    return (*estimate.site.warnings, *hardly)
 
 
 def _reads_reference(estimator: AccuracyEstimator, estimate: Estimate) -> bool:

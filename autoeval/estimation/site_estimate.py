@@ -177,10 +177,7 @@ def _beside(
             fitted for name, fitted in every.items() if name.startswith("precision@") and fitted
         ]
         read = bool(precise) and all(fitted.reads_reference(rows).all() for fitted in precise)
-        elsewhere = SITE not in rows and GROUP not in rows
         notices += () if read else (checks.PRECISION_HARDLY_KNOWN,)
-        if regression.trained_share_ and elsewhere:
-            notices.append(checks.PRECISION_NOT_CORRECTED)
         notices += [checks.no_box_in_fit(name) for name, other in others.items() if other is None]
     undefined = tuple(name for name in none_over if undefined_at(name))
     estimate = replace(estimate, beside=beside, undefined=(*estimate.undefined, *undefined))
@@ -301,7 +298,7 @@ def _basis(
         parts.append(
             f"{regression.target} on the labelled images of {site.name}: {listed(labelled)}"
         )
-    elif regression.away_prior_:
+    elif regression.away_:
         home = 100 * regression.home_
         parts.append(f"trained at the labelled site, {regression.target} {home:.1f}")
     if regression.reads_reference(rows).any():

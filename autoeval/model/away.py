@@ -12,22 +12,25 @@ k, the fall, is a random effect of the detector: 0 for a share of detectors, log
 others. z is a log-normal effect of the site, whose median is 1. A site is like home with the
 probability :math:`\sigma(a + b x)`, where x is by how much the confidence of the boxes exceeds that
 at home. The prediction for a detector that nobody has seen is the mixture over all of these: it is
-skewed, and wide where the detector is good at home.
+skewed, and wide where the detector is good at home. Where other sites of the detector are labelled,
+the posterior distribution of k given their accuracies takes the place of its prior (`Away.given`).
 
 The numbers are fitted by maximum likelihood on detectors that were each trained on one site
-(`benchmarks/fine_tuned_prior.py`).
+(`benchmarks/fine_tuned.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit, ndtr, ndtri
 
 from autoeval.model.prediction_interval import Mixture
 
 FALLS, SITES = 8, 3  # quantiles that stand for the log-normal effects
+NOTHING = 0.004  # of accuracies up to it the probability counts, not the density
+LEAST_DENSITY = 1e-9  # so that no labelled site rules out a fall
 
 
 def _normal_quantiles(n: int) -> np.ndarray:
@@ -44,6 +47,8 @@ class Away:
     site_log_std: standard deviation of the logarithm of z.
     alike, alike_slope: a and b. alike_std: c.
     least_std, std_share: s0 and s1.
+    posterior: probabilities of `falls` where sites away from home are labelled; by default those
+        of the prior.
     """
 
     constant: float
@@ -55,13 +60,15 @@ class Away:
     alike_std: float
     least_std: float
     std_share: float
+    posterior: tuple[float, ...] | None = None
 
     @property
     def falls(self) -> tuple[np.ndarray, np.ndarray]:
         """Possible k of a detector, and their probabilities, (K,) each."""
         falls = self.fall * np.exp(self.fall_log_std * _normal_quantiles(FALLS))
-        probabilities = np.full(FALLS, (1 - self.constant) / FALLS)
-        return np.append(0.0, falls), np.append(self.constant, probabilities)
+        prior = np.append(self.constant, np.full(FALLS, (1 - self.constant) / FALLS))
+        probabilities = prior if self.posterior is None else np.array(self.posterior)
+        return np.append(0.0, falls), probabilities
 
     @property
     def site_effects(self) -> np.ndarray:
@@ -90,21 +97,19 @@ class Away:
         )
 
     def components(
-        self, mean: np.ndarray, std: np.ndarray, home: float | np.ndarray, share: float = 1.0
+        self, mean: np.ndarray, std: np.ndarray, home: float | np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return means and standard deviations of N accuracies, (K, 1 + Z, N) each.
 
-        The first of the second axis is at sites like home, the others are for each z. `share` is
-        that of `predict`.
+        The first of the second axis is at sites like home, the others are for each z.
         """
         mean = np.maximum(mean, 0)
         k, z = self.falls[0][:, None, None], self.site_effects[:, None]
-        fallen = mean * np.exp(-k * z * home * share)
-        fallen_std = share * (self.least_std + self.std_share * fallen) + (1 - share) * std
+        fallen = mean * np.exp(-k * z * home)
+        fallen_std = self.least_std + self.std_share * fallen
         shape = (len(k), 1, len(mean))
-        alike_std = (share * self.alike_std + 1 - share) * std
         means = np.concatenate([np.broadcast_to(mean, shape), fallen], axis=1)
-        stds = np.concatenate([np.broadcast_to(alike_std, shape), fallen_std], axis=1)
+        stds = np.concatenate([np.broadcast_to(self.alike_std * std, shape), fallen_std], axis=1)
         return means, stds
 
     def weights(self, confidence: np.ndarray) -> np.ndarray:
@@ -112,19 +117,69 @@ class Away:
         alike = self.probability_alike(confidence)
         return np.stack([alike, *np.broadcast_to((1 - alike) / SITES, (SITES, len(alike)))])
 
+    def densities(
+        self,
+        accuracy: np.ndarray,
+        mean: np.ndarray,
+        std: np.ndarray,
+        home: float | np.ndarray,
+        sampling: np.ndarray | float = 0.0,
+    ) -> np.ndarray:
+        """Return the density of N accuracies for each of the `components`, (K, 1 + Z, N).
+
+        mean, std, home: see `components`.
+        sampling (N,): standard deviations of the accuracies because they are measured on few
+            images.
+        """
+        means, stds = self.components(mean, std, home)
+        stds = np.hypot(stds, sampling)
+        errors = (np.maximum(accuracy, NOTHING) - means) / stds
+        density = np.exp(-0.5 * errors**2) / stds / np.sqrt(2 * np.pi)
+        # Where a detector finds nothing its accuracy is 0, whatever the normal distribution says.
+        mass = ndtr(errors) / (2.5 * NOTHING)
+        return np.where(accuracy <= NOTHING, mass, density)
+
+    def given(
+        self,
+        accuracy: np.ndarray,
+        predicted: Mixture,
+        home: float,
+        confidence: np.ndarray,
+        *,
+        sites: np.ndarray,
+        sampling: np.ndarray | float = 0.0,
+    ) -> Away:
+        """Return the model of one detector after N accuracies at labelled sites away from home.
+
+        The likelihood of a fall is a product over sites. The categories of a site are not
+        independent: together they count once, by the mean of their log densities, and the site is
+        like home, or has an effect z, for all of them.
+
+        sites (N,): name or number of the site of each accuracy. sampling: see `densities`; for the
+        others `predict`.
+        """
+        density = self.densities(accuracy, predicted.mean, predicted.std, home, sampling)
+        log_density = np.log(density + LEAST_DENSITY)
+        log_weights = np.log(self.weights(confidence))
+        _, probabilities = self.falls
+        log_posterior = np.log(probabilities + 1e-300)
+        for site in np.unique(sites):
+            of_site = np.asarray(sites) == site
+            states = (log_weights + log_density)[..., of_site].mean(axis=-1)
+            log_posterior = log_posterior + np.logaddexp.reduce(states, axis=1)
+        posterior = np.exp(log_posterior - log_posterior.max())
+        return replace(self, posterior=tuple((posterior / posterior.sum()).tolist()))
+
     def predict(
         self,
         predicted: Mixture,
         home: float | np.ndarray,
         confidence: np.ndarray,
-        share: float = 1.0,
     ) -> Mixture:
         """Correct a predictive distribution of N accuracies.
 
         home: accuracy at the site of training, in [0, 1]; one, or of each quantity.
         confidence (N,): x; see the module.
-        share: of the labelled pairs behind the prediction that are of such a site. Of the
-            correction and the change of width that share is made.
 
         Examples
         --------
@@ -134,7 +189,7 @@ class Away:
         >>> elsewhere.mean.round(3), elsewhere.quantile(0.95).round(3)
         (array([0.201]), array([0.515]))
         """
-        means, stds = self.components(predicted.mean, predicted.std, home, share)
+        means, stds = self.components(predicted.mean, predicted.std, home)
         weights = self.falls[1][:, None, None] * self.weights(confidence)
         n = means.shape[-1]
         return Mixture(weights.reshape(-1, n), means.reshape(-1, n), stds.reshape(-1, n))
@@ -147,7 +202,6 @@ class Away:
         *,
         sites: np.ndarray,
         seed: int,
-        share: float = 1.0,
     ) -> np.ndarray:
         """Correct joint draws, (D, N), whose dependence stays.
 
@@ -158,7 +212,7 @@ class Away:
         """
         rng = np.random.default_rng(seed)
         mean, std = draws.mean(axis=0), np.maximum(draws.std(axis=0), 1e-9)
-        means, stds = self.components(mean, std, home, share)
+        means, stds = self.components(mean, std, home)
         k = rng.choice(len(means), len(draws), p=self.falls[1])[:, None]
         uniform = rng.random((len(draws), int(sites.max()) + 1))[:, sites]
         state = (uniform[..., None] > np.cumsum(self.weights(confidence), axis=0).T).sum(axis=2)

@@ -91,13 +91,9 @@ def regression_prior(
     )
 
 
-def away_prior(target: str) -> Away | None:
-    """Return what is known of detectors away from the site that they were trained on.
-
-    None for precision, whose errors away from home nothing predicts.
-    """
-    away = _content(TRAINED).get(_kind(target))
-    return Away(**away) if away else None
+def away_prior(target: str) -> Away:
+    """Return what is known of detectors away from the site that they were trained on."""
+    return Away(**_content(TRAINED)[_kind(target)])
 
 
 def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:

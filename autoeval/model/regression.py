@@ -83,6 +83,8 @@ class Regression:
     away: what is known of detectors away from the site that they were trained on, for rows with
         `TRAINED_HERE`; by default what the shipped detectors say.
     reference_prior: what agreement with a reference detector adds; by default what is shipped.
+    away_: how far its detector falls away from the site that it was trained on, with what labels of
+        other sites say of that; None where it was trained on none of them.
     reference_strength_, reference_weight_: of the reference detector on the labelled images, None
         without one; and how much the agreement with it counts, in [0, 1].
     pairs_: the rows that it was fitted on, those with the target.
@@ -147,9 +149,42 @@ class Regression:
         self.training_range_ = {name: _range(floats(self.pairs_, name)) for name in self.features_}
         self._true = floats(self.pairs_, self.target)
         self._model = self._mixed_model().fit(self._pairs, self._true)
-        for cached in ("left_out_", "trained_share_"):
-            self.__dict__.pop(cached, None)
+        self._fit_home()
+        self.__dict__.pop("left_out_", None)
         return self
+
+    def _fit_home(self) -> None:
+        """Fit the sites of training alone, and learn from other sites how far the detector falls.
+
+        Without a site of training new sites are predicted by all pairs.
+        """
+        self.away_: Away | None = None
+        self._elsewhere = self._model
+        trained, groups = self._trained, self._pairs.group
+        # A reference detector shows at a site itself which boxes are right.
+        of_precision = self.target.startswith(PRECISION)
+        if not trained.any() or (of_precision and self.reads_reference(self.pairs_).all()):
+            return
+        self.away_ = away = self.away or away_prior(self.target)
+        others = ~np.isin(groups, groups[trained])
+        if trained.all():
+            return
+        self._elsewhere = self._mixed_model().fit(self._pairs[trained], self._true[trained])
+        if not others.any():
+            return
+        pairs, of_target = self._pairs[others], f"{self.target}_std"
+        stds = np.sqrt(self._pairs.sampling)
+        if of_target in self.pairs_:
+            measured = floats(self.pairs_, of_target)
+            stds = np.where(np.isfinite(measured), measured, stds)
+        self.away_ = away.given(
+            self._true[others],
+            self._elsewhere.predict(pairs),
+            self.home_,
+            self._above_home(pairs),
+            sites=pairs.place,
+            sampling=stds[others],
+        )
 
     def _add_reference(self, rows: Table) -> None:
         """Read the agreement with a reference detector, if its prior gives that a weight."""
@@ -198,14 +233,13 @@ class Regression:
         """
         new = self._new_pairs(rows)
         if SITE not in rows:
-            prediction = self._model.predict(new, average=average)
-            away = None if GROUP in rows else self.away_prior_
-            if away is None:
-                return prediction
+            if self.away_ is None or GROUP in rows:
+                return self._model.predict(new, average=average)
             confidence = self._above_home(new)
             if average is not None:
                 confidence = average @ confidence
-            return away.predict(prediction, self.home_, confidence, self.trained_share_)
+            prediction = self._elsewhere.predict(new, average=average)
+            return self.away_.predict(prediction, self.home_, confidence)
         # The pair keeps the scores and effects of the labelled one of its site, so that the model
         # predicts the accuracy there; the change by its own scores is then added, see `KnownSite`.
         site = self.known_site(str(columns(rows)[SITE][0]))
@@ -218,12 +252,7 @@ class Regression:
 
     def uncorrected(self, rows: Table) -> Mixture:
         """Predict rows of a new site as if the detector was trained elsewhere."""
-        return self._model.predict(self._new_pairs(rows))
-
-    @cached_property
-    def trained_share_(self) -> float:
-        """Share of the pairs that are of a site that the detector was trained on."""
-        return float(self._trained.mean())
+        return self._elsewhere.predict(self._new_pairs(rows))
 
     @property
     def _trained(self) -> np.ndarray:
@@ -235,11 +264,6 @@ class Regression:
     def home_(self) -> float:
         """Mean accuracy at the sites that the detector was trained on."""
         return float(self._true[self._trained].mean())
-
-    @property
-    def away_prior_(self) -> Away | None:
-        """What corrects predictions of a detector that was trained where it is labelled."""
-        return (self.away or away_prior(self.target)) if self.trained_share_ else None
 
     def confidence_above_home(self, rows: Table) -> np.ndarray:
         """Return by how much the first score of rows of new sites exceeds the mean at home, (N,).
@@ -269,17 +293,15 @@ class Regression:
     def draw(self, rows: Table, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
         new = self._new_pairs(rows)
-        drawn = self._model.draw(new, draws=draws, seed=seed)
-        away = self.away_prior_
-        if away is None:
+        drawn = self._elsewhere.draw(new, draws=draws, seed=seed)
+        if self.away_ is None:
             return drawn
-        return away.draws(
+        return self.away_.draws(
             drawn,
             self.home_,
             self._above_home(new),
             sites=np.unique(new.place.astype(str), return_inverse=True)[1],
             seed=seed,
-            share=self.trained_share_,
         )
 
     @property

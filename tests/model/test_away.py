@@ -77,13 +77,50 @@ def test_the_interval_reaches_further_up_to_sites_like_home():
     assert found.lower < 0.05 and 0.4 < found.upper < 0.6
 
 
-def test_a_fit_without_such_a_site_is_left_as_it_is():
-    one = normal([0.4], [0.1])
-    same = USUAL.predict(one, home=0.5, confidence=np.zeros(1), share=0.0)
-    assert (same.mean[0], same.std[0]) == pytest.approx((0.4, 0.1))
-    half = replace(AWAY, constant=0.0, alike=-40.0)
-    mean = half.predict(one, home=0.5, confidence=np.zeros(1), share=0.5).mean[0]
-    assert mean == pytest.approx(0.4 * np.exp(-0.5))
+def test_labels_of_a_site_move_the_fall_to_what_they_show():
+    """A quarter of the detectors does not fall, the others by exp(-1); half the sites are alike."""
+    predicted, home = normal([0.4], [0.1]), 0.5
+    for accuracy in (0.4, 0.15):
+        (given,) = predict_given(AWAY, predicted, np.array([accuracy]), home)
+        fallen = norm.pdf(accuracy, 0.14715, 0.02 + 0.5 * 0.14715)
+        alike, same = norm.pdf(accuracy, 0.4, 0.08), norm.pdf(accuracy, 0.4, 0.02 + 0.5 * 0.4)
+        weights = 0.25 * (0.5 * alike + 0.5 * same), 0.75 * (0.5 * alike + 0.5 * fallen)
+        assert given.posterior[0] == pytest.approx(weights[0] / sum(weights), rel=1e-4)
+        assert sum(given.posterior) == pytest.approx(1)
+        new = given.predict(predicted, home, np.zeros(1)).mean[0]
+        of_fall = given.posterior[0] * 0.4 + (1 - given.posterior[0]) * 0.14715
+        assert new == pytest.approx(0.5 * 0.4 + 0.5 * of_fall, abs=1e-4)
+
+
+def predict_given(away, predicted, accuracy, home, **options):
+    sites = options.pop("sites", np.arange(len(accuracy)))
+    confidence = np.zeros(len(accuracy))
+    return (away.given(accuracy, predicted, home, confidence, sites=sites, **options),)
+
+
+def test_more_sites_say_more_and_the_categories_of_one_site_count_once():
+    two = normal([0.4, 0.4], [0.1, 0.1])
+    accuracy = np.array([0.12, 0.12])
+    (one,) = predict_given(USUAL, normal([0.4], [0.1]), accuracy[:1], 0.5)
+    (sites,) = predict_given(USUAL, two, accuracy, 0.5)
+    (categories,) = predict_given(USUAL, two, accuracy, 0.5, sites=np.array(["a", "a"]))
+    prior = USUAL.falls[1]
+    ratio, twice = (np.log(np.divide(of.posterior, prior)) for of in (one, sites))
+    np.testing.assert_allclose(twice - twice[0], 2 * (ratio - ratio[0]))
+    np.testing.assert_allclose(categories.posterior, one.posterior)
+
+
+def test_a_label_on_few_images_says_little():
+    accuracy = np.array([0.05])
+    (sure,) = predict_given(USUAL, normal([0.4], [0.1]), accuracy, 0.5)
+    (vague,) = predict_given(USUAL, normal([0.4], [0.1]), accuracy, 0.5, sampling=5.0)
+    np.testing.assert_allclose(vague.posterior, USUAL.falls[1], atol=1e-3)
+    assert np.abs(np.subtract(sure.posterior, USUAL.falls[1])).max() > 0.05
+
+
+def test_where_nothing_is_found_the_detector_falls_far():
+    (given,) = predict_given(USUAL, normal([0.4], [0.1]), np.array([0.0]), 0.5)
+    assert given.posterior[0] < USUAL.constant < 0.2 < given.posterior[-1]
 
 
 def test_joint_draws_are_of_one_detector_and_have_the_same_distribution():
