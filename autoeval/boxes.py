@@ -28,7 +28,8 @@ def has_area(boxes: np.ndarray) -> np.ndarray:
     >>> has_area(np.array([[0, 0, 2, 2], [5, 5, 5, 9]]))
     array([ True, False])
     """
-    return np.asarray((boxes[:, 2:] > boxes[:, :2]).all(axis=1))
+    # side by side: NumPy reduces short rows many times slower than it compares columns
+    return np.asarray((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1]))
 
 
 def box_iou(a: Array, b: Array) -> Array:
@@ -144,7 +145,8 @@ def overlapping_pairs(
     first = np.searchsorted(b_group[order], a_group)
     counts = np.searchsorted(b_group[order], a_group, side="right") - first
     sides = [np.ascontiguousarray(side) for side in (*a.T, *b.T)]
-    a_area, b_area = (written_sides(boxes).prod(axis=1) for boxes in (a, b))
+    a_area = _written_area(a)
+    b_area = a_area if b is a else _written_area(b)
     pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for part in _parts(counts):
         rows = np.repeat(np.arange(part.start, part.stop), counts[part])
@@ -157,7 +159,8 @@ def overlapping_pairs(
             rows, columns = rows[meet], columns[meet]
         low = np.maximum(a[rows, :2], b[columns, :2])
         high = np.minimum(a[rows, 2:], b[columns, 2:])
-        intersection = np.maximum(high - low, 0).prod(axis=1)
+        meeting = np.maximum(high - low, 0)
+        intersection = meeting[:, 0] * meeting[:, 1]
         whole = a_area[rows] + b_area[columns] - intersection
         if crowd is not None:
             whole = np.where(crowd[columns], a_area[rows], whole)
@@ -166,6 +169,11 @@ def overlapping_pairs(
         pairs.append((rows[kept], columns[kept], overlaps[kept]))
     rows, columns, overlaps = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return rows, columns, overlaps
+
+
+def _written_area(boxes: np.ndarray) -> np.ndarray:
+    sides = written_sides(boxes)
+    return sides[:, 0] * sides[:, 1]
 
 
 def written_sides(boxes: np.ndarray) -> np.ndarray:
@@ -182,7 +190,9 @@ def written_sides(boxes: np.ndarray) -> np.ndarray:
     sides = boxes[:, 2:] - boxes[:, :2]
     rounded = np.round(sides, DECIMALS)
     # x + w is rounded to the spacing of doubles there, and so is the difference
-    possible = np.abs(rounded - sides) <= np.spacing(np.abs(boxes).max(axis=1, initial=0))[:, None]
+    left, top, right, bottom = np.abs(boxes).T
+    largest = np.maximum(np.maximum(left, top), np.maximum(right, bottom))
+    possible = np.abs(rounded - sides) <= np.spacing(largest)[:, None]
     return np.where(possible, rounded, sides)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
-from autoeval.io.image_sizes import image_folders, with_sizes
+from autoeval.io.image_folder import image_folders, with_sizes
 from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.json_file import is_json
 from autoeval.io.labels.content import LabelSet, of_images

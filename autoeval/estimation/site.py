@@ -25,8 +25,12 @@ from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.labels.content import LabelledImage, LabelSet
 from autoeval.io.predictions import FoundBoxes, read_image_list
-from autoeval.io.predictions.box_checks import unseen_images
-from autoeval.io.predictions.copies import copies, copies_left_out, labels_of_images
+from autoeval.io.predictions.box_checks import (
+    copies,
+    copies_left_out,
+    labels_of_images,
+    unseen_images,
+)
 from autoeval.io.predictions.detector_run import DetectorRun
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task

@@ -1,12 +1,13 @@
-"""Unlabelled images: a plain folder, or a COCO file without annotations."""
+"""Unlabelled images: a plain folder, a COCO file without annotations, or a list of names."""
 
 from __future__ import annotations
 
 import os
 import re
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -14,6 +15,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.coco import image_path, read_coco_images
+from autoeval.io.json_file import is_json
+from autoeval.io.labels.content import LabelledImage
 from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike
 
@@ -160,3 +163,66 @@ def natural_order(name: str) -> list[tuple[int, str]]:
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
     ] + [(-2, name)]
+
+
+def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[LabelledImage, ...]:
+    """List images, with their sizes by the headers of their files where the list has none.
+
+    The path is a text file with a file name or an id a line (those that begin with # are comments),
+    a COCO JSON file, whose annotations are not read, or a folder of images. The files that a text
+    file names are relative to its folder or to the current one; for those of a JSON file see
+    `image_folders`. `warnings` takes which entries of a JSON file are malformed and left out;
+    without it they are refused.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = load_image_folder(path)
+        return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], [path])
+    if is_json(path):
+        return with_sizes(read_coco_images(path, warnings), image_folders(path))
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputError(f"No list of images {path}: check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the list of images {path}: {error}.") from error
+    names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice or not names:
+        what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
+        raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
+    return with_sizes([LabelledImage(name, name, None) for name in names], [path.parent, Path()])
+
+
+def image_folders(path: Path) -> list[Path]:
+    """Return where the images of a COCO file may lie, the likeliest first.
+
+    ``images`` beside the file, its own folder, ``data`` in it (FiftyOne), ``images`` one folder up,
+    and for ``instances_SUBSET.json`` the folder ``SUBSET`` in these ``images`` (datumaro and CVAT)
+    or beside them (COCO).
+    """
+    folder, root = path.parent, path.parent.parent
+    subset = path.name.partition(".")[0].rpartition("_")[2]
+    places = [folder / "images", folder, folder / "data", root / "images"]
+    return [*places, root / "images" / subset, root / subset]
+
+
+def with_sizes(
+    images: Iterable[LabelledImage], folders: Sequence[Path]
+) -> tuple[LabelledImage, ...]:
+    """Add the sizes that are unknown, by the file of an image in the first folder that has it.
+
+    Only headers are read. An image without a file, or with one that cannot be read, stays as it is.
+    """
+    images = list(images)
+    there = [str(folder) for folder in folders if folder.is_dir()]
+    for k, image in enumerate(images):
+        if image.size:
+            continue
+        files = (os.path.join(folder, image.file_name) for folder in there)
+        file = next(filter(os.path.isfile, files), None)
+        if file is not None:
+            from autoeval.io.image_header import image_size  # a list of sizes needs no Pillow
+
+            images[k] = replace(image, size=image_size(file))
+    return tuple(images)

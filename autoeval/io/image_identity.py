@@ -10,17 +10,22 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from autoeval.errors import InputError
 from autoeval.io.image_folder import SUFFIXES, former_name, stored_name
-from autoeval.io.labels.content import LabelledImage, normal_id, normal_name, split_word
+from autoeval.io.labels.content import LabelledImage, normal_id, normal_name, split_of, split_word
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 
 MISSING, AMBIGUOUS = -1, -2
+FEWEST_PLACED = 0.5
+LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly every image
+SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
 ENOUGH_BY_NAME = 0.5  # of images with file names: so many found by them, and ids are not tried
 SPLIT_RULE = "file name, in the split of the others"
 # Images that this program cannot decode may still be named in labels and predictions.
@@ -139,10 +144,6 @@ def _stem(name: str) -> str:
     return without_suffix(base_name(name))
 
 
-def _folded(name: str) -> str:
-    return _stem(name).casefold()
-
-
 def _number(name: str) -> str:
     """Drop leading zeros of a number, as a stem loses them that is written as a number."""
     whole = _WHOLE.fullmatch(name)
@@ -161,35 +162,26 @@ def _former(name: str) -> str:
     return without_suffix(former_name(name))
 
 
-def _by_name(kinds: tuple[str, str]) -> tuple[Rule, ...]:
-    """Return the rules by which file names are compared, the strictest first."""
-
-    def rule(name: str, key: Key, other: Key | None = None, *, exact: bool = False) -> Rule:
-        return Rule(name, kinds[0], key, kinds[1], other or key, exact)
-
-    return (
-        rule("file name", normal_name, exact=True),
-        rule("file name without its folder", base_name),
-        rule("file name with another suffix", _stem),
-        rule("file name in other case", _folded),
-        rule("name before Label Studio", _stored),
-        rule("name before Label Studio", _stored, _former),
-        rule("name before Label Studio", _former, _stored),
-        rule("name before Roboflow", before_roboflow),
-    )
+def _name_rule(name: str, key: Key, known_key: Key | None = None, *, exact: bool = False) -> Rule:
+    return Rule(name, "file_name", key, "file_name", known_key or key, exact)
 
 
-def _identity(text: str) -> str:
-    return text
-
-
-BY_NAME = _by_name(("file_name", "file_name"))
+BY_NAME = (  # the strictest first
+    _name_rule("file name", normal_name, exact=True),
+    _name_rule("file name without its folder", base_name),
+    _name_rule("file name with another suffix", _stem),
+    _name_rule("file name in other case", lambda name: _stem(name).casefold()),
+    _name_rule("name before Label Studio", _stored),
+    _name_rule("name before Label Studio", _stored, _former),
+    _name_rule("name before Label Studio", _former, _stored),
+    _name_rule("name before Roboflow", before_roboflow),
+)
 BY_ID = (
-    Rule("id", "image_id", _identity, "image_id", _identity, True),
+    Rule("id", "image_id", str, "image_id", str, True),
     Rule("id as a whole number", "image_id", _number, "image_id", _number, True),
 )
 ID_IS_STEM = (
-    Rule("file name as id", "image_id", _identity, "file_name", without_suffix, True),
+    Rule("file name as id", "image_id", str, "file_name", without_suffix, True),
     Rule("stem of the file name", "image_id", _stem, "file_name", _stem),
     Rule("stem of the file name", "image_id", _number, "file_name", _numbered_stem),
     Rule(
@@ -198,7 +190,7 @@ ID_IS_STEM = (
     Rule("name before Roboflow", "image_id", before_roboflow, "file_name", before_roboflow),
 )
 STEM_IS_ID = (
-    Rule("file name as id", "file_name", without_suffix, "image_id", _identity, True),
+    Rule("file name as id", "file_name", without_suffix, "image_id", str, True),
     Rule("stem of the file name", "file_name", _stem, "image_id", _stem),
     Rule("stem of the file name", "file_name", _numbered_stem, "image_id", _number),
     Rule(
@@ -227,7 +219,27 @@ def match_images(
     >>> match_images([Named(None, "b.PNG"), Named("139.0", None)], known).index
     array([1, 0])
     """
-    return _Matching(named, known).matches()
+    state = _Matching(_Fields.of(named), _Fields.of(known), np.full(len(named), MISSING))
+    names, ids, index = state.named.file_name, state.named.image_id, state.index
+    with_name = [k for k, name in enumerate(names) if name is not None]
+    rest = [k for k, name in enumerate(names) if name is None]
+    if with_name:
+        trial = state.tried(with_name, BY_NAME)
+        if len(trial.placed) < ENOUGH_BY_NAME * len(with_name):
+            trial = state.best(with_name, (BY_ID, ID_IS_STEM, STEM_IS_ID), trial)
+        state.take(trial)
+    if rest:
+        state.take(state.best(rest, (BY_ID, ID_IS_STEM), _Trial({}, {})))
+        # A word is no number that could be either, so that it may still be a stem.
+        left = [k for k in rest if index[k] < 0]
+        words = [k for k in left if not _WHOLE.fullmatch(ids[k] or "0")]
+        state.take(state.tried(words, ID_IS_STEM))
+    possible = frozenset[int]()
+    if (index < 0).any():
+        state.place_by_the_others()
+        unclear = (at for k, at in state.candidates.items() if index[k] < 0)
+        possible = possible.union(*unclear)
+    return ImageMatches(index, tuple(state.rules), possible)
 
 
 class _Trial(NamedTuple):
@@ -236,64 +248,56 @@ class _Trial(NamedTuple):
     placed: dict[int, tuple[int, str]]
     candidates: dict[int, list[int]]
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        """Of several families the largest counts."""
-        return len(self.placed), len(self.candidates)
-
 
 class _Matching:
     """The state of `match_images`: positions and rules found so far."""
 
-    def __init__(
-        self, named: Sequence[Named | LabelledImage], known: Sequence[LabelledImage]
-    ) -> None:
-        self._named, self._known = _Fields.of(named), _Fields.of(known)
-        self._index = np.full(len(named), MISSING)
-        self._rules = [""] * len(named)
-        self._candidates: dict[int, list[int]] = {}
-        words = self._named.split_words
-        self._same_words = bool(words) and bool(words & self._known.split_words)
+    def __init__(self, named: _Fields, known: _Fields, index: np.ndarray) -> None:
+        self.named, self.known, self.index = named, known, index
+        self.rules = [""] * len(index)
+        self.candidates: dict[int, list[int]] = {}
+        words = named.split_words
+        self.same_words = bool(words) and bool(words & known.split_words)
 
-    def matches(self) -> ImageMatches:
-        with_name = [k for k, name in enumerate(self._named.file_name) if name is not None]
-        rest = [k for k, name in enumerate(self._named.file_name) if name is None]
-        if with_name:
-            trial = self._tried(with_name, BY_NAME)
-            if len(trial.placed) < ENOUGH_BY_NAME * len(with_name):
-                trial = self._best(with_name, (BY_ID, ID_IS_STEM, STEM_IS_ID), trial)
-            self._take(trial)
-        if rest:
-            self._take(self._best(rest, (BY_ID, ID_IS_STEM), _Trial({}, {})))
-            # A word is no number that could be either, so that it may still be a stem.
-            words = [k for k in rest if self._index[k] < 0 and not self._is_number(k)]
-            self._take(self._tried(words, ID_IS_STEM))
-        self._by_the_others()
-        unclear = (at for k, at in self._candidates.items() if self._index[k] < 0)
-        possible = frozenset().union(*unclear)
-        return ImageMatches(self._index, tuple(self._rules), possible)
+    def take(self, trial: _Trial) -> None:
+        """Keep what a family of rules has found."""
+        for k, (place, rule) in trial.placed.items():
+            self.index[k], self.rules[k] = place, rule
+        self.candidates |= trial.candidates
 
-    def _best(
+    def best(
         self, images: Sequence[int], families: Sequence[Sequence[Rule]], best: _Trial
     ) -> _Trial:
         """Try families until all images are placed; of equally good ones the first counts."""
         for family in families:
             if len(best.placed) < len(images):
-                best = max(best, self._tried(images, family), key=lambda trial: trial.rank)
+                trials = best, self.tried(images, family)
+                best = max(trials, key=lambda trial: (len(trial.placed), len(trial.candidates)))
         return best
 
-    def _is_number(self, k: int) -> bool:
-        image_id = self._named.image_id[k]
-        return image_id is None or _WHOLE.fullmatch(image_id) is not None
-
-    def _tried(self, images: Sequence[int], family: Sequence[Rule]) -> _Trial:
-        taken = set(self._index[self._index >= 0].tolist())
+    def tried(self, images: Sequence[int], family: Sequence[Rule]) -> _Trial:
+        """Place images by one rule of a family after the other."""
+        taken = set(self.index[self.index >= 0].tolist())
         trial = _Trial({}, {})
         for rule in family:
             left = [k for k in images if k not in trial.placed]
             if not left:
                 break
-            for place, those in self._of_rule(left, rule, trial.candidates).items():
+            values = getattr(self.named, rule.field)
+            keys = {k: rule.key(values[k]) for k in left if values[k] is not None}
+            wanted = set(keys.values()) - {""}
+            known: dict[str, list[int]] = defaultdict(list)
+            for place, value in enumerate(getattr(self.known, rule.known_field)):
+                if value is not None and (key := rule.known_key(value)) in wanted:
+                    known[key].append(place)
+            found: dict[int, list[int]] = defaultdict(list)  # images by the place of each
+            for k, key in keys.items():
+                chosen = self._chosen(k, known[key]) if key in known else ()
+                if len(chosen) == 1:
+                    found[chosen[0]].append(k)
+                elif chosen:
+                    trial.candidates.setdefault(k, list(chosen))
+            for place, those in found.items():
                 if rule.exact or (len(those) == 1 and place not in taken):
                     trial.placed.update(dict.fromkeys(those, (place, rule.name)))
                 elif place not in taken:
@@ -303,58 +307,30 @@ class _Matching:
             trial.candidates.pop(k, None)
         return trial
 
-    def _of_rule(
-        self, images: Sequence[int], rule: Rule, candidates: dict[int, list[int]]
-    ) -> dict[int, list[int]]:
-        """Return by position the images that a rule places there; of several take a note."""
-        values = getattr(self._named, rule.field)
-        keys = {k: rule.key(values[k]) for k in images if values[k] is not None}
-        wanted = set(keys.values()) - {""}
-        places: dict[str, list[int]] = defaultdict(list)
-        for k, value in enumerate(getattr(self._known, rule.known_field)):
-            if value is not None and (key := rule.known_key(value)) in wanted:
-                places[key].append(k)
-        found: dict[int, list[int]] = defaultdict(list)
-        for k, key in keys.items():
-            chosen = self._chosen(k, places[key]) if key in places else ()
-            if len(chosen) == 1:
-                found[chosen[0]].append(k)
-            elif chosen:
-                candidates.setdefault(k, list(chosen))
-        return found
-
     def _chosen(self, k: int, places: Sequence[int]) -> Sequence[int]:
         """Return those of some known images whose paths end most like that of an image."""
-        if len(places) == 1 and not self._same_words:
+        if len(places) == 1 and not self.same_words:
             return places
-        path = self._named.file_name[k] or self._named.image_id[k] or ""
+        path = self.named.file_name[k] or self.named.image_id[k] or ""
         words = splits_of(path)
-        if self._same_words and words:
-            places = [place for place in places if not self._contradicts(words, place)]
+        if self.same_words and words:
+            splits = {place: self.known.splits(place) for place in places}
+            places = [place for place in places if not splits[place] or splits[place] & words]
         if len(places) < 2:
             return places
-        ends = [_common_end(path, self._known.file_name[place] or "") for place in places]
+        ends = [_common_end(path, self.known.file_name[place] or "") for place in places]
         return [place for place, n in zip(places, ends, strict=True) if n == max(ends)]
 
-    def _contradicts(self, words: frozenset[str], place: int) -> bool:
-        known = self._known.splits(place)
-        return bool(known) and not known & words
-
-    def _take(self, trial: _Trial) -> None:
-        for k, (place, rule) in trial.placed.items():
-            self._index[k], self._rules[k] = place, rule
-        self._candidates |= trial.candidates
-
-    def _by_the_others(self) -> None:
+    def place_by_the_others(self) -> None:
         """Place images that could be several by the split that all others lie in."""
-        unclear = {k: at for k, at in self._candidates.items() if self._index[k] < 0}
+        unclear = {k: at for k, at in self.candidates.items() if self.index[k] < 0}
         if not unclear:
             return
-        taken = set(self._index[self._index >= 0].tolist())
+        taken = set(self.index[self.index >= 0].tolist())
         splits = {self._split(place) for place in taken}
         there: dict[int, int] = {}
         for k, places in unclear.items():
-            self._index[k] = AMBIGUOUS
+            self.index[k] = AMBIGUOUS
             if len(splits) == 1:
                 in_split = [p for p in places if p not in taken and {self._split(p)} == splits]
                 if len(in_split) == 1:
@@ -362,11 +338,11 @@ class _Matching:
         claims = Counter(there.values())
         for k, place in there.items():
             if claims[place] == 1:
-                self._index[k], self._rules[k] = place, SPLIT_RULE
+                self.index[k], self.rules[k] = place, SPLIT_RULE
 
     def _split(self, place: int) -> str:
-        name = self._known.file_name[place] or ""
-        return " ".join(sorted(self._known.splits(place))) or name.rpartition("/")[0]
+        name = self.known.file_name[place] or ""
+        return " ".join(sorted(self.known.splits(place))) or name.rpartition("/")[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,3 +401,202 @@ def _common_end(a: str, b: str) -> int:
     """Count the folders that two paths have in common at their ends."""
     pairs = zip(reversed(a.split("/")[:-1]), reversed(b.split("/")[:-1]), strict=False)
     return next((n for n, (x, y) in enumerate(pairs) if x != y), min(a.count("/"), b.count("/")))
+
+
+# Predictions: on which listed images they are, and of which they say nothing.
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where the n images of a predictions file stand among m that are listed.
+
+    index (n,), int64: position, -1 for an image that is not listed, or could be several.
+    listed_there (m,): whether the file itself lists the image, with boxes or without; None where
+        it has no list of its own.
+    unplaced: names of the images of the file that are not listed, and of those that could be
+        several.
+    matches: as `match_images` returned them.
+    """
+
+    index: np.ndarray
+    matches: ImageMatches
+    unplaced: tuple[tuple[str, ...], tuple[str, ...]]
+    listed_there: np.ndarray | None = None
+
+    def sized(
+        self, images: Sequence[LabelledImage], own: Sequence[LabelledImage]
+    ) -> tuple[LabelledImage, ...]:
+        """Give images of unknown size that of the file's own list, `own`."""
+        sizes = {
+            place: image.size
+            for place, image in zip(self.matches.index.tolist(), own, strict=False)
+            if image.size
+        }
+        return tuple(
+            replace(image, size=sizes[k]) if image.size is None and k in sizes else image
+            for k, image in enumerate(images)
+        )
+
+
+def place_images(
+    named: Sequence[Named],
+    images: Sequence[LabelledImage],
+    where: str,
+    *,
+    own: Sequence[LabelledImage] | None = None,
+) -> Placement:
+    """Find each image of a predictions file among those that are listed; see `match_images`.
+
+    Where the file has a list of its own images, `own`, its ids are numbers of that list: its file
+    names say which images they are. `where` is what lists the known images, for messages. Raises
+    `InputError` if the images could be several of those listed, or if not half of them are listed,
+    nor half of the list is among them (predictions of a whole folder, labels of a part).
+
+    Examples
+    --------
+    >>> names = {"139": "street/000139.jpg", "7": "street/b.jpg"}
+    >>> known = [LabelledImage(number, name, None) for number, name in names.items()]
+    >>> place_images([Named("b", None), Named("139", None)], known, "val.json").index
+    array([1, 0])
+    """
+    names, listed_there = [image.text for image in named], None
+    if own is None:
+        matches = match_images(named, images)
+        index = matches.index
+    else:
+        # A document without file names has nothing but its ids.
+        own_names = [
+            Named(image.image_id if image.image_id == image.file_name else None, image.file_name)
+            for image in own
+        ]
+        matches = match_images(own_names, images)
+        at = match_images(named, own).index
+        strangers = [name for name, k in zip(names, at.tolist(), strict=True) if k < 0]
+        if len(strangers) > FEWEST_PLACED * len(named):
+            raise InputError(
+                f"{len(strangers)} of {len(named)} images of the predictions are not in their own "
+                f"list of images ({listed(strangers)}): expected boxes with an image_id of that "
+                "list, or a file without one."
+            )
+        index = np.where(at >= 0, matches.index[at], at)
+        names = [image.file_name for image in own]
+        listed_there = np.zeros(len(images), bool)
+        listed_there[matches.index[matches.found]] = True
+        _check_sizes(own, images, matches, where)
+    several = tuple(names[k] for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
+    lost = tuple(names[k] for k in np.flatnonzero(matches.index == MISSING).tolist())
+    if len(several) > FEWEST_PLACED * len(names):
+        raise InputError(
+            f"{len(several)} of {len(names)} images of the predictions could each be several of "
+            f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
+            "image as 'file_name', or give the labels of one split or folder alone."
+        )
+    placed = np.unique(matches.index[matches.found])
+    covered = len(placed) >= FEWEST_PLACED * len(images)
+    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(names):
+        there = listed([f"{image.image_id} ({image.file_name})" for image in images], 3)
+        lost += several
+        own_list = " (by its own list of images)" if own is not None else ""
+        raise InputError(
+            f"The predictions are of other images than {where}: {len(lost)} of their "
+            f"{len(names)} images{own_list} are not there ({listed(lost)}), neither by file name, "
+            "in any folder and with any suffix, nor by id, nor by the stem of a file name. There "
+            f"are: {there}."
+        )
+    return Placement(np.maximum(index, -1), matches, (lost, several), listed_there)
+
+
+def _check_sizes(
+    own: Sequence[LabelledImage],
+    images: Sequence[LabelledImage],
+    matches: ImageMatches,
+    where: str,
+) -> None:
+    """Refuse boxes in pixels of images that are as large as others, by the sizes of both lists."""
+    pairs = [(own[k], images[place]) for k, place in enumerate(matches.index) if place >= 0]
+    sized = [(a.file_name, a.size, b.size) for a, b in pairs if a.size and b.size]
+    other = [(name, a, b) for name, a, b in sized if a != b]
+    if len(other) > FEWEST_PLACED * len(sized):
+        name, (height, width), (other_height, other_width) = other[0]
+        raise InputError(
+            f"The predictions are of images of other sizes than {where}: {len(other)} of "
+            f"{len(sized)} differ, such as {name}, {width} x {height} pixels there and "
+            f"{other_width} x {other_height} here. Expected boxes in pixels of the same images."
+        )
+
+
+def uncovered_images(
+    placement: Placement,
+    images: Sequence[LabelledImage],
+    n_boxes: np.ndarray,
+    floor: float,
+    where: str,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the listed images of which the predictions say nothing, (k,) int64, and warnings.
+
+    They are the images of whole splits (``train``, ``val``) that the predictions are not of; those
+    that the predictions' own list of images lacks; and, where images of the predictions could not
+    be placed, the ones without a box that these may be. A detector did not miss the objects there.
+    They may be those without a box where at least as many of them are listed as could not be
+    placed, or more than a detector leaves empty; see `unseen_images`.
+
+    n_boxes (m,): of each listed image. floor: the lowest score.
+    """
+    outside, of_split = _other_splits(images, n_boxes)
+    lost, several = placement.unplaced
+    empty = (n_boxes == 0) & ~outside
+    possible = np.zeros(len(images), bool)
+    if placement.listed_there is not None:
+        possible = ~placement.listed_there & ~outside
+    elif lost or several:
+        n = int((~outside).sum())
+        excess = empty.sum() - 2 * np.count_nonzero(n_boxes == 1)
+        many = floor <= np.float32(LOW_FLOOR) and excess > SOME * n
+        if len(lost) + len(several) <= empty.sum() or many:
+            possible = empty
+        else:
+            possible[list(placement.matches.possible)] = True
+            possible &= empty
+    uncovered = np.flatnonzero(outside | possible)
+    kinds = {
+        f"images of the predictions that are not in {where}": lost,
+        f"images of the predictions that could be several of {where}": several,
+    }
+    reasons = [f"{kind}: {len(names)} ({listed(names)})" for kind, names in kinds.items() if names]
+    if possible.any():
+        out = [images[k].file_name for k in np.flatnonzero(possible).tolist()]
+        why = (
+            "the list of images in the predictions does not have them"
+            if placement.listed_there is not None
+            else "they have no box, and may be images of the predictions that were not placed"
+        )
+        reasons = [
+            f"{len(out)} of {len(images)} images of {where} are left out with their labels "
+            f"({listed(out)}): {why}",
+            *reasons,
+        ]
+    notices = of_split
+    if reasons:
+        notices += (Notice("images-not-placed", "; ".join(reasons)),)
+    return uncovered, (*notices, *placement.matches.by_rules(where))
+
+
+def _other_splits(
+    images: Sequence[LabelledImage], n_boxes: np.ndarray
+) -> tuple[np.ndarray, tuple[Notice, ...]]:
+    """Mask the images of splits without any box, where another split has some."""
+    splits = np.array([split_of(image) for image in images])
+    covered = sorted(set(splits[n_boxes > 0].tolist()))
+    left = sorted(set(splits.tolist()) - set(covered))
+    if not left or not covered:
+        return np.zeros(len(images), bool), ()
+    outside = np.isin(splits, left)
+    others = listed(
+        [f"{name or 'no split'} ({np.count_nonzero(splits == name)} images)" for name in left]
+    )
+    note = Notice(
+        "splits-left-out",
+        f"the predictions are of the split {listed(covered)} ({np.count_nonzero(~outside)} images)"
+        f", and only its images and labels are used; not of {others}",
+    )
+    return outside, (note,)

@@ -23,7 +23,7 @@ from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.errors import TooFewLabelsError
 from autoeval.io.labels.truth import NO_BOXES, Truth
 from autoeval.io.predictions import FoundBoxes
-from autoeval.io.predictions.copies import copies, copies_left_out, labels_of_truth
+from autoeval.io.predictions.box_checks import copies, copies_left_out, labels_of_truth
 from autoeval.io.wording import listed
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.label_warnings import label_warnings

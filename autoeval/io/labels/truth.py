@@ -35,6 +35,9 @@ class BoxColumns:
 
     def where(self, mask: np.ndarray) -> Self:
         """Keep the boxes that a mask or an index array selects, and all images."""
+        mask = np.asarray(mask)
+        if mask.dtype == bool and mask.all():
+            return self
         columns = {column.name: getattr(self, column.name) for column in fields(self)}
         chosen = {
             k: column[mask] for k, column in columns.items() if isinstance(column, np.ndarray)

@@ -1,8 +1,8 @@
 """Reading a predictions file of any detector: COCO results, JSON lines, Parquet, text files.
 
 `read_predictions` is the whole way of a file: its entries as columns (`formats`, `text_folder`),
-those that can be used, the images that they are on (`placing`), the words of their categories
-(`category_words`), and what is odd about them (`box_checks`).
+those that can be used, the images that they are on (`image_identity`), the words of their
+categories (`category_words`), and what is odd about them (`box_checks`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from autoeval.errors import InputError
-from autoeval.io.image_identity import Named
+from autoeval.io.image_identity import Named, place_images, uncovered_images
 from autoeval.io.in_memory import content_in_memory, name_of
 from autoeval.io.labels.content import LabelledImage, normal_id
 from autoeval.io.labels.truth import FARTHEST
@@ -25,7 +25,6 @@ from autoeval.io.predictions.box_checks import unusual_boxes
 from autoeval.io.predictions.box_columns import FoundBoxes
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.formats import Coded, RawColumns, read_columns
-from autoeval.io.predictions.placing import place_images, uncovered_images
 from autoeval.io.predictions.text_folder import read_text_folder
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
@@ -310,12 +309,16 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
 
 def _faults(raw: RawColumns) -> dict[str, np.ndarray]:
     """Mask the entries (N,) that have each fault."""
+    x, y, w, h = raw.xywh.T
+    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(w) & np.isfinite(h)
+    x, y, w, h = np.abs(raw.xywh).T
+    near = (x < FARTHEST) & (y < FARTHEST) & (w < FARTHEST) & (h < FARTHEST)
     return {
         "without image_id and file_name": (raw.image_id.codes < 0) & (raw.file_name.codes < 0),
         "without category_id and category": (raw.category_id.codes < 0) & (raw.word.codes < 0),
-        "whose bbox is not four finite numbers": ~np.isfinite(raw.xywh).all(axis=1),
-        f"whose bbox is beyond {FARTHEST:.0e} pixels": (np.abs(raw.xywh) >= FARTHEST).any(axis=1),
-        "whose bbox has a negative width or height": (raw.xywh[:, 2:] < 0).any(axis=1),
+        "whose bbox is not four finite numbers": ~finite,
+        f"whose bbox is beyond {FARTHEST:.0e} pixels": ~near,
+        "whose bbox has a negative width or height": (raw.xywh[:, 2] < 0) | (raw.xywh[:, 3] < 0),
         "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
     }
 

@@ -11,7 +11,7 @@ import pytest
 from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
-from autoeval.io.predictions.copies import copies, labels_of_images, labels_of_truth
+from autoeval.io.predictions.box_checks import copies, labels_of_images, labels_of_truth
 
 
 def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():

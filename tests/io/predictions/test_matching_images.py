@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.io.image_identity import Named
+from autoeval.io.image_identity import Named, place_images
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import read_image_list, read_predictions
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
-from autoeval.io.predictions.placing import place_images
 
 LOCAL = "/data/local-files/?d="
 
