@@ -2,17 +2,20 @@
 
     python -m benchmarks.changes export DATA OUT --checkpoint FILE
     python -m benchmarks.changes corrupted DATA OUT [--table FILE.csv]
+    python -m benchmarks.changes rule DATA OUT NAME=PREDICTIONS ...
     python -m benchmarks.changes halves DATA NAME=PREDICTIONS ...
     python -m benchmarks.changes year DATA NAME=PREDICTIONS ...
 
 DATA holds labelled sites as ``TASK/SITE/annotations.json`` with ``images/``. `export` writes what a
 detector finds on 64 images of each site, and on the last 16 of them under each of `CORRUPTIONS`,
 into OUT. `corrupted` takes the first 48 as baseline and the 16 as one window: share of falls that
-are seen, error and coverage of the change, false alarms on untouched windows; with ``--table`` it
-writes what `autoeval.monitoring.train_changes` reads. `halves` divides the images of each site in
-two, in the order of time and at random: nothing should be seen. `year` simulates 50 sites for a
-year, a window a day, by drawing images of real sites with their boxes: stable, a slow fall, a
-sudden fall, day and night, recompression. Everything is seeded.
+are seen, error and coverage of the change, false alarms on untouched windows; slopes are fitted at
+the sites of other groups. With ``--table`` it writes what `autoeval.monitoring.train_changes` reads. `rule`
+chooses what a look tests (`CANDIDATES`), and measures the choice at groups of sites and with
+detectors that are left out of it. `halves` divides the images of each site in two, in the order of
+time and at random: nothing should be seen. `year` simulates 50 sites for a year, a window a day, by
+drawing images of real sites with their boxes: stable, a slow fall, a sudden fall, day and night,
+recompression. Everything is seeded.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +40,21 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.monitoring.box_change import NUMBERS, box_numbers, shipped_model
-from autoeval.monitoring.looks import SCALES, SiteLook, look_at
+from autoeval.monitoring.box_change import NUMBERS, ChangeModel, box_numbers, shipped_model
+from autoeval.monitoring.looks import (
+    ALL,
+    SCALES,
+    TESTED,
+    DriftRule,
+    Numbers,
+    Scale,
+    SiteLook,
+    drift_test,
+    look_at,
+)
+from autoeval.monitoring.train_changes import fit_changes
 from autoeval.report.tables import format_cells, to_markdown
+from benchmarks.panel import group_of
 
 SET, FITTED_ON = "all/coco_mini", "val"
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
@@ -60,6 +76,20 @@ KINDS = ("stable", "slow fall", "sudden fall", "day and night", "recompression")
 SHARES = (0.4, 0.2, 0.2, 0.1, 0.1)
 FROM, UNTIL = 60, 240  # days between which something happens
 LOST = 0.85  # of the boxes, at most, after a fall
+FOLDS = 5  # of groups of sites, each without the slopes of its own
+WEAKER = (0.3, 0.5, 0.7)  # falls of detectors of which there are no corrupted images
+SETS = {
+    "all six": tuple(TESTED),
+    "without faint": ("boxes", "score", "best", "empty"),
+    "counts": ("boxes", "faint", "best", "strength"),
+}
+CANDIDATES = {
+    f"{name}, scenes {scenes:g}, on falls {on_falls:g}": DriftRule(tested, scenes, on_falls)
+    for name, tested in SETS.items()
+    for scenes in (0.0, 0.01, 0.02, 0.03, 0.04)
+    for on_falls in (0.5, 0.8)
+}
+FIRST = 0.5  # share of the false alarms that the first look may spend
 
 
 def parse_args() -> argparse.Namespace:
@@ -71,9 +101,11 @@ def parse_args() -> argparse.Namespace:
         own.add_argument("data", type=Path)
         own.add_argument("out", type=Path)
         own.add_argument("--checkpoint" if name == "export" else "--table")
-    for name in ("halves", "year"):
+    for name in ("rule", "halves", "year"):
         own = commands.add_parser(name)
         own.add_argument("data", type=Path)
+        if name == "rule":
+            own.add_argument("exported", type=Path, metavar="OUT")
         own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
         own.add_argument("--out", type=Path, metavar="FILE.csv")
     return parser.parse_args()
@@ -87,12 +119,15 @@ def main() -> None:
         export(args.data, args.out, args.checkpoint)
         return
     if args.command == "corrupted":
-        rows = pd.DataFrame(corrupted(args.data, args.out))
+        rows, table = corrupted(args.data, args.out)
         if args.table:
-            rows[rows["kind"] != ""].to_csv(args.table, index=False)
+            table.to_csv(args.table, index=False, float_format="%.6g")
         print_table(summary_of_corrupted(rows))
         return
     named = dict(text.split("=", 1) for text in args.detectors)
+    if args.command == "rule":
+        choose_rule(args.data, args.exported, named, args.out)
+        return
     step = halves if args.command == "halves" else year
     rows = pd.DataFrame(step(args.data, named))
     if args.out:
@@ -115,10 +150,16 @@ class Pool:
     truth: Truth
     calibration: ScoreCalibration
 
-    @property
-    def numbers(self) -> np.ndarray:
-        """Of all categories together, (M, len(NUMBERS))."""
-        return box_numbers(self.boxes, self.calibration)
+    @cached_property
+    def numbers(self) -> Numbers:
+        """`box_numbers` of each image (M, len(NUMBERS)): all categories together, and each."""
+        names = self.boxes.categories if len(self.boxes.categories) > 1 else ()
+        return {ALL: box_numbers(self.boxes, self.calibration)} | {
+            name: box_numbers(self.boxes, self.calibration, k) for k, name in enumerate(names)
+        }
+
+    def __len__(self) -> int:
+        return len(self.boxes.images)
 
     def accuracy(self) -> float:
         """Mean average precision by all labels, over the categories that have an object."""
@@ -165,14 +206,22 @@ def calibration_of(data: Path, predictions: Path) -> ScoreCalibration:
     return fitted.calibration_
 
 
-def look(
-    number: int, baseline: Sequence[np.ndarray], later: Sequence[np.ndarray], level: float
+def taken(numbers: Numbers, places: np.ndarray) -> Numbers:
+    """Take some of the images."""
+    return {name: values[places] for name, values in numbers.items()}
+
+
+def means_of(numbers: Numbers) -> dict[str, np.ndarray]:
+    """Return the means over images."""
+    return {name: values.mean(axis=0) for name, values in numbers.items()}
+
+
+def first_look(
+    baseline: Numbers, later: Numbers, level: float, model: ChangeModel | None = None
 ) -> SiteLook:
-    """Look at windows of numbers, as a monitor does."""
-    windows = [{"": numbers} for numbers in baseline]
-    steady = [{"": numbers.mean(axis=0)} for numbers in baseline]
-    after = [{"": numbers} for numbers in later[-SCALES[-1] :]]
-    return look_at(number, windows, after, steady, shipped_model(), level, LEVEL)
+    """Look at one window after a baseline of one window, as a monitor does."""
+    steady = [means_of(baseline)]
+    return look_at(1, [baseline], [later], steady, model or shipped_model(), level, LEVEL)
 
 
 def export(data: Path, out: Path, checkpoint: str | None) -> None:
@@ -220,8 +269,17 @@ def evenly(images: Sequence[Any]) -> list[Any]:
     return [images[k] for k in places]
 
 
-def corrupted(data: Path, out: Path) -> Iterator[dict[str, Any]]:
-    """Yield a row for each site under each corruption, and untouched."""
+@dataclass(frozen=True, eq=False)
+class CorruptedSite:
+    """The images of a site before, and those after as they are and corrupted, by kind."""
+
+    name: str
+    before: Pool
+    after: Mapping[str, Pool]
+
+
+def corrupted_sites(data: Path, out: Path) -> Iterator[CorruptedSite]:
+    """Read what `export` wrote."""
     calibration = calibration_of(data, out)
     for task, name in tqdm(sites_of(data)):
         file = out / task / f"{name}.json"
@@ -229,35 +287,71 @@ def corrupted(data: Path, out: Path) -> Iterator[dict[str, Any]]:
             continue
         images = evenly(read_coco(data / task / name / "annotations.json").images)
         ids = [image.image_id for image in images]
-        before = pool(data, task, name, file, calibration, ids[:-N_CHANGED])
-        untouched = pool(data, task, name, file, calibration, ids[-N_CHANGED:])
-        baseline, level, then = before.numbers, before.accuracy(), untouched.accuracy()
-        for kind in ("", *CORRUPTIONS):
-            changed = untouched
-            if kind:
-                path = out / task / f"{name}__{kind}.json"
-                changed = pool(data, task, name, path, calibration, ids[-N_CHANGED:])
-            true, numbers = changed.accuracy() - then, changed.numbers
+        after = {
+            kind: pool(
+                data,
+                task,
+                name,
+                out / task / f"{name}__{kind}.json" if kind else file,
+                calibration,
+                ids[-N_CHANGED:],
+            )
+            for kind in ("", *CORRUPTIONS)
+        }
+        yield CorruptedSite(
+            name, pool(data, task, name, file, calibration, ids[:-N_CHANGED]), after
+        )
+
+
+def corrupted(data: Path, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a row for each site under each corruption, and untouched; and the table of slopes.
+
+    In that table the same images are compared before and after a corruption.
+    """
+    sites = list(corrupted_sites(data, out))
+    table = pd.DataFrame([row for site in sites for row in known_changes(site)])
+    groups = sorted(table["group"].unique())
+    fold_of = {group: k % FOLDS for k, group in enumerate(groups)}
+    models = {
+        fold: fit_changes(table[table["group"].map(fold_of) != fold])
+        for fold in tqdm(range(FOLDS), "slopes")
+    }
+    rows = []
+    for site in sites:
+        model = models[fold_of[group_of(site.name)]]
+        level, then = site.before.accuracy(), site.after[""].accuracy()
+        for kind, changed in site.after.items():
+            row: dict[str, Any] = {"site": site.name, "kind": kind}
+            row["true"] = changed.accuracy() - then
             rng = np.random.default_rng(0)
             orders = {
-                "in time": (np.arange(len(baseline)), np.arange(N_CHANGED)),
-                "independent": (rng.permutation(len(baseline)), rng.permutation(N_CHANGED)),
+                "in time": (np.arange(len(site.before)), np.arange(len(changed))),
+                "independent": (rng.permutation(len(site.before)), rng.permutation(len(changed))),
             }
-            row: dict[str, Any] = {"site": name, "group": name, "kind": kind, "true": true}
-            row |= {"before": level, "change": changed.accuracy() - level}
             for order, (first, last) in orders.items():
-                seen = look(1, [baseline[first]], [numbers[last]], level)
+                baseline, later = taken(site.before.numbers, first), taken(changed.numbers, last)
+                seen = first_look(baseline, later, level, model)
                 assert seen.change is not None
                 row |= {
                     f"fell {order}": seen.fell(FALSE_ALARMS),
                     f"seen {order}": seen.changed(FALSE_ALARMS),
                 }
-                row |= {"value": seen.change.value}
-                row |= {"lower": seen.change.lower, "upper": seen.change.upper}
-            for when, of in (("before", baseline), ("after", numbers)):
-                means = of.mean(axis=0)
-                row |= {f"{when}/{column}": means[k] for k, column in enumerate(NUMBERS)}
-            yield row
+                row |= seen.change.__dict__
+            rows.append(row)
+    return pd.DataFrame(rows), table
+
+
+def known_changes(site: CorruptedSite) -> Iterator[dict[str, Any]]:
+    """Yield a row of the table of slopes for each corruption; see `autoeval.monitoring.train_changes`."""
+    untouched = site.after[""]
+    level, before = untouched.accuracy(), means_of(untouched.numbers)[ALL]
+    for kind in CORRUPTIONS:
+        changed = site.after[kind]
+        row = {"site": site.name, "group": group_of(site.name), "kind": kind, "before": level}
+        row["change"] = changed.accuracy() - level
+        for when, means in (("before", before), ("after", means_of(changed.numbers)[ALL])):
+            row |= {f"{when}/{name}": means[k] for k, name in enumerate(NUMBERS)}
+        yield row
 
 
 def summary_of_corrupted(rows: pd.DataFrame) -> pd.DataFrame:
@@ -293,13 +387,15 @@ def halves(data: Path, named: Mapping[str, str]) -> Iterator[dict[str, Any]]:
             if not file.exists():
                 continue
             of_site = pool(data, task, name, file, calibration)
-            numbers, level = of_site.numbers, of_site.accuracy()
-            half = len(numbers) // 2
+            level, half = of_site.accuracy(), len(of_site) // 2
             for order in ("in time", "at random"):
-                places = np.arange(len(numbers))
+                places = np.arange(len(of_site))
                 if order == "at random":
-                    places = np.random.default_rng(0).permutation(len(numbers))
-                seen = look(1, [numbers[places[:half]]], [numbers[places[half:]]], level)
+                    places = np.random.default_rng(0).permutation(len(of_site))
+                first, last = (
+                    taken(of_site.numbers, part) for part in (places[:half], places[half:])
+                )
+                seen = first_look(first, last, level)
                 yield {
                     "detector": detector,
                     "site": name,
@@ -307,6 +403,106 @@ def halves(data: Path, named: Mapping[str, str]) -> Iterator[dict[str, Any]]:
                     "fell": seen.fell(FALSE_ALARMS),
                     "seen": seen.changed(FALSE_ALARMS),
                 }
+
+
+def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path | None) -> None:
+    """Choose among `CANDIDATES`, and print the choice, and what it sees where it was not chosen.
+
+    Chosen is the rule that sees most falls over 10 points among those by which at most
+    `FALSE_ALARMS` of the halves in time of the other sites are seen.
+    """
+    rows = pd.DataFrame(
+        [
+            {**what, "rule": name, "seen": p <= FIRST * FALSE_ALARMS}
+            for what, scale in looks_to_choose_by(data, exported, named)
+            for name, rule in CANDIDATES.items()
+            for p in [drift_test([scale], rule)[1]]
+        ]
+    )
+    if out:
+        rows.to_csv(out, index=False)
+    apart, picked = [], []
+    for group in rows["group"].unique():
+        for detector in rows["detector"].unique():
+            inside = (rows["group"] == group) & (rows["detector"] == detector)
+            others = rows[(rows["group"] != group) & (rows["detector"] != detector)]
+            picked.append(best_rule(others))
+            apart.append(rows[inside & (rows["rule"] == picked[-1])])
+    chosen = best_rule(rows)
+    shares = {
+        "chosen elsewhere": pd.concat(apart),
+        **{name: rows[rows["rule"] == name] for name in dict.fromkeys([chosen, *picked])},
+    }
+    table = pd.DataFrame(
+        [
+            {"rule": name, "chosen": picked.count(name)}
+            | (100 * of_rule.groupby("looks")["seen"].mean()).to_dict()
+            for name, of_rule in shares.items()
+        ]
+    )
+    print_table(table)
+    n_looks = rows[rows["rule"] == chosen].groupby("looks").size()
+    print(f"Chosen on all: {chosen}. Looks: {n_looks.to_dict()}")
+
+
+def best_rule(rows: pd.DataFrame) -> str:
+    """Return the rule that sees most falls and not too much of halves in time."""
+    shares = rows.pivot_table(index="rule", columns="looks", values="seen")
+    falls = shares[[name for name in shares if name.startswith("falls")]].mean(axis=1)
+    false = shares["halves in time"]
+    return str(falls.where(false <= FALSE_ALARMS, -1 - false).idxmax())
+
+
+def looks_to_choose_by(
+    data: Path, exported: Path, named: Mapping[str, str]
+) -> Iterator[tuple[dict[str, str], Scale]]:
+    """Yield looks: halves in time and at random, and windows of 16 images under changes."""
+
+    def scale(before: Numbers, after: Numbers) -> Scale:
+        return Scale([before], [after], [means_of(before)])
+
+    for site in corrupted_sites(data, exported):
+        what = {"detector": "yolox", "site": site.name, "group": group_of(site.name)}
+        then = site.after[""].accuracy()
+        for kind, changed in site.after.items():
+            looks = "smaller changes" if kind else "untouched, at random"
+            if kind == "jpeg_compression":
+                looks = "mild JPEG"
+            elif changed.accuracy() - then < -LARGE:
+                looks = "falls, corrupted"
+            for seed in range(2):
+                rng = np.random.default_rng(seed)
+                first = taken(site.before.numbers, rng.permutation(len(site.before)))
+                last = taken(changed.numbers, rng.permutation(len(changed)))
+                yield {**what, "looks": looks}, scale(first, last)
+    for detector, folder in named.items():
+        calibration = calibration_of(data, Path(folder))
+        for task, name in tqdm(sites_of(data), detector):
+            file = Path(folder) / task / f"{name}.json"
+            if not file.exists():
+                continue
+            of_site = pool(data, task, name, file, calibration)
+            numbers, n = of_site.numbers, len(of_site)
+            what = {"detector": detector, "site": name, "group": group_of(name)}
+            halves = np.split(np.arange(n), [n // 2])
+            yield {**what, "looks": "halves in time"}, scale(*(taken(numbers, h) for h in halves))
+            weaker = [weakened(of_site, share, 7) for share in WEAKER]
+            for seed in range(2):
+                order = np.random.default_rng(seed).permutation(n)
+                halves = np.split(order, [n // 2])
+                yield (
+                    {**what, "looks": "halves at random"},
+                    scale(*(taken(numbers, h) for h in halves)),
+                )
+                n_before = min(N_IMAGES - N_CHANGED, 3 * n // 4)
+                early, late = order[:n_before], order[n_before:][:N_CHANGED]
+                for after in weaker:
+                    large = after.accuracy() - of_site.accuracy() < -LARGE
+                    looks = "falls, boxes lost" if large else "smaller changes"
+                    yield (
+                        {**what, "looks": looks},
+                        scale(taken(numbers, early), taken(after.numbers, late)),
+                    )
 
 
 def summary_of_halves(rows: pd.DataFrame) -> pd.DataFrame:
@@ -362,33 +558,38 @@ def simulated(site: int, kind: str, of_site: Pool) -> Iterator[dict[str, Any]]:
         steps = np.array([0.0, 0.35])
     levels = [weakened(of_site, float(step), 7) if step else of_site for step in steps]
     numbers, accuracies = [one.numbers for one in levels], [one.accuracy() for one in levels]
-    windows: list[np.ndarray] = []
+    windows: list[Numbers] = []
     steady: list[dict[str, np.ndarray]] = []
     for day in range(N_DAYS):
         third = rng.permutation(len(of_site.boxes.images))[: max(len(of_site.boxes.images) // 3, 8)]
         places = rng.choice(third, A_DAY)
         at = _state(kind, day, begin, len(steps))
+        picked: Numbers
         if kind == "day and night":  # every second image is one of the night, all year
-            picked = np.where(np.arange(A_DAY)[:, None] % 2, numbers[1][places], numbers[0][places])
+            night = np.arange(A_DAY)[:, None] % 2
+            picked = {
+                name: np.where(night, numbers[1][name][places], values[places])
+                for name, values in numbers[0].items()
+            }
             true, change = float(np.mean(accuracies)), 0.0
         else:
-            picked = numbers[at][places]
+            picked = taken(numbers[at], places)
             true, change = accuracies[at], accuracies[at] - accuracies[0]
         windows.append(picked)
         if day < BASELINE:
-            steady.append({"": picked.mean(axis=0)})
+            steady.append(means_of(picked))
             continue
         seen = look_at(
             day + 1 - BASELINE,
-            [{"": window} for window in windows[:BASELINE]],
-            [{"": window} for window in windows[max(BASELINE, day + 1 - SCALES[-1]) :]],
+            windows[:BASELINE],
+            windows[max(BASELINE, day + 1 - SCALES[-1]) :],
             steady,
             shipped_model(),
             accuracies[0],
             LEVEL,
         )
         if seen.p >= 1e-3:
-            steady.append({"": picked.mean(axis=0)})
+            steady.append(means_of(picked))
         assert seen.change is not None
         yield {
             "site": site,

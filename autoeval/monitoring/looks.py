@@ -1,10 +1,12 @@
 r"""One look at a site: its latest windows against its own baseline.
 
-Four numbers of the boxes are tested, of all categories together and of each: likely boxes an image,
-their mean and best true-positive probability, and the share of images without a likely box; each
-in the last 1, 2, 4 and 8 windows, for sudden and for slow changes. Where one moved further than
-sampling explains, the boxes *changed*; where also the interval of the change of average precision,
-predicted from the boxes, lies below 0, the accuracy *fell*.
+Six numbers of the boxes are tested, of all categories together and of each (`TESTED`): how many
+boxes an image has, likely ones and all, their mean and best true-positive probability and the sum
+of its squares, and the share of images without a likely box; each in the last 1, 2, 4 and 8
+windows, for sudden and for slow changes. Where they moved further than sampling explains, the boxes
+*changed*; where also the interval of the change of average precision, predicted from the boxes,
+lies below 0, the accuracy *fell*. Most of the false alarms that are allowed are spent on numbers
+that move as they do when a detector loses objects (`DriftRule.on_falls`).
 
 Neighbouring images of a camera show much the same, so that their number says too much. Where the
 baseline has several windows, the variance between windows is what a new window has to be compared
@@ -12,7 +14,9 @@ with: it holds whatever makes images of one window alike. Otherwise images next 
 taken together in blocks of 1, 2, 4, ... (batch means, Flegal & Jones 2010), and the length counts
 at which the variance of the mean comes out greatest. Where neighbouring blocks are still alike,
 with a correlation of r, the variance is that of an autoregressive series, (1 + r) / (1 - r) times
-as large.
+as large. Scenes that are longer than the blocks cannot be seen in so few images: their variance
+(`DriftRule.scenes`) is added, as the share of the variance of one image that it has at other sites.
+What is tested was chosen at real sites by `benchmarks/changes.py rule`.
 
 A site that does not change raises a false alarm with a probability of at most alpha, however often
 it is looked at: look j spends :math:`\alpha / (j (j + 1))` of it, which add up to alpha (alpha
@@ -23,7 +27,7 @@ share their baseline).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +44,15 @@ TINY, HIGHEST = 1e-12, 0.99  # probabilities between which tangents are good for
 ALL = ""  # of all categories together
 TESTED = {
     "boxes": "likely boxes an image",
+    "faint": "boxes an image, unlikely ones too",
     "score": "mean true-positive probability of boxes",
     "best": "best true-positive probability of an image",
     "empty": "share of images without a likely box",
+    "strength": "sum of squared true-positive probabilities of an image",
 }
+SHOWN = {"boxes": "sure", "faint": "low", "strength": "squares"}
+"""What is shown in place of a square root that is tested."""
+FALLS_BY_RISING = "empty"  # the other numbers fall when a detector loses objects
 Numbers = Mapping[str, np.ndarray]
 """`box_numbers` of the images of a window, by category; that of all is `ALL`."""
 
@@ -75,6 +84,11 @@ class Difference:
         return float(stdtr(self.dof, self.z))
 
     @property
+    def p_upper(self) -> float:
+        """Probability of so high a difference if nothing changed."""
+        return float(stdtr(self.dof, -self.z))
+
+    @property
     def p_two_sided(self) -> float:
         """Probability of a difference so far from 0 if nothing changed."""
         return float(2 * stdtr(self.dof, -abs(self.z)))
@@ -84,10 +98,13 @@ class Difference:
         return float(stdtrit(self.dof, (1 + level) / 2) * self.error)
 
 
-def compare_images(before: np.ndarray, after: np.ndarray, least: float = 0.0) -> Difference:
+def compare_images(
+    before: np.ndarray, after: np.ndarray, least: float = 0.0, scenes: float = 0.0
+) -> Difference:
     """Compare the means of two series of images, (N,) and (M,), in the order of time.
 
     least: variance of a single image that is taken at least, as of a share that was always 0.
+    scenes: variance that the difference has more, in variances of one image; see `DriftRule`.
     """
     value = float(after.mean() - before.mean())
     best = _at_length(1, before, after, value, least)
@@ -96,7 +113,9 @@ def compare_images(before: np.ndarray, after: np.ndarray, least: float = 0.0) ->
         longer = _at_length(length, before, after, value, least)
         best = longer if longer.error > best.error else best
         length *= 2
-    return best
+    squares = sum(float(((series - series.mean()) ** 2).sum()) for series in (before, after))
+    of_image = max(squares / max(len(before) + len(after) - 2, 1), least)
+    return replace(best, error=float(np.hypot(best.error, np.sqrt(scenes * of_image))))
 
 
 def _at_length(
@@ -120,22 +139,40 @@ def _at_length(
 
 
 def compare_windows(
-    before: Sequence[float], after: Sequence[float], steady: Sequence[float], least: float = 0.0
+    before: np.ndarray, after: np.ndarray, steady: np.ndarray, least: float = 0.0
 ) -> Difference:
-    """Compare the mean of later windows with that of a baseline's windows.
+    """Compare the mean of later windows (K,) with that of a baseline's windows (W,).
 
     steady: windows whose variance counts, two or more: those of the baseline, and later ones.
     least: variance of a window that is taken at least.
     """
+    n_before, n_after = np.size(before), np.size(after)
     variance = max(float(np.var(steady, ddof=1)), least)
-    error = np.sqrt(variance * (1 / len(before) + 1 / len(after)))
+    error = np.sqrt(variance * (1 / n_before + 1 / n_after))
     value = float(np.mean(after) - np.mean(before))
-    return Difference(value, float(error), len(steady) - 1.0, (len(before), len(after)))
+    return Difference(value, float(error), np.size(steady) - 1.0, (n_before, n_after))
 
 
 def _block_means(series: np.ndarray, length: int) -> np.ndarray:
     n = len(series) // length
     return series[: n * length].reshape(n, length).mean(axis=1)
+
+
+@dataclass(frozen=True)
+class DriftRule:
+    """What a look tests; `benchmarks/changes.py rule` chooses among rules at real sites.
+
+    tested: keys of `TESTED`.
+    scenes: variance between the scenes of two windows, in variances of one image.
+    on_falls: share of the false alarms that is spent on falls.
+    """
+
+    tested: tuple[str, ...] = tuple(TESTED)
+    scenes: float = 0.02
+    on_falls: float = 0.8
+
+
+RULE = DriftRule()
 
 
 @dataclass(frozen=True)
@@ -212,9 +249,8 @@ def look_at(
     model: None where the target is no average precision; then no change is estimated.
     level_before: accuracy at the baseline, in [0, 1].
     """
-    scales = [_Scale(baseline, later[-k:], steady) for k in SCALES if k <= len(later)]
+    scales = [Scale(baseline, later[-k:], steady) for k in SCALES if k <= len(later)]
     latest, change = scales[0], None
-    by_category = {category: _drifts(scales, category) for category in latest.later[-1]}
     if model is not None and np.isfinite(level_before):
         before, after = latest.mean(ALL, later=False), latest.mean(ALL, later=True)
         weights = model.gradient(before, after, level_before)
@@ -224,17 +260,26 @@ def look_at(
             level_before,
             level,
         )
-    # half of what a look may spend is for all categories together, half for single ones
-    whole, *single = (p for _, p in by_category.values())
-    p = min(1.0, 2 * min([whole, *(len(single) * p for p in single)])) if single else whole
-    drifts = [drift for found, _ in by_category.values() for drift in found]
+    drifts, p = drift_test(scales)
     units = latest.compare(ALL, _unit("boxes"), 0.0).units
     of = "windows" if latest.by_windows else "blocks of images"
     return SiteLook(number, change, p, units, of, tuple(drifts))
 
 
-class _Scale:
-    """A baseline beside the last few windows."""
+def drift_test(scales: Sequence[Scale], rule: DriftRule = RULE) -> tuple[list[Drift], float]:
+    """Test the boxes of the latest windows against the baseline.
+
+    Returns the tests of single numbers, and the probability of such evidence if nothing changed,
+    over all of them: half of it is for all categories together, half for single ones.
+    """
+    by_category = {category: _drifts(scales, category, rule) for category in scales[0].later[-1]}
+    whole, *single = (p for _, p in by_category.values())
+    p = min(1.0, 2 * min([whole, *(len(single) * p for p in single)])) if single else whole
+    return [drift for found, _ in by_category.values() for drift in found], p
+
+
+class Scale:
+    """A baseline beside the last few windows; parameters as in `look_at`."""
 
     def __init__(
         self,
@@ -244,6 +289,7 @@ class _Scale:
     ) -> None:
         self.baseline, self.later, self.steady = baseline, later, steady
         self.by_windows = len(baseline) >= FEWEST_WINDOWS
+        self._window_means: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def images(self, category: str, *, later: bool) -> np.ndarray:
         """Return the numbers of all images of one side; none of a category that is not there."""
@@ -254,26 +300,36 @@ class _Scale:
         """Return the mean of the numbers, over images."""
         return self.images(category, later=later).mean(axis=0)
 
-    def compare(self, category: str, weights: np.ndarray, least: float) -> Difference:
-        """Compare a weighted sum of the numbers."""
-        if self.by_windows:
+    def window_means(self, category: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the means of each window: baseline, later and steady ones, (W, len(NUMBERS))."""
+        if category not in self._window_means:
             before, after = (
-                [float(window[category].mean(axis=0) @ weights) for window in windows]
+                np.array([window[category].mean(axis=0) for window in windows])
                 for windows in (self.baseline, self.later)
             )
-            steady = [float(means[category] @ weights) for means in self.steady]
+            steady = np.array([means[category] for means in self.steady])
+            self._window_means[category] = before, after, steady
+        return self._window_means[category]
+
+    def compare(
+        self, category: str, weights: np.ndarray, least: float, scenes: float = RULE.scenes
+    ) -> Difference:
+        """Compare a weighted sum of the numbers."""
+        if self.by_windows:
+            before, after, steady = (means @ weights for means in self.window_means(category))
             n_images = float(np.mean([len(window[category]) for window in self.later]))
             return compare_windows(before, after, steady, least / n_images)
         before, after = (self.images(category, later=later) @ weights for later in (False, True))
-        return compare_images(before, after, least)
+        several = (1 / len(self.baseline) + 1 / len(self.later)) / 2  # windows show other scenes
+        return compare_images(before, after, least, scenes * several)
 
 
-def _drifts(scales: Sequence[_Scale], category: str) -> tuple[list[Drift], float]:
+def _drifts(scales: Sequence[Scale], category: str, rule: DriftRule) -> tuple[list[Drift], float]:
     """Test every number of a category at all scales; return the tests and what they say together.
 
-    Numbers of one category move together: they are combined at each scale by their mean as Cauchy
-    variables (Liu & Xie 2020), which holds whatever their dependence, and the scales by
-    Bonferroni's inequality.
+    Numbers of one category move together: they are combined at each scale and in each direction by
+    their mean as Cauchy variables (Liu & Xie 2020), which holds whatever their dependence, and the
+    scales and directions by Bonferroni's inequality, weighted by `DriftRule.on_falls`.
     """
     latest = scales[0]
     before, after = (latest.mean(category, later=later) for later in (False, True))
@@ -281,21 +337,33 @@ def _drifts(scales: Sequence[_Scale], category: str) -> tuple[list[Drift], float
     # Laplace's rule: a share that was 0 so far still varies
     share = (both[:, AT["empty"]].sum() + 1) / (len(both) + 2)
     least = {"empty": share * (1 - share)}
-    p = np.array(
-        [
-            [
-                scale.compare(category, _unit(name), least.get(name, LEAST_VARIANCE)).p_two_sided
-                for name in TESTED
-            ]
-            for scale in scales
-        ]
-    )
+    found = [
+        {
+            name: scale.compare(category, _unit(name), least.get(name, LEAST_VARIANCE), rule.scenes)
+            for name in rule.tested
+        }
+        for scale in scales
+    ]
     drifts = []
-    for name, of_scales in zip(TESTED, p.T, strict=True):
-        shown = AT["sure" if name == "boxes" else name]
-        ends = float(before[shown]), float(after[shown])
-        drifts.append(Drift(name, category, *ends, min(1.0, len(scales) * float(of_scales.min()))))
-    return drifts, min(1.0, len(scales) * min(map(_combined, p)))
+    for name in rule.tested:
+        shown = AT[SHOWN.get(name, name)]
+        p = len(scales) * min(of_scale[name].p_two_sided for of_scale in found)
+        drifts.append(Drift(name, category, float(before[shown]), float(after[shown]), min(1.0, p)))
+    return drifts, min(
+        1.0, len(scales) * min(_p_of_scale(of_scale, rule.on_falls) for of_scale in found)
+    )
+
+
+def _p_of_scale(found: Mapping[str, Difference], on_falls: float) -> float:
+    """Return the probability of what all numbers of one scale say, over both directions."""
+    falls, rises = [], []
+    for name, difference in found.items():
+        ends = difference.p_lower, difference.p_upper
+        fall, rise = ends[::-1] if name == FALLS_BY_RISING else ends
+        falls.append(fall)
+        rises.append(rise)
+    fall, rise = (_combined(np.array(p)) for p in (falls, rises))
+    return min(1.0, fall / on_falls, rise / (1 - on_falls))
 
 
 def _combined(p: np.ndarray) -> float:
@@ -306,7 +374,7 @@ def _combined(p: np.ndarray) -> float:
     """
     if p.min() < TINY:
         return float(min(len(p) * p.min(), 1.0))
-    # a number that did not move at all has a probability of 1, whose tangent has no end
+    # a number that moved far the other way has a probability of 1, whose tangent has no end
     mean = np.tan((0.5 - np.minimum(p, HIGHEST)) * np.pi).mean()
     return float(0.5 - np.arctan(mean) / np.pi)
 

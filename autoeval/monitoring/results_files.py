@@ -263,7 +263,7 @@ def read_results(
     notes = store.files()
     failed: list[str] = []
     changed = [file for file in files if notes.get(file.name, {}).get("stamp") != file.stamp]
-    observed = set(store.index()["name"]) if changed else set()
+    observed = _images_of_files(files, store.index()["name"]) if changed else {}
     with progress_bar(len(changed), "reading results files", unit="file") as bar:
         for file in changed:
             stamp = file.stamp
@@ -279,7 +279,7 @@ def read_results(
                 continue
             finally:
                 bar.update()
-            lost = _no_longer_named(file, files, rows, observed)
+            lost = _no_longer_named(observed.get(file.name, set()), rows)
             if lost:
                 note["warnings"] += codes_of([lost])
             store.add(rows, numbered=True, file=(file.name, stamp, note))
@@ -296,16 +296,21 @@ def read_results(
     return (*_warnings(notes_of_files), *failed), of_sites
 
 
-def _no_longer_named(
-    file: ResultsFile,
-    files: Sequence[ResultsFile],
-    rows: Sequence[ImageRow],
-    observed: Iterable[str],
-) -> str:
+def _images_of_files(files: Sequence[ResultsFile], observed: Iterable[str]) -> dict[str, set[str]]:
+    """Return the observed images of each file: those in its folder, and in no file's below it."""
+    images: dict[str, set[str]] = {file.name: set() for file in files}
+    for name in observed:
+        folder = name
+        while folder:
+            folder = folder.rpartition("/")[0]
+            if folder in images:
+                images[folder].add(name)
+                break
+    return images
+
+
+def _no_longer_named(before: set[str], rows: Sequence[ImageRow]) -> str:
     """Count images that an earlier version of a file named, and that still count; empty if none."""
-    folders = [f"{other.name}/" for other in files if other.name.startswith(f"{file.name}/")]
-    inside = (name for name in observed if not file.name or name.startswith(f"{file.name}/"))
-    before = {name for name in inside if not any(name.startswith(folder) for folder in folders)}
     lost = before - {row.image.name for row in rows}
     if not lost:
         return ""

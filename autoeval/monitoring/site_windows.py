@@ -18,7 +18,7 @@ from autoeval.estimation.site import Site
 from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.model.priors import calibration_prior
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
-from autoeval.monitoring.looks import ALL, SCALES, TESTED, SiteLook, look_at
+from autoeval.monitoring.looks import ALL, SCALES, SHOWN, TESTED, SiteLook, look_at
 from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.site_categories import SiteCategories
@@ -67,6 +67,8 @@ class SiteWindows:
         self.learning = "" if full else self._why_learning(baseline)
         self._sites: dict[int, Site] = {}
         self._rows: list[dict[str, Any]] = []
+        self._steady: list[dict[str, np.ndarray]] = []
+        self._n_looked = 0  # rows whose means are in `_steady`, where they are steady
 
     def _why_learning(self, baseline: Baseline) -> str:
         text = f"the baseline ({baseline.text}) has {baseline.progress(self.images)}"
@@ -78,7 +80,7 @@ class SiteWindows:
 
         A window whose boxes are no longer kept, and that was not computed before, is left out.
         """
-        self._rows = []
+        self._rows, self._steady, self._n_looked = [], [], 0
         for k, window in enumerate(self.windows):
             digest = self._digest(k)
             kept_digest, kept = self.shared.kept.get((self.name, window.name), ("", None))
@@ -127,8 +129,7 @@ class SiteWindows:
         }
         if n:
             numbers = box_numbers(site.boxes.clean, self._calibration(site)).mean(axis=0)
-            at = {name: "sure" if name == "boxes" else name for name in TESTED}
-            row["shown"] = {name: float(numbers[AT[column]]) for name, column in at.items()}
+            row["shown"] = {name: float(numbers[AT[SHOWN.get(name, name)]]) for name in TESTED}
         if 0 < self.n_baseline <= k and n:
             look, means = self._look(k)
             row["look"] = look.to_dict()
@@ -150,10 +151,12 @@ class SiteWindows:
         counted, shown = self._likely([*base, *later])
         numbers = {place: self._numbers(place, counted, shown) for place in (*base, *later)}
         steady = [_means(numbers[place]) for place in base]
-        for row in self._rows[self.n_baseline :]:
-            means = {name: np.array(values) for name, values in row["means"].items()}
-            if row["look"] and row["look"]["p"] >= STEADY and means.keys() >= {ALL, *shown}:
-                steady.append(means)
+        while self._n_looked < len(self._rows):  # a row is read once, however long the history
+            row = self._rows[self._n_looked]
+            self._n_looked += 1
+            if row["look"] and row["look"]["p"] >= STEADY:
+                self._steady.append({name: np.array(v) for name, v in row["means"].items()})
+        steady += [means for means in self._steady if means.keys() >= {ALL, *shown}]
         estimator = self.shared.estimator
         look = look_at(
             k + 1 - self.n_baseline,

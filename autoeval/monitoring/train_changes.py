@@ -1,10 +1,11 @@
 r"""Train the shipped slopes of change, `configs/changes.json`, on known changes of labelled sites.
 
-    python -m autoeval.monitoring.train_changes TABLE.csv
+    python -m autoeval.monitoring.train_changes [TABLE.csv] [--out FILE.json]
 
-TABLE has a row for each site under each kind of change: ``group``, ``kind``, ``before`` (average
-precision in [0, 1]), ``change`` (of it), and ``before/NAME`` and ``after/NAME``, the means of
-`NUMBERS` of its boxes; `benchmarks/changes.py` writes one. The regression is
+TABLE (`configs/changes_table.csv`) has a row for each site under each kind of change:
+``group``, ``kind``, ``before`` (average precision in [0, 1]), ``change`` (of it), and
+``before/NAME`` and ``after/NAME``, the means of `NUMBERS` of its boxes;
+``benchmarks/changes.py corrupted --table`` writes one. The regression is
 
 .. math:: y_i = x_i^T (b + b_{f(i)} + b_{k(i)} + b_{f(i) k(i)}) + e_i
 
@@ -39,13 +40,14 @@ WIDTH = 1.0  # standard deviation of the logarithms of standard deviations
 FURTHEST = 4.0  # from the guess that is looked for
 FEWEST = 8
 BOUND = 1.0  # largest difference that counts, of each of `CONDITION`
+TABLE = shipped_config("changes_table.csv")
 COVERED, Z_COVERED = 0.9, 1.645  # share of errors that intervals have to cover
 
 
 def main() -> None:
     """Read the table, fit, and write the slopes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("table", type=Path)
+    parser.add_argument("table", type=Path, nargs="?", default=TABLE)
     parser.add_argument("--out", type=Path, default=shipped_config(SHIPPED))
     args = parser.parse_args()
     table = pd.read_csv(args.table)

@@ -156,6 +156,14 @@ def test_few_images_and_nothing_found_from_the_first_on(world, tmp_path):
     assert {site["state"] for site in sites(tmp_path).values()} == {"too_few"}
 
 
+def test_a_site_below_its_level_is_known_not_to_have_fallen(world, tmp_path):
+    write_sites(world, tmp_path, 40)
+    options = ("--by", "every:20", "--baseline", 20, "--alarm-below", 0.99)
+    assert monitor(world, tmp_path, *options, "--prometheus", tmp_path / "site.prom") == 3
+    assert list(sites(tmp_path)["hall"]["reasons"]) == ["below"]
+    assert 'autoeval_site_fell{site="hall",target="mAP"} 0.0' in gauges(tmp_path)
+
+
 def test_a_level_that_was_set_alarms_while_the_baseline_is_not_full(world, tmp_path):
     write_sites(world, tmp_path, 20)
     assert monitor(world, tmp_path, "--by", "every:20", "--alarm-below", 0.1) == 0

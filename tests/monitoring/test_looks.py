@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from autoeval.monitoring.looks import compare_images, compare_windows, look_at
+from autoeval.monitoring.looks import (
+    Scale,
+    compare_images,
+    compare_windows,
+    drift_test,
+    look_at,
+)
 
 
 def test_few_images_are_compared_as_by_students_test():
@@ -22,7 +28,8 @@ def test_few_images_are_compared_as_by_students_test():
 
 def test_windows_are_compared_with_the_variance_between_windows():
     """By hand: means 1, 2, 3 have the variance 1; a new one of 5 is 3 / sqrt(4 / 3) away."""
-    found = compare_windows([1.0, 2.0, 3.0], [5.0], [1.0, 2.0, 3.0])
+    windows = np.array([1.0, 2.0, 3.0])
+    found = compare_windows(windows, np.array([5.0]), windows)
     assert found.z == pytest.approx(3 / np.sqrt(4 / 3)) and found.dof == 2
 
 
@@ -57,7 +64,8 @@ def numbers(rng, n, n_boxes=4.0, score=0.7):
     sure = rng.poisson(n_boxes, n).astype(float)
     p = np.clip(rng.normal(score, 0.1, n), 0.06, 0.99)
     columns = [np.sqrt(sure), p, np.where(sure > 0, p, 0.1), sure == 0, sure, -2 * sure]
-    return {"": np.stack([*columns, sure * p**2, sure * (p > 0.7)], axis=1)}
+    columns += [sure * p**2, sure * (p > 0.7), np.sqrt(2 * sure), np.sqrt(sure) * p, 2 * sure]
+    return {"": np.stack(columns, axis=1)}
 
 
 def looks(rng, n_looks, **later):
@@ -77,6 +85,40 @@ def test_a_stable_site_seldom_raises_an_alarm_however_often_it_is_looked_at():
     assert np.mean(ever) <= 0.05
 
 
+def test_a_stable_site_of_several_categories_seldom_raises_an_alarm():
+    """Over all looks and categories together; images of a minute are alike."""
+    rng = np.random.default_rng(0)
+    ever = []
+    for _ in range(100):
+        made = [
+            {name: numbers(rng, n)[""].repeat(2, axis=0) for name in ("", "car", "bus", "van")}
+            for n in (40, *[10] * 6)
+        ]
+        means = [{name: values.mean(axis=0) for name, values in made[0].items()}]
+        seen = [
+            look_at(k, made[:1], made[1 : k + 1], means, None, np.nan, 0.9) for k in range(1, 7)
+        ]
+        ever.append(any(look.changed(0.05) for look in seen))
+    assert np.mean(ever) <= 0.05
+
+
+def test_scenes_that_are_longer_than_blocks_widen_the_error():
+    """By hand: 2/10 + 2/10 of ten images on each side with the variance 2, and .1 times 2."""
+    before = np.array([1.0, -1.0] * 5) * np.sqrt(2 * 18 / 20)
+    found, wide = (compare_images(before, before + 1, scenes=share) for share in (0.0, 0.1))
+    assert found.error == pytest.approx(np.sqrt(0.4)) and wide.error == pytest.approx(np.sqrt(0.6))
+
+
+def test_falls_get_most_of_the_false_alarms():
+    """The same step up and down: a fifth and four fifths of the probability is for each."""
+    rng = np.random.default_rng(0)
+    before = numbers(rng, 60)
+    step = np.array([-0.1, -0.1, -0.1, 0.1, 0, 0, 0, 0, -0.1, -0.1, 0])
+    later = before[""][:20] - before[""][:20].mean(axis=0) + before[""].mean(axis=0)
+    p = [drift_test([Scale([before], [{"": later + k * step}], [])])[1] for k in (1, -1)]
+    assert p[1] == pytest.approx(4 * p[0], rel=0.02)
+
+
 def test_a_loss_of_most_boxes_is_seen_in_the_first_window():
     rng = np.random.default_rng(0)
     seen = [looks(rng, 1, n_boxes=1.2)[0].changed(0.05) for _ in range(50)]
@@ -85,7 +127,7 @@ def test_a_loss_of_most_boxes_is_seen_in_the_first_window():
 
 def test_a_small_change_is_seen_in_several_windows_together():
     rng = np.random.default_rng(0)
-    found = [looks(rng, 8, score=0.66) for _ in range(30)]
+    found = [looks(rng, 8, score=0.64) for _ in range(30)]
     first = np.mean([some[0].changed(0.05) for some in found])
     middle = [np.median([some[k].p for some in found]) for k in (0, -1)]
     assert first < 0.5 and middle[1] < middle[0] / 2

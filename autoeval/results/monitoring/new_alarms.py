@@ -39,7 +39,7 @@ COUNTS = {
     "n_unreadable": ("unreadable_images", "Images of it that cannot be read."),
 }
 PREFIX = "autoeval_site_"
-LEARNT = ("ok", "fell", "changed")  # of these states it is known whether the site fell or changed
+NOT_KNOWN = {"unreadable", "too_few", "learning"}  # then it is not known whether the site changed
 
 
 def new_alarms(store: MonitorStore, monitored: Monitored) -> list[dict[str, Any]]:
@@ -176,9 +176,10 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
         named = (site.name, monitored.target)
         states.labels(*named, site.state).set(1)
         alarmed = monitored.kinds(site)
-        if alarmed or site.state in LEARNT:
+        known = not NOT_KNOWN & site.reasons.keys()
+        if alarmed or known:
             alarm.labels(*named).set(int(bool(alarmed)))
-        if set(site.reasons) & set(LEARNT):
+        if known:
             fell.labels(*named).set(int("fell" in site.reasons))
             changed.labels(*named).set(int({"fell", "changed"} & site.reasons.keys() != set()))
         if monitored.settings.alarm_below is not None and site.value == site.value:
