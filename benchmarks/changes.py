@@ -10,12 +10,12 @@ DATA holds labelled sites as ``TASK/SITE/annotations.json`` with ``images/``. `e
 detector finds on 64 images of each site, and on the last 16 of them under each of `CORRUPTIONS`,
 into OUT. `corrupted` takes the first 48 as baseline and the 16 as one window: share of falls that
 are seen, error and coverage of the change, false alarms on untouched windows; slopes are fitted at
-the sites of other groups. With ``--table`` it writes what
-`autoeval.monitoring.train_changes` reads. `rule` chooses what a look tests (`CANDIDATES`), and measures the choice at groups of sites and with
-detectors that are left out of it. `halves` divides the images of each site in two, in the order of
-time and at random: nothing should be seen. `year` simulates 50 sites for a year, a window a day, by
-drawing images of real sites with their boxes: stable, a slow fall, a sudden fall, day and night,
-recompression. Everything is seeded.
+the sites of other groups. With ``--table`` it writes what `autoeval.monitoring.train_changes`
+reads. `rule` chooses what a look tests (`CANDIDATES`), and measures the choice at groups of sites
+and with detectors that are left out of it. `halves` divides the images of each site in two, in the
+order of time and at random: nothing should be seen. `year` simulates 50 sites for a year, a window
+a day, by drawing images of real sites with their boxes: stable, a slow fall, a sudden fall, day and
+night, recompression. Everything is seeded.
 """
 
 from __future__ import annotations
