@@ -43,6 +43,7 @@ def test_a_benchmark_explains_itself(name, monkeypatch, capsys):
     [
         ("pass_ratio", ["--only", "one"]),
         ("pass_speed", ["--batch", 1, "--workers", 1, "--repeats", 1]),
+        ("adapters", []),
     ],
 )
 def test_the_cost_of_the_network_is_measured(name, options, tmp_path, monkeypatch, capsys):
