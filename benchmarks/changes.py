@@ -53,7 +53,7 @@ from autoeval.monitoring.looks import (
     look_at,
 )
 from autoeval.monitoring.train_changes import fit_changes
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from benchmarks.panel import group_of
 
 SET, FITTED_ON = "all/coco_mini", "val"

@@ -26,7 +26,7 @@ import pandas as pd
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
-from autoeval.report.tables import to_markdown
+from autoeval.report.text import to_markdown
 from autoeval.sites.confident_boxes import FEWEST, SURE, ConfidentBoxes, unlike_fit
 from autoeval.sites.label_check import of_other_images
 from autoeval.sites.label_warnings import (

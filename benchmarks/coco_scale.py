@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from benchmarks.many_categories import LOWEST_SCORE, SET
 
 N_IMAGES, N_CATEGORIES, N_SITES = 4920, 80, 30

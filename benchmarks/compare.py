@@ -74,7 +74,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.train_prior import QUARTERS, enough, fit_prior, kin, quarters, read_scores
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import (

@@ -66,7 +66,7 @@ from autoeval.model.train_prior import (
     read_operating_points,
     read_scores,
 )
-from autoeval.report.tables import to_markdown
+from autoeval.report.text import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.fine_tuned_detectors import HOMES, MORE_HOMES, home_categories, site_images

@@ -68,7 +68,7 @@ from autoeval.model.train_prior import (
     read_calibrations,
     read_scores,
 )
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.compare import (
     Scored,

@@ -51,7 +51,7 @@ from autoeval.model.train_prior import (
     read_calibrations,
     read_scores,
 )
-from autoeval.report.tables import to_markdown
+from autoeval.report.text import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (
     LABELLED,

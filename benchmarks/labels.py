@@ -45,7 +45,7 @@ from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.model.regression import Regression
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import OperatingPoint
 from benchmarks.panel import LABELLED, read_sets

@@ -32,7 +32,7 @@ from autoeval.labels.labelled_categories import on_labelled_categories
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.target_estimates import TargetEstimates, estimate_target
 from autoeval.labels.with_labels import estimate_with_labels
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 
 SET, HOME = "coco_mini", "robot_home"
 SIZES = {SET: (10, 20, 40, 50, 100), HOME: (10, 20, 40)}

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.report.tables import to_markdown
+from autoeval.report.text import to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "docs/getting-started/sample"

@@ -49,7 +49,7 @@ from autoeval.model.train_prior import (
     read_operating_points,
     read_scores,
 )
-from autoeval.report.tables import to_markdown
+from autoeval.report.text import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import MEASURES
 from benchmarks.panel import (

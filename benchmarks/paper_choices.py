@@ -18,7 +18,7 @@ import pandas as pd
 from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detections import Evidence
 from autoeval.detectors import load_detector
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec

@@ -39,7 +39,7 @@ from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import COUNTED, rows_where
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.label_warnings import overconfident
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics

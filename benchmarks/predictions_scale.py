@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.runtime.files import write_text
 
 PER_IMAGE, N_CATEGORIES, N_FITTED, AT_ONCE = 20, 80, 2000, 20_000

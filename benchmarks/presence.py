@@ -27,7 +27,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.labelled_files import labels_with_files
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.many_categories import SET, write_boxes, write_part
 from benchmarks.panel import group_of

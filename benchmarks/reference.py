@@ -53,7 +53,7 @@ from autoeval.model.train_prior import (
     read_operating_points,
 )
 from autoeval.model.train_reference_prior import PAIR, TABLE, chosen, estimated, maker
-from autoeval.report.tables import to_markdown
+from autoeval.report.text import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import LABELLED, WIDE, add_detectors, evaluable, read_sets
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detectors import load_detector
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.roadworld import CATEGORY, DETECTOR, make_picture
 from autoeval.stability.metasets.transforms import MILD, TransformStep, apply_step, get_transform
 

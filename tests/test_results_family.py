@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from html import escape
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 
 import autoeval
 from autoeval.errors import InputError
+from autoeval.report.estimate import estimate_fields
+from autoeval.result import Result
 
 FIGURES = ("value", "lower", "upper", "level", "target", "warnings", "per_category")
 ENDS = {"value", "lower", "upper"}
@@ -40,17 +43,20 @@ def legend(ax):
 
 
 def in_family(result):
-    """Whether a result has all names, plain values of them, and categories with equal names."""
-    plain = result.to_dict()
-    json.dumps(plain, allow_nan=False)
-    assert all(hasattr(result, name) and name in plain for name in FIGURES)
-    assert plain["warnings"] == [of["text"] for of in plain["warning_codes"]]
-    assert [of["code"] for of in plain["warning_codes"]] == [of.code for of in result.warnings]
+    """Whether a result has all names, and the same numbers as attributes, rows and flat keys."""
+    assert all(hasattr(result, name) for name in FIGURES)
     assert all(set(of) == ENDS for of in result.per_category.values())
-    assert all(set(of) >= ENDS for of in plain["per_category"].values())
-    assert set(plain["per_category"]) == set(result.per_category)
     assert not np.isfinite(result.value) or result.lower <= result.value <= result.upper
     assert len(str(result)) and len(repr(result).splitlines()) == 1 and len(result.to_pandas())
+    if isinstance(result, Result):
+        numbers = result.to_dict()
+        assert numbers.get(f"{result.kind}/{result.target}", np.nan) == pytest.approx(
+            result.value, nan_ok=True
+        )
+        assert all(type(value) is float and np.isfinite(value) for value in numbers.values())
+        html = result._repr_html_()
+        assert all(escape(name) in html for name in result.per_category)
+        assert html.count("<li>") == len(set(result.all_warnings()))
     return result.plot() is not None
 
 
@@ -102,8 +108,13 @@ def test_labels_that_do_not_fit_are_warned_of_by_a_threshold(world, site, tmp_pa
 
 def test_an_estimate_s_plot_names_no_repeats_that_there_are_not(world, site):
     estimate = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet").predict(**site)
-    assert "repeats" not in str(estimate) and "std" not in estimate.to_dict()
-    assert estimate.to_dict()["method"] == "bayes"
+    values = estimate_fields(estimate)
+    assert "std" not in values and values["method"] == "bayes"
+    ends = {f"estimate/{end}": getattr(estimate, end) for end in ("lower", "upper")}
+    assert estimate.to_dict().items() >= {"estimate/mAP": estimate.value, **ends}.items()
+    rows = estimate.to_pandas().set_index("category")
+    assert list(rows.index) == ["", *estimate.per_category]
+    assert rows.loc["", "upper"] == estimate.upper
     assert legend(estimate.plot()) == ["90% interval", f"{100 * estimate.value:.1f}"]
 
 

@@ -15,7 +15,7 @@ APART = ("stability", "counting", "demo", "roadworld")  # beside the core
 LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime", "words"},
-    {"accuracy", "io"},
+    {"accuracy", "io", "result"},
     {"model"},
     {"detectors", "roadworld", "sites"}
     | {"stability.layouts", "stability.metasets", "stability.scores"},
@@ -24,7 +24,7 @@ LAYERS = [
     {"comparison", "stability.passes"},
     {"api", "monitoring", "stability.methods"},
     {"report"},  # above all numbers: no numeric module knows how it is shown
-    {"counting", "results"},
+    {"counting"},
     {"stability.fitting"},
     {"stability.studies", "stability.dropout_search", "demo"},
     {"stability", "stability.reports"},
@@ -272,7 +272,7 @@ def test_no_two_classes_have_the_same_name():
 # `base` is what a thing of its package is, `registry` finds it by name; a command, and what shows a
 # study, are called as what they run or show.
 SAME_NAMES_IN = ("commands", "counting.commands", "demo.commands", "stability.commands")
-SAME_NAMES_IN += ("results", "stability.reports")
+SAME_NAMES_IN += ("report", "stability.reports")
 SAME_MEANING = {"__main__", "base", "registry"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
 from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.joining_fits import join_fits
-from autoeval.estimation.labelled_files import GivenLabels
+from autoeval.estimation.labelled_files import GivenLabels, read_labels
 from autoeval.estimation.site import named_categories
 from autoeval.io.tasks.task import Task, load_task
 from autoeval.model.prediction_interval import check_level
+from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike, write_table
 
 if TYPE_CHECKING:
@@ -185,3 +186,20 @@ def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> Accu
             folder / ESTIMATOR, folder / SCORES
         )
     return estimator
+
+
+def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[str]:
+    """Yield why the labelled images seem to be training images, and what follows."""
+    from autoeval.detectors.building.training_images import trained_on
+
+    detector = estimator.detector_
+    config = getattr(detector, "config", None)
+    if config is None:  # a black box
+        return
+    names = tuple(image.file_name for image in read_labels(Path(labels), None).images)
+    for reason in trained_on(config, labels, names):
+        yield Notice(
+            "trained-on-these-images",
+            f"{reason}: the accuracy of a detector on images that it was trained on is too high, "
+            "fit on others",
+        )

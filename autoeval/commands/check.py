@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.estimation.observation.samples import UnlabelledSamples
     from autoeval.io.tasks.inspection import load_each, look_at, look_at_each
     from autoeval.io.tasks.task import load_task
-    from autoeval.report.sections import Report
-    from autoeval.results.check_report import Plan, Sources
+    from autoeval.report.check import RunSize, check_text, check_values
+    from autoeval.runtime.json_values import plain
     from autoeval.runtime.progress import progress_bar
 
     light = args.preset == LIGHT and not (args.metaset or args.n_sets)
@@ -62,9 +62,11 @@ def run(args: argparse.Namespace) -> int:
     groups = {task.groups[seed_set.name] for seed_set in usable}
     sizes = [] if light else _sample_set_sizes(usable, args)
     n_sets, observed = len(usable) + len(sizes), total + sum(sizes)
-    plan = Plan(len(groups), n_sets, observed, total, seconds, args.rate)
-    report = Report(f"check of {task.name}", [Sources(sources, new), plan])
-    print(json.dumps(report.to_dict(), indent=2) if args.json else report.text())
+    size = RunSize(len(groups), n_sets, observed, total, seconds, args.rate)
+    if args.json:
+        print(json.dumps(plain(check_values(sources, new, size)), indent=2))
+    else:
+        print(check_text(sources, new, size))
     return int(any(source.why_not for source in sources))
 
 

@@ -137,9 +137,8 @@ def run(args: argparse.Namespace) -> int:
         },
     )
     # after what can fail: pages take a second to load
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.comparison import comparison_report
-    from autoeval.results.estimate.about import about
+    from autoeval.report.comparison import comparison_page, comparison_text, comparison_values
+    from autoeval.report.text import about, next_command, print_result
 
     gate = None if args.max_loss is None else result.gate(args.max_loss / 100, next(iter(fits)))
     step = after_compare(args, fits, result, gate) if by_files else ""
@@ -150,11 +149,12 @@ def run(args: argparse.Namespace) -> int:
         predictions=", ".join(map(str, args.predictions)),
         labels=args.labels,
     )
-    print_report(
-        comparison_report(result, given, gate),
+    print_result(
+        comparison_text(result, gate, verbose=args.verbose),
+        comparison_values(result, gate, given),
         args.work_dir,
+        lambda: comparison_page(result, gate, given),
         as_json=args.json,
-        verbose=args.verbose,
         more=lambda: _markdown(args, result, gate),
         next_step=next_command("images to label", step),
     )
@@ -172,7 +172,7 @@ def _markdown(args: argparse.Namespace, result: Comparison, gate: Gate | None) -
     """Write the summary in Markdown where it is wanted; return its file."""
     if args.markdown is None:
         return []
-    from autoeval.results.comparison_markdown import comparison_markdown
+    from autoeval.report.comparison import comparison_markdown
     from autoeval.runtime.files import write_text
 
     write_text(args.markdown, comparison_markdown(result, gate))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import ESTIMATOR, after_estimate
@@ -14,7 +15,8 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.report.sections import Section
+    from autoeval.labels.labelled_estimate import LabelledEstimate
+    from autoeval.report.page import Page
 
 RARE = (
     *("cfg_options", "device", "reference", "site", "group", "target", "export"),
@@ -59,24 +61,40 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
-    from autoeval.report.sections import Report  # after what can fail: pages take a second to load
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.results.estimate.tool_files import export
+    # after what can fail: pages take a second to load
+    from autoeval.report.estimate import (
+        estimate_page,
+        estimate_text,
+        estimate_values,
+        export,
+        site_curve,
+    )
+    from autoeval.report.text import next_command, print_result
 
-    source = Path(args.predictions or args.images).name
+    title = f"Estimate on {Path(args.predictions or args.images).name}"
     given = site_options.site_facts(args, estimator, labels=args.labels)
-    report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
+    printed: dict[str, Any] = {"verbose": args.verbose, "of_fit": estimator.statistics_.warnings}
+    draw: Callable[[], Page]
     if args.labels:
-        sections = [*_label_sections(args, estimator, estimate), *report.sections]
-        report = Report(f"{report.title}, with labels", sections)
-    step = "" if args.labels else after_estimate(args, estimator, estimate)
-    print_report(
-        report,
+        from autoeval.report.labels import unplanned_page, unplanned_text, unplanned_values
+
+        labelled = _estimate_with_labels(args, estimator, estimate)
+        text = unplanned_text(labelled, estimate, estimator, **printed)
+        values = unplanned_values(labelled, estimate, estimator, given)
+        draw = partial(unplanned_page, title, labelled, estimate, estimator, given)
+        step = ""
+    else:
+        curve = site_curve(estimate, estimator)
+        text = estimate_text(estimate, estimator, curve=curve, **printed)
+        values = estimate_values(estimate, estimator, curve=curve, about=given)
+        draw = partial(estimate_page, title, estimator, estimate, curve=curve, about=given)
+        step = after_estimate(args, estimator, estimate)
+    print_result(
+        text,
+        values,
         args.work_dir,
+        draw,
         as_json=args.json,
-        verbose=args.verbose,
-        of_fit=estimator.statistics_.warnings,
         more=lambda: export(args.export, estimate) if args.export else [],
         next_step=next_command("images to label", step),
     )
@@ -98,15 +116,16 @@ def _check(args: argparse.Namespace) -> None:
         )
 
 
-def _label_sections(
+def _estimate_with_labels(
     args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
-) -> Sequence[Section]:
-    """Estimate from labels that no plan drew, as a simple random sample, and show that."""
+) -> LabelledEstimate:
+    """Estimate from labels that no plan drew, as a simple random sample."""
     from autoeval.api import estimate_with_labels
-    from autoeval.results.labels.estimate_report import label_sections
 
-    plan = estimator.plan_labels(estimate, n=1)
-    labelled = estimate_with_labels(
+    plan = estimator.plan_labels(
+        estimate, n=1, pseudo_labels=args.pseudo_labels, pseudo_words=args.pseudo_words
+    )
+    return estimate_with_labels(
         plan,
         args.labels,
         img_dir=args.img_dir,
@@ -114,4 +133,3 @@ def _label_sections(
         planned=False,
         score_thr=args.score_thr,
     )
-    return label_sections(labelled)

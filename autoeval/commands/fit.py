@@ -106,11 +106,9 @@ def run(args: argparse.Namespace) -> int:
             refuse_beside(args, ["category"], "is for --labels: a task names its categories.")
             estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
     # after what can fail: pages take a second to load
-    from autoeval.api.fit_functions import write_fit_outputs
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.estimate.about import about
-    from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.results.labels.plan_report import seen_in_training
+    from autoeval.api.fit_functions import seen_in_training, write_fit_outputs
+    from autoeval.report.fit import fit_page, fit_text, fit_values
+    from autoeval.report.text import about, next_command, print_result
 
     result = estimator.fit_result_
     assert result is not None
@@ -131,17 +129,17 @@ def run(args: argparse.Namespace) -> int:
     if not args.join:
         what = args.predictions or args.detector
         title = f"{Path(what).name} on {Path(args.labels or args.task).name}"
-    report = estimate_page(title, estimator, detector=name, given=given)
     from_files = estimator.loading_.get("detector") is None
     with alone_in(args.work_dir):
         # again: another fit may have written its own into this folder since
         write_fit_outputs(estimator, args.work_dir)
-        print_report(
-            report,
+        print_result(
+            fit_text(estimator, verbose=args.verbose),
+            fit_values(estimator, detector=name, about=given),
             args.work_dir,
-            before=result.files,
+            lambda: fit_page(title, estimator, detector=name, about=given),
             as_json=args.json,
-            verbose=args.verbose,
+            before=result.files,
             next_step=next_command("new images", after_fit(args, from_files=from_files)),
         )
     return 0

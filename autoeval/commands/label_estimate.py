@@ -15,7 +15,6 @@ from autoeval.commands.next_step import larger_plan
 
 if TYPE_CHECKING:
     from autoeval.labels.labelled_estimate import LabelledEstimate
-    from autoeval.report.sections import Tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,26 +51,24 @@ def run(args: argparse.Namespace) -> int:
         score_thr=args.score_thr,
     )
     # after what can fail: pages take a second to load
-    from autoeval.report.sections import Report
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.estimate.about import about
-    from autoeval.results.labels.estimate_report import label_report
+    from autoeval.report.labels import labelled_page, labelled_text, labelled_values
+    from autoeval.report.text import about, next_command, print_result
 
     page = args.plan / "result.json"  # of the plan
     facts = json.loads(page.read_bytes()).get("about", {}) if page.exists() else {}
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
     given = {"plan": str(args.plan)} | of_plan | about(args.command_line, labels=args.labels)
-    report = label_report(estimate, given)
-    n = _more(estimate)
+    n, until = _more(estimate), ""
+    values: dict[str, dict[str, float | None]] = {}
     if args.until:
-        until, n = _until(estimate, args.until / 100)
-        report = Report(report.title, [report.sections[0], until, *report.sections[1:]])
+        n, until, values = _until(estimate, args.until / 100)
     step = larger_plan(facts.get("command", ""), n) if n else ""
-    print_report(
-        report,
+    print_result(
+        labelled_text(estimate, until, verbose=args.verbose),
+        labelled_values(estimate, given, **values),
         args.work_dir or args.plan / "estimate",
+        lambda: labelled_page(estimate, given),
         as_json=args.json,
-        verbose=args.verbose,
         next_step=next_command("images to label", step),
     )
     return 0
@@ -88,10 +85,15 @@ def _more(estimate: LabelledEstimate) -> int | None:
     return n if n > estimate.n_labelled else None
 
 
-def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | None]:
-    """Say whether the wanted half-width is reached; return how many labels to go on with if not."""
+def _until(
+    estimate: LabelledEstimate, wanted: float
+) -> tuple[int | None, str, dict[str, dict[str, float | None]]]:
+    """Decide whether the wanted half-width is reached.
+
+    Returns how many labels to go on with, None for none; a sentence; and what JSON has.
+    """
     from autoeval.labels.sample_size import next_batch
-    from autoeval.report.sections import Tables
+    from autoeval.report.labels import until_text
     from autoeval.sites.label_check import contradicted
 
     stop = next_batch(
@@ -101,21 +103,10 @@ def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | Non
         needed=estimate.outlook.needed(wanted),
         level=estimate.level,
     )
-    if contradicted(estimate.warnings):
-        text = f"±{100 * wanted:g} is not reached: the boxes contradict the labels."
-        values = {"until": {"wanted": wanted, "half_width": None, "next_n": None}}
-        return Tables([], words=text, values=values, leading=True), None
-    half = f"±{100 * stop.half_width:.1f}"
+    half: float | None = stop.half_width
     n = min(estimate.n_labelled + stop.more, estimate.n_pool)
     next_n = None if stop.reached or n <= estimate.n_labelled else n
-    if stop.reached:
-        text = f"±{100 * wanted:g} is reached: {half}, made wider for having been looked at."
-    elif next_n is None:
-        text = f"±{100 * wanted:g} is not reached: {half}, and all {n} images are labelled."
-    else:
-        text = (
-            f"±{100 * wanted:g} is not reached: {half}, made wider for being looked at after every "
-            f"batch. Next: {n} images in all (`label plan --n {n}`), with those that are labelled."
-        )
-    until = {"wanted": wanted, "half_width": stop.half_width, "next_n": next_n}
-    return Tables([], words=text, values={"until": until}, leading=True), next_n
+    if contradicted(estimate.warnings):
+        half = next_n = None
+    values = {"wanted": wanted, "half_width": half, "next_n": next_n}
+    return next_n, until_text(wanted, half, n, next_n), {"until": values}

@@ -80,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
     estimate = site_options.predict_site(args, estimator)
     # after what can fail: pages take a second to load
     from autoeval.estimation.plan_folder import plan_in_folder
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.labels.plan_report import plan_report
+    from autoeval.report.labels import plan_page, plan_text, plan_values
+    from autoeval.report.text import next_command, print_result
 
     difference = None
     if args.compare:
@@ -97,12 +97,13 @@ def run(args: argparse.Namespace) -> int:
             frames=args.frames,
         )
     images = estimate.site.images if estimate.site else ()
-    report = plan_report(plan, site_options.site_facts(args, estimator), difference, images)
-    print_report(
-        report,
+    given = site_options.site_facts(args, estimator)
+    print_result(
+        plan_text(plan, difference, verbose=args.verbose),
+        plan_values(plan, difference, given),
         args.work_dir,
+        lambda: plan_page(plan, difference, images, given),
         before=written,
-        verbose=args.verbose,
         next_step=next_command("their labels", after_plan(args.work_dir, bool(args.compare))),
     )
     return 0

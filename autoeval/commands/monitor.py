@@ -109,37 +109,44 @@ def _report(
     caught: Sequence[str],
 ) -> int:
     from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.report.terminal import written_files
-    from autoeval.results.monitoring.new_alarms import json_lines, prometheus_text
-    from autoeval.results.monitoring.site_board import Pictures, site_board
-    from autoeval.results.monitoring.sites_report import Sites, run_warnings, sites_report
-    from autoeval.runtime.files import write_table, write_text
+    from autoeval.report.alarms import json_lines, prometheus_text
+    from autoeval.report.monitor import (
+        Pictures,
+        alarm_lines,
+        monitored_page,
+        monitored_text,
+        monitored_values,
+        site_pictures,
+    )
+    from autoeval.report.text import written_files
+    from autoeval.runtime.files import write_json, write_table, write_text
+    from autoeval.runtime.json_values import plain
     from autoeval.words import warning_lines
 
-    pictures: Pictures = {}
-    if files:
-        from autoeval.results.monitoring.site_pictures import site_pictures  # needs OpenCV
-
-        pictures = site_pictures(monitored, MonitorStore(args.work_dir), files)
-    board = site_board(monitored, pictures)
     given = site_options.site_facts(args, estimator)
     candidate = compare_with_other(args, estimator)
     commands = label_commands(args, monitored)
-    report = sites_report(monitored, board, given, candidate, commands)
-    written = report.write(args.work_dir)
-    windows = monitored.windows()
-    written.append(write_table(args.work_dir / "windows.parquet", windows))
+    if args.json_lines:
+        print(json_lines(monitored.to_pandas()), flush=True)
+    elif args.quiet:
+        alarms = [f"ALARM: {line}" for line in alarm_lines(monitored)]
+        lines = [*alarms, *caught, *warning_lines(monitored.warnings)]
+        print("\n".join(lines), end="\n" if lines else "", flush=True)
+    else:
+        print(monitored_text(monitored, candidate, commands, verbose=args.verbose), flush=True)
+    pictures: Pictures = {}
+    if files:
+        pictures = site_pictures(monitored, MonitorStore(args.work_dir), files)
+    page = monitored_page(monitored, candidate, commands, pictures=pictures, about=given)
+    written = page.write(args.work_dir / "report.html")
+    values = monitored_values(monitored, candidate, given)
+    written.append(write_json(args.work_dir / "result.json", plain(values)))
+    written.append(write_table(args.work_dir / "windows.parquet", monitored.windows()))
     if args.prometheus:
         write_text(args.prometheus, prometheus_text(monitored, finished_s=time.time()))
         written.append(args.prometheus)
-    if args.json_lines:
-        print(json_lines(monitored.to_pandas()))
-    elif args.quiet:
-        alarms = [f"ALARM: {line}" for line in Sites(monitored, board).lines()]
-        lines = [*alarms, *caught, *warning_lines(run_warnings(monitored).lines)]
-        print("\n".join(lines), end="\n" if lines else "")
-    else:
-        print(f"{report.text(verbose=args.verbose)}\n\n{written_files(written)}")
+    if not (args.json_lines or args.quiet):
+        print(f"\n{written_files(written)}")
     failed = args.webhook and not _sent(args, monitored)
     if args.fail_on_alarm and monitored.alarms:
         return ALARM
@@ -149,7 +156,7 @@ def _report(
 def _sent(args: argparse.Namespace, monitored: Monitored) -> bool:
     """Send the alarms that were not sent before; False where that did not work."""
     from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.results.monitoring.new_alarms import new_alarms, post_json, remember
+    from autoeval.report.alarms import new_alarms, post_json, remember
 
     store = MonitorStore(args.work_dir)
     alarms = new_alarms(store, monitored)

@@ -184,8 +184,8 @@ def load_for_target(args: argparse.Namespace) -> AccuracyEstimator:
 def site_facts(
     args: argparse.Namespace, estimator: AccuracyEstimator | None = None, **more: object
 ) -> dict[str, str]:
-    """Say what the page of a site is about; see `autoeval.results.estimate.about.about`."""
-    from autoeval.results.estimate.about import about
+    """Say what the page of a site is about; see `autoeval.report.text.about`."""
+    from autoeval.report.text import about
 
     spec = estimator.loading_.get("detector") or {} if estimator else {}
     return about(

@@ -75,13 +75,9 @@ def run(args: argparse.Namespace) -> int:
         level=curve.level,
         warnings=curve.warnings,
     )
-    # after what can fail: pages take a second to load
-    from autoeval.report.sections import Notes, Report
-    from autoeval.report.terminal import print_report
-    from autoeval.results.estimate.about import about, about_section
-    from autoeval.results.estimate.estimate_charts import ThresholdCurve
+    from autoeval.report.text import about, print_result
+    from autoeval.report.threshold import choice_page, choice_text, choice_values
 
-    shown = ThresholdCurve(choice.curve, choice.threshold, choice)
     given = about(
         args.command_line,
         images=args.images,
@@ -91,10 +87,12 @@ def run(args: argparse.Namespace) -> int:
         estimator=args.estimator,
         detector=args.detector,
     )
-    notes = Notes("warnings", curve.warnings, "Warnings")
-    report = Report("Score threshold", [shown, notes, about_section(given)])
-    print_report(
-        report, args.work_dir, as_json=args.json, verbose=args.verbose, of_fit=curve.warnings_of_fit
+    print_result(
+        choice_text(choice, verbose=args.verbose, of_fit=curve.warnings_of_fit),
+        choice_values(choice, given),
+        args.work_dir,
+        lambda: choice_page(choice, given),
+        as_json=args.json,
     )
     return 0
 

@@ -18,9 +18,7 @@ from autoeval.comparison.gate import (
 )
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
-from autoeval.notices import codes_of
-from autoeval.runtime.json_values import plain
-from autoeval.words import counted, warning_lines
+from autoeval.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +30,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Result):
     """Which of several detectors is better at a site.
 
     Parameters
@@ -43,7 +41,7 @@ class Comparison:
     n_images, n_labelled : int
     ranking : DataFrame
         One row a detector, the best first: ``detector``, ``value`` (estimated accuracy, whose error
-        is greater than that of differences; see `about_values`), ``behind`` (to the first, 0 or
+        is greater than that of differences), ``behind`` (to the first, 0 or
         negative), ``lower`` and ``upper`` of that, and ``p_best``. Where one value is known,
         ``value_lower`` and ``value_upper``, too.
     pairs : DataFrame
@@ -71,6 +69,7 @@ class Comparison:
     sites: Mapping[str, Site] = field(default_factory=dict, compare=False)
     known: str = ""
     forecasts: Mapping[tuple[str, str], PairForecast] = field(default_factory=dict, compare=False)
+    kind = "comparison"
 
     @property
     def detectors(self) -> tuple[str, ...]:
@@ -113,65 +112,10 @@ class Comparison:
         return {"value": row["difference"], "lower": row["lower"], "upper": row["upper"]}
 
     @property
-    def about_values(self) -> str:
-        """Say why values differ from single estimates; empty where all images are labelled."""
-        if self.known:
-            return (
-                f"The value of {self.known} was given. Another one is this value plus the "
-                "estimated difference, whose interval it has."
-            )
-        if self.n_labelled == self.n_images:
-            return ""
-        single = "label estimate" if self.n_labelled else "estimate"
-        return (
-            f"These values have the mean of the detectors' own estimates (`autoeval {single}`), "
-            "but differ by the estimated differences: alone each detector has another value."
-        )
-
-    def __str__(self) -> str:
-        warnings = warning_lines(self.warnings)
-        return "\n".join([*self.headline(), *self.details(), *warnings])
-
-    def headline(self) -> list[str]:
-        """Return the lines with the ranking, the differences to the first, and how to read it."""
-        labelled = f", {self.n_labelled} of them labelled" if self.n_labelled else ""
-        lines = [f"{self.target} on {counted(self.n_images, 'image')}{labelled}:"]
-        for place, row in enumerate(self.ranking.itertuples(), 1):
-            value = self.value_text(row)
-            lines.append(
-                f"{place}. {row.detector}: {value}, best with probability {row.p_best:.0%}"
-            )
-        first = self.overall[self.overall["a"] == self.detectors[0]]
-        lines += [self.sentence(row) for row in first.to_dict("records")]
-        return [*lines, *filter(None, [self.about_values])]
-
-    def value_text(self, row: Any) -> str:
-        """Write the accuracy of a row of `ranking`, as surely as it is known."""
-        if not self.known:
-            return f"about {100 * row.value:.0f}"
-        if row.detector == self.known:
-            return f"{100 * row.value:.1f} (given)"
-        bounds = f"{100 * row.value_lower:.1f} to {100 * row.value_upper:.1f}"
-        return f"{100 * row.value:.1f} ({self.level:.0%} interval {bounds})"
-
-    def details(self) -> list[str]:
-        """Return the lines with all other differences."""
-        rest = self.overall[self.overall["a"] != self.detectors[0]]
-        return [self.sentence(row) for row in rest.to_dict("records")]
-
-    def sentence(self, row: Mapping[str, Any]) -> str:
-        """Say in words what a row of `pairs` says."""
-        text = (
-            f"{row['a']} - {row['b']}: {100 * row['difference']:+.1f} ({self.level:.0%} interval "
-            f"{100 * row['lower']:+.1f} to {100 * row['upper']:+.1f}), {row['a']} better with "
-            f"probability {row['p_better']:.0%}"
-        )
-        if not distinguishable(row):
-            more = row["more_labels"]
-            text += "; not distinguishable"
-            if more == more:
-                text += f", about {counted(int(more), 'more label')} would tell"
-        return text
+    def title(self) -> str:
+        """What the value is, in words."""
+        first, second = self.detectors[:2]
+        return f"{self.target} of {first} less that of {second}"
 
     def gate(self, max_loss: float, candidate: str | None = None) -> Gate:
         """Decide whether a candidate may replace the other detectors.
@@ -210,22 +154,6 @@ class Comparison:
         distinguished = [distinguishable(row) for row in self.pairs.to_dict("records")]
         return self.pairs.assign(distinguishable=distinguished)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON; NaN becomes None."""
-        return {
-            "target": self.target,
-            **plain(self._first_ahead(self.overall)),
-            "level": self.level,
-            "n_images": self.n_images,
-            "n_labelled": self.n_labelled,
-            "known": self.known or None,
-            "ranking": _records(self.ranking),
-            "pairs": _records(self.to_pandas()),
-            "per_category": {name: plain(values) for name, values in self.per_category.items()},
-            "warnings": list(self.warnings),
-            "warning_codes": codes_of(self.warnings),
-        }
-
     def matrix(self) -> pd.DataFrame:
         """Return the probability that the detector of a row is better than that of a column."""
         names = list(self.detectors)
@@ -234,9 +162,6 @@ class Comparison:
             better.loc[row["a"], row["b"]] = row["p_better"]
             better.loc[row["b"], row["a"]] = 1 - row["p_better"]
         return better
-
-    def __repr__(self) -> str:
-        return f"<Comparison of {', '.join(self.detectors)}: {str(self).splitlines()[1]}>"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how far each detector is behind the first, with intervals, in points of 100.
@@ -270,8 +195,3 @@ class Comparison:
 def distinguishable(row: Mapping[str, Any]) -> bool:
     """Return whether zero lies outside the interval of a difference."""
     return bool(row["lower"] > 0 or row["upper"] < 0)
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    rows = table.to_dict("records")
-    return [plain(row) for row in rows]

@@ -9,8 +9,7 @@ passes with a probability of at most 5 %.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,8 +18,6 @@ from autoeval.io.wording import listed
 from autoeval.labels.sample_size import Outlook
 from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.notices import as_notice
-from autoeval.runtime.json_values import plain
-from autoeval.words import counted
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
 OTHER_WORDS = ("categories-without-labels", "categories-not-detected", "category-not-known")
@@ -121,22 +118,7 @@ class Gate:
         return max(alike, key=lambda loss: loss.value)
 
     def __str__(self) -> str:
-        allowed = f"{100 * self.max_loss:g} points"
-        lines = [f"gate {self.outcome}: {self.candidate} may lose {allowed}"]
-        for loss in self.losses:
-            text = (
-                f"  less than {loss.detector} by {100 * loss.value:.1f} "
-                f"({self.level:.0%} interval {100 * loss.lower:.1f} to {100 * loss.upper:.1f}): "
-                f"{loss.outcome}"
-            )
-            if loss.labels:
-                text += f"; {counted(loss.labels, 'more label')} would probably decide"
-            lines.append(text)
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON."""
-        return plain(asdict(self) | {"outcome": self.outcome})
+        return f"gate {self.outcome}: {self.candidate} may lose {100 * self.max_loss:g} points"
 
 
 def check_max_loss(max_loss: float) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Report
-from autoeval.report.tables import format_cells
-from autoeval.runtime.files import write_figure, write_json
+from autoeval.report.text import Table
+from autoeval.runtime.files import write_figure, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,20 +18,14 @@ if TYPE_CHECKING:
 PAGE, FIGURES = "report.html", "figures"
 
 
-@dataclass
 class FiledPage(Page):
-    """A page that keeps what it shows under a name, to be written beside it."""
-
-    figures: dict[str, Figure] = field(default_factory=dict)
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    for_people: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """A page with its tables beside it, and its figures in a folder."""
 
     def file_figure(
         self, name: str, figure: Figure, caption: str = "", *, image_format: str = "svg"
     ) -> None:
         """Add a figure; the parameters are those of `add_figure`, and the name of its files."""
-        self.figures[name] = figure
-        self.add_figure(figure, caption, image_format=image_format)
+        self.add_figure(figure, caption, name=name, image_format=image_format)
 
     def file_table(
         self,
@@ -46,17 +38,20 @@ class FiledPage(Page):
         formats: Mapping[str, str] | None = None,
     ) -> None:
         """Add a table; ``shown`` is what people see of it, all of it by default."""
-        seen = table if shown is None else shown
-        self.tables[name] = table
-        self.for_people[name] = format_cells(_with_index(seen), formats or {})
-        self.add_table(seen, caption, sortable=sortable, formats=formats)
+        seen = _with_index(table if shown is None else shown)
+        filed = Table(name, _with_index(table), seen, formats or {})
+        self.add_table(filed, caption, sortable=sortable)
+
+    def file_rows(self, name: str, rows: pd.DataFrame) -> None:
+        """Write a table beside the page without showing it."""
+        self.keep_table(Table(name, _with_index(rows)))
 
     def write_all(self, folder: Path) -> list[Path]:
         """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them."""
-        self.write(folder / PAGE)
+        write_text(folder / PAGE, self.render())
         written = [folder / PAGE]
-        for name, table in self.tables.items():
-            written += Part(name, _with_index(table), self.for_people.get(name)).write(folder)
+        for table in self.tables.values():
+            written += table.write(folder)
         for name, figure in self.figures.items():
             for suffix in ("png", "svg"):
                 written.append(write_figure(folder / FIGURES / f"{name}.{suffix}", figure))
@@ -65,18 +60,6 @@ class FiledPage(Page):
 
 def _with_index(table: pd.DataFrame) -> pd.DataFrame:
     return table if table.index.name is None else table.reset_index()
-
-
-def write_sections(report: Report, folder: Path) -> list[Path]:
-    """Write a report as `FiledPage.write_all` does, and ``result.json``; return all paths."""
-    page = FiledPage(report.title)
-    for section in report.sections:
-        section.show(page)
-        for part in section.parts():
-            page.tables[part.name] = part.table
-            page.for_people[part.name] = format_cells(part.for_people, part.formats)
-        page.figures |= section.charts
-    return [*page.write_all(folder), write_json(folder / "result.json", report.to_dict())]
 
 
 def merged_notes(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:

@@ -17,7 +17,7 @@ from autoeval.counting.praco.plus_plus import HIGHER_IS_BETTER as RISING_IN_PLUS
 from autoeval.counting.praco.result import HIGHER_IS_BETTER
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
-from autoeval.report.tables import number_text
+from autoeval.report.text import number_text
 
 # A run is ranked by the first that it has.
 RANKED_BY = ("pooled MAE", "NMN", "NMN macro", "sMAPE", "accuracy", "MAE")
@@ -150,8 +150,11 @@ def leaderboard_page(standings: Sequence[Standing]) -> FiledPage:
     page.add_text(f"{len(ranks)} models in {len(standings)} runs.", *ABOUT)
     caption = "Rank in each run"
     page.file_table("ranks", ranks, caption, formats={"mean rank": "{:.2f}"})
-    page.tables["leaderboard"] = pd.concat(
-        [s.table.assign(run=s.run, measure=s.measure) for s in standings], ignore_index=True
+    page.file_rows(
+        "leaderboard",
+        pd.concat(
+            [s.table.assign(run=s.run, measure=s.measure) for s in standings], ignore_index=True
+        ),
     )
     for number, standing in enumerate(standings, 1):
         better = "higher is better" if standing.rises else "lower is better"

@@ -21,13 +21,14 @@ from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
 from autoeval.model.regression import DEFAULT_METHOD
-from autoeval.report.sections import Remarks, Report
-from autoeval.report.terminal import written_files
-from autoeval.results.estimate.estimate_page import estimate_page
-from autoeval.results.labels.estimate_report import label_report
+from autoeval.report.estimate import add_estimate
+from autoeval.report.labels import add_labelled, unplanned_text, unplanned_values
+from autoeval.report.page import Page
+from autoeval.report.text import written_files
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments
 from autoeval.runtime.files import write_json, write_text
+from autoeval.runtime.json_values import plain
 from autoeval.stability.fitting.fit_task import fit_task
 from autoeval.stability.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.stability.passes.presets import light, preset
@@ -87,13 +88,17 @@ def show_method(
     samples = SampleSet(truth, own_images(truth))
     true = measure_samples(observer.detector, samples, held_back).compute()["mAP"]
     paragraph = in_words(held_back, estimate, labelled, true)
-    first = Remarks("demo", "In short", [paragraph])
-    page = estimate_page("The demo", estimator, estimate=estimate, detector=DETECTOR)
-    shown = label_report(labelled)
-    report = Report(page.title, [first, *shown.sections, *page.sections])
+    values = {"demo": [paragraph], **unplanned_values(labelled, estimate, estimator)}
+    page = Page("The demo")
+    page.add_heading("In short")
+    page.add_text(paragraph)
+    add_labelled(page, labelled)
+    add_estimate(page, estimator, estimate, detector=DETECTOR)
     tables = folder / "tables.txt"
-    write_text(tables, report.text() + "\n")
-    pages = [*report.write(folder), tables]
+    text = unplanned_text(labelled, estimate, estimator)
+    write_text(tables, f"In short\n  {paragraph}\n\n{text}\n")
+    pages = [*page.write(folder / "report.html"), tables]
+    pages.append(write_json(folder / "result.json", plain(values)))
     return f"{written_files(pages)}\n\n{fill(paragraph, 100)}"
 
 

@@ -25,7 +25,7 @@ from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.tasks.labelled_samples import Sample, Samples
 from autoeval.io.tasks.task import Task
-from autoeval.report.tables import format_cells, to_markdown
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.roadworld.dataset import CATEGORY, make_picture, write_environment
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.progress import progress_bar

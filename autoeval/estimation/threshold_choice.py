@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.operating_curve import ENDS, FINE, THRESHOLDS
-from autoeval.notices import codes_of
-from autoeval.runtime.json_values import plain
+from autoeval.estimation.operating_curve import FINE, THRESHOLDS
+from autoeval.result import ENDS, Result
 from autoeval.targets import MEASURES
-from autoeval.words import warning_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +22,7 @@ AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
 
 
 @dataclass(frozen=True, repr=False)
-class ThresholdChoice:
+class ThresholdChoice(Result):
     """A score threshold that reaches what is wanted; NaN where none does.
 
     Parameters
@@ -61,42 +59,16 @@ class ThresholdChoice:
     level: float = 0.9
     warnings: tuple[str, ...] = ()
     may_be_reached: bool = True
+    kind = "threshold"
 
-    def __str__(self) -> str:
-        return "\n".join([*self.headline(), *warning_lines(self.warnings)])
+    @property
+    def title(self) -> str:
+        """What the value is, in words."""
+        return f"score threshold for {self.wanted}"
 
-    def headline(self) -> list[str]:
-        """Return the lines with the threshold and what is reached there, if there is one."""
-        if self.threshold != self.threshold:
-            text = f"no threshold is estimated to reach {self.wanted}"
-            if self.greatest != self.greatest:
-                return [text]
-            lower, upper = self.greatest_ends
-            interval = self.curve[self.curve["measure"] == self.target]
-            best = interval.loc[interval["value"].idxmax(), "threshold"]
-            text += f"; the greatest estimate at any is {self.greatest:.3g}"
-            if lower < upper:
-                text += f" ({lower:.3g} to {upper:.3g})"
-            text += f", at {threshold_text(best)}"
-            if self.undecided:
-                text += ". Undecided: by the interval it may be reached; label a few images to know"
-            return [text]
-        lines = [f"score threshold for {self.wanted}: {threshold_text(self.threshold)}"]
-        if self.first < self.last:
-            lines[0] += f" ({threshold_text(self.first)} to {threshold_text(self.last)})"
-        for measure, interval in self.at.items():
-            around = f" ({100 * interval['lower']:.1f} to {100 * interval['upper']:.1f})"
-            around = around if interval["lower"] < interval["upper"] else ""
-            value = (
-                f"{100 * interval['value']:.1f}"
-                if interval["value"] == interval["value"]
-                else "no estimate"
-            )
-            lines.append(f"  {measure} there: {value}{around}")
-        return lines
-
-    def __repr__(self) -> str:
-        return f"<{str(self).splitlines()[0]}>"
+    def number_text(self, value: float) -> str:
+        """Write a threshold; a dash where there is none."""
+        return threshold_text(value) if value == value else "–"
 
     @property
     def greatest_ends(self) -> tuple[float, float]:
@@ -157,31 +129,6 @@ class ThresholdChoice:
         ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
         ax.legend(frameon=False)
         return ax
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON; NaN becomes None."""
-        ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
-        thresholds = {name: plain(value) for name, value in ends.items()}
-        at = {
-            name: {end: plain(interval[end]) for end in ENDS} for name, interval in self.at.items()
-        }
-        common = {name: plain(getattr(self, name)) for name in ENDS}
-        if self.threshold != self.threshold:
-            lower, upper = self.greatest_ends
-            common |= {"greatest_lower": plain(lower), "greatest_upper": plain(upper)}
-            common |= {"undecided": self.undecided}
-        return {
-            "target": self.target,
-            **common,
-            "level": self.level,
-            "wanted": self.wanted,
-            **thresholds,
-            "greatest": plain(self.greatest),
-            "at": at,
-            "per_category": {},
-            "warnings": list(self.warnings),
-            "warning_codes": codes_of(self.warnings),
-        }
 
 
 def choose_threshold(

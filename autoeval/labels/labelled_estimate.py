@@ -1,11 +1,10 @@
-"""The accuracy on a pool by labels and the label-free estimate together: text, table, plot."""
+"""The accuracy on a pool by labels and the label-free estimate together."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,23 +12,18 @@ import pandas as pd
 from autoeval.labels.estimators import LabelEstimates
 from autoeval.labels.sample_size import WidthForecast
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.notices import codes_of
-from autoeval.runtime.json_values import plain
-from autoeval.sites.label_check import contradicted
-from autoeval.targets import OperatingPoint
-from autoeval.words import warning_lines
+from autoeval.result import ENDS, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GOALS = (0.05, 0.03)
 BESIDE = 0.3  # rows between the two intervals of a category, in a plot
-ENDS = ("value", "lower", "upper")
 FREE = ("label_free", "label_free_lower", "label_free_upper")
 
 
 @dataclass(frozen=True, repr=False)
-class LabelledEstimate:
+class LabelledEstimate(Result):
     """The accuracy on a pool, estimated with a few labels.
 
     Parameters
@@ -64,6 +58,11 @@ class LabelledEstimate:
     history: tuple[tuple[int, LabelEstimates], ...]
     warnings: tuple[str, ...]
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What the value is, in words."""
+        return f"{super().title} from {self.n_labelled} labelled images of {self.n_pool}"
 
     def label_free(self, category: str = "", target: str = "") -> dict[str, float]:
         """Return ``value``, ``lower`` and ``upper`` of the label-free estimate, in [0, 1].
@@ -124,77 +123,6 @@ class LabelledEstimate:
             return 0
         return max(self.outlook.needed(half_width) - self.n_labelled, 1)
 
-    def __str__(self) -> str:
-        warnings = warning_lines(self.warnings)
-        return "\n".join([*self.headline(), *self.details(), *warnings])
-
-    def headline(self) -> list[str]:
-        """Return the lines with the value, its interval, other targets, and labels to go."""
-        lower, upper = self.interval
-        at_threshold = [name for name in self.whole if OperatingPoint.of(name)]
-        lines = [
-            f"estimated {self.target}: {100 * self.value:.1f}, {self.level:.0%} "
-            f"interval {100 * lower:.1f} to {100 * upper:.1f}, from {self.n_labelled} labelled "
-            f"images of {self.n_pool}"
-        ]
-        lines += [
-            f"{name}: {self._at_threshold(name)}" for name in at_threshold if name != self.target
-        ]
-        if contradicted(self.warnings):
-            return [*lines, "no half-width is reached: the boxes contradict the labels"]
-        lines += [
-            f"{self.more_labels(goal)} more labels for ±{100 * goal:.0f}"
-            if self.more_labels(goal)
-            else f"±{100 * goal:.0f} is reached"
-            for goal in GOALS
-        ]
-        return lines
-
-    def details(self) -> list[str]:
-        """Return a line for each estimate that the recommended one combines."""
-        estimates = self.whole[self.target]
-        free = self.label_free()
-        lines = ["label-free: not known"]
-        if free["lower"] == free["lower"]:
-            value, lower, upper = (f"{100 * free[end]:.1f}" for end in ENDS)
-            lines = [f"label-free: {value} ({lower} to {upper})"]
-        named = {
-            "sample estimate": estimates.sample,
-            "difference estimator": estimates.difference,
-        }
-        lines += [f"{name}: {self.text(estimate)}" for name, estimate in named.items()]
-        return [*lines, *filter(None, [self.about_label_free])]
-
-    @property
-    def about_label_free(self) -> str:
-        """Say how the label-free estimate is weighed; empty where that is by its own interval."""
-        prior = self.whole[self.target].prior
-        if not prior.known or math.isinf(prior.dof):
-            return ""
-        return (
-            "The label-free estimate is that of `autoeval estimate`; in the combined one it "
-            f"counts as ± {100 * prior.half_width(self.level):.1f}, by the error that such "
-            "estimates turned out to have elsewhere."
-        )
-
-    def _at_threshold(self, name: str) -> str:
-        """Write a figure at a threshold; precision is not defined where no box is over it."""
-        estimate = self.whole[name].combined.estimate
-        point = OperatingPoint.of(name)
-        if not np.isfinite(estimate.value) and point and point.measure == "precision":
-            return "not defined, no box of the labelled images is over the threshold"
-        return self.text(estimate)
-
-    def text(self, estimate: ValueWithError) -> str:
-        """Write a value with its half-width, in points of 100."""
-        if not np.isfinite(estimate.value):
-            return "not known"
-        half = f" ± {100 * estimate.half_width(self.level):.1f}" if estimate.known else ""
-        return f"{100 * estimate.value:.1f}{half}"
-
-    def __repr__(self) -> str:
-        return f"<{str(self).splitlines()[0]}, warnings: {len(self.warnings)}>"
-
     def to_pandas(self) -> pd.DataFrame:
         """Return one row for the whole, called ``""``, and one for each category.
 
@@ -243,25 +171,3 @@ class LabelledEstimate:
         ax.set(xlabel=f"{self.target} (points of 100, {self.level:.0%} interval)", xlim=(0, 100))
         ax.legend(frameon=False, loc="lower right")  # the lowest are at the left there
         return ax
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON; what is not known becomes None."""
-        lower, upper = self.interval
-        return {
-            "target": self.target,
-            "value": plain(self.value),
-            "lower": plain(lower),
-            "upper": plain(upper),
-            "level": self.level,
-            "n_labelled": self.n_labelled,
-            "n_pool": self.n_pool,
-            "categories_behind": self.n_behind,
-            "more_labels": {f"{goal:.2f}": self.more_labels(goal) for goal in GOALS},
-            "whole": {name: plain(asdict(estimates)) for name, estimates in self.whole.items()},
-            "per_category": {
-                name: {**plain(self.per_category[name]), **plain(asdict(estimates))}
-                for name, estimates in self.by_category.items()
-            },
-            "warnings": list(self.warnings),
-            "warning_codes": codes_of(self.warnings),
-        }

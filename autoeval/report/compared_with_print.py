@@ -1,24 +1,52 @@
-"""Printed figures compared with our own."""
+"""Printed figures compared with our own, and reports of several such comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
-from autoeval.report.tables import format_cells, to_terminal
+from autoeval.report.text import Table, paragraphs
 
 CELL = "own (printed, own less printed)"
 
 
+class Chapter(Protocol):
+    """One of several things that a report holds."""
+
+    def text(self) -> str:
+        """Return what the terminal shows."""
+
+    def show(self, page: Page) -> None:
+        """Add it to a page."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return values for JSON, under keys that no other chapter has."""
+
+
+def chapters_text(chapters: Sequence[Chapter]) -> str:
+    """Return what the terminal shows of all."""
+    return paragraphs(*(chapter.text() for chapter in chapters))
+
+
+def chapters_values(chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Return the values of all, for JSON."""
+    return {key: value for chapter in chapters for key, value in chapter.to_dict().items()}
+
+
+def add_chapters(page: Page, chapters: Sequence[Chapter]) -> None:
+    """Add all to a page."""
+    for chapter in chapters:
+        chapter.show(page)
+
+
 @dataclass(frozen=True)
-class ComparedWithPrint(Section):
+class ComparedWithPrint:
     """A printed table, and what we get.
 
     `figures_of` has one row a figure: what names its row (the first column), ``column``,
@@ -71,20 +99,21 @@ class ComparedWithPrint(Section):
         wide = wide.reindex(index=order[0], columns=order[1], fill_value="–")
         return wide.reset_index().rename_axis(columns=None)
 
+    def table(self) -> Table:
+        """Return it in full and for people."""
+        return Table(self.name, self.rows, self.shown())
+
     def text(self) -> str:
         """Return the table with its title."""
-        shown = to_terminal(format_cells(self.shown(), {}))
-        return "\n".join([self.title, self._caption, *self._said(), shown, *self.notes])
+        return "\n".join(
+            [self.title, self._caption, *self._said(), self.table().text(), *self.notes]
+        )
 
     def show(self, page: Page) -> None:
         """Add it to a page."""
         page.add_heading(self.title)
         page.add_text(*self._said(), *self.notes)
-        self.parts()[0].show(page, self._caption)
-
-    def parts(self) -> Sequence[Part]:
-        """Return it as a part, in full and for people."""
-        return [Part(self.name, self.rows, self.shown())]
+        page.add_table(self.table(), self._caption)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows, the mark and the notes."""

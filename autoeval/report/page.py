@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from autoeval.report.tables import Table
-from autoeval.runtime.files import PathLike, write_text
+from autoeval.report.text import Table, number_text
+from autoeval.runtime.files import PathLike, write_figure, write_text
+from autoeval.targets import Target
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from matplotlib.figure import Figure
 
-    from autoeval.report.interactive import Board, ScatterChart
+    from autoeval.report.scatter import ScatterChart
+
+ALL = "all categories"
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,52 @@ class IntervalRow:
     before: tuple[float, float, float] | None = None
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A table cell: what is shown, and the number it sorts by (None sorts by the text)."""
+
+    text: str
+    number: float | None = None
+
+
+@dataclass(frozen=True)
+class HtmlTable:
+    """Header, body and footer of a table as the template wants them."""
+
+    columns: tuple[str, ...]
+    body: tuple[tuple[Cell, ...], ...]
+    footer: tuple[tuple[Cell, ...], ...]
+    sortable: bool
+
+    @cached_property
+    def alignments(self) -> tuple[str, ...]:
+        """Class of each column: ``"number"`` where any of its cells is one, else ``"text"``."""
+        return tuple(
+            "number" if any(row[k].number is not None for row in self.body) else "text"
+            for k in range(len(self.columns))
+        )
+
+
+def html_table(
+    frame: pd.DataFrame, formats: Mapping[str, str], *, sortable: bool, n_footer: int
+) -> HtmlTable:
+    """Lay out a table; the parameters are those of `Page.add_table`."""
+    plain = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
+    shown = frame if plain else frame.reset_index()
+    specs = [dict(formats).get(name) for name in shown.columns]
+    rows = tuple(
+        tuple(_cell(value, spec) for value, spec in zip(row, specs, strict=True))
+        for row in shown.itertuples(index=False, name=None)
+    )
+    split = len(rows) - n_footer
+    return HtmlTable(tuple(map(str, shown.columns)), rows[:split], rows[split:], sortable)
+
+
 @dataclass
 class Page:
     """A report that is built block by block, then written.
+
+    Tables and figures that have a name are written beside the page, too.
 
     >>> page = Page("Counts <of> cars")
     >>> page.add_headline("MAE", "3.2", "95 % interval 2.9 to 3.6")
@@ -60,6 +107,8 @@ class Page:
 
     title: str
     blocks: list[Block] = field(default_factory=list)
+    tables: dict[str, Table] = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
 
     def add_heading(self, text: str) -> None:
         """Start a section."""
@@ -132,7 +181,7 @@ class Page:
 
     def add_table(
         self,
-        frame: pd.DataFrame,
+        table: pd.DataFrame | Table,
         caption: str = "",
         *,
         sortable: bool = True,
@@ -142,31 +191,50 @@ class Page:
     ) -> None:
         """Add a table, with its index unless that is a plain unnamed range.
 
-        A click on a header of a `sortable` one sorts by that column, numbers as numbers, but for
-        the last `n_footer` rows. `formats` are of a column's numbers such as ``"{:.3f}"``; four
-        significant digits otherwise. A `folded` table is its caption alone until that is clicked.
+        A `Table` is shown as people see it, and kept for its files. A click on a header of a
+        `sortable` one sorts by that column, numbers as numbers, but for the last `n_footer` rows.
+        `formats` are of a column's numbers such as ``"{:.3f}"``; four significant digits otherwise.
+        A `folded` table is its caption alone until that is clicked.
         """
-        table = Table.of(frame, formats or {}, sortable=sortable, n_footer=n_footer)
-        self.blocks.append(Block("folded" if folded else "table", table, caption))
+        if isinstance(table, Table):
+            self.keep_table(table)
+            table, formats = table.for_people, table.formats
+        laid_out = html_table(table, formats or {}, sortable=sortable, n_footer=n_footer)
+        self.blocks.append(Block("folded" if folded else "table", laid_out, caption))
 
-    def add_figure(self, figure: Figure, caption: str = "", *, image_format: str = "svg") -> None:
+    def keep_table(self, table: Table) -> None:
+        """Write a table beside the page without showing it."""
+        self.tables[table.name] = table
+
+    def add_figure(
+        self, figure: Figure, caption: str = "", *, name: str = "", image_format: str = "svg"
+    ) -> None:
         """Add a matplotlib figure, drawn now; the caption is also read out in place of the picture.
 
-        The format ``"png"`` keeps a chart of many thousand marks small. The figure keeps the layout
-        that it was drawn with, so that files of it need not be laid out again.
+        name: of its file beside the page; without one there is none.
+        image_format: ``"png"`` keeps a chart of many thousand marks small.
         """
-        from autoeval.report.embed import figure_uri
+        from autoeval.report.plots import figure_uri
 
         self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
-        figure.set_layout_engine("none")
+        figure.set_layout_engine("none")  # laid out once: its file has the layout of the page
+        if name:
+            self.keep_figure(name, figure)
+
+    def keep_figure(self, name: str, figure: Figure) -> None:
+        """Write a figure beside the page without showing it."""
+        self.figures[name] = figure
 
     def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
         """Add a scatter plot that names each point, and lets the reader choose the score."""
         self.blocks.append(Block("scatter", chart.to_dict(), caption))
 
-    def add_board(self, board: Board, caption: str = "") -> None:
-        """Add many things side by side that can be searched, sorted and opened."""
-        self.blocks.append(Block("board", board.to_dict(), caption))
+    def add_board(self, board: Mapping[str, Any], caption: str = "") -> None:
+        """Add many things side by side that can be searched, sorted and opened.
+
+        See `autoeval.report.monitor.site_board`.
+        """
+        self.blocks.append(Block("board", board, caption))
 
     def add_thumbnails(
         self, images: Iterable[tuple[np.ndarray, str]], caption: str = "", *, side: int = 320
@@ -175,7 +243,7 @@ class Page:
 
         They are loaded when they are looked at.
         """
-        from autoeval.report.embed import thumbnail_size, thumbnail_uri
+        from autoeval.report.pictures import thumbnail_size, thumbnail_uri
 
         listed = [
             (thumbnail_uri(image, side), thumbnail_size(image, side), text)
@@ -188,9 +256,48 @@ class Page:
         kinds = {block.kind for block in self.blocks}
         return _template().render(title=self.title, blocks=self.blocks, kinds=kinds)
 
-    def write(self, path: PathLike) -> None:
-        """Write the page to ``path`` atomically, making its folder where needed."""
-        write_text(path, self.render())
+    def write(self, path: PathLike) -> list[Path]:
+        """Write the page atomically, and what has a name into a folder beside it; return both.
+
+        The folder has the name of the page without its suffix.
+        """
+        path, html = Path(path), self.render()
+        folder = path.with_suffix("")
+        for table in self.tables.values():
+            table.write(folder)
+        for name, figure in self.figures.items():
+            write_figure(folder / f"{name}.png", figure)
+        write_text(path, html)
+        return [path, folder] if self.tables or self.figures else [path]
+
+    def add_about(self, facts: Mapping[str, str]) -> None:
+        """Add where the page comes from, see `autoeval.report.text.about`; nothing for nothing."""
+        if facts:
+            table = pd.DataFrame({"what": list(facts), "value": list(facts.values())})
+            self.add_table(Table("about", table), "What this page is about", sortable=False)
+
+    def add_categories(
+        self,
+        whole: IntervalRow,
+        categories: Iterable[IntervalRow],
+        target: Target,
+        level: float,
+        *,
+        note: str = "",
+    ) -> None:
+        """Add a dot and an interval of all together and of each category, the highest first.
+
+        Values are in [0, 1]; categories without an estimate stand last.
+        """
+        rows = list(categories)
+        order = sorted(rows, key=lambda row: -row.value if row.value == row.value else 1.0)
+        self.add_intervals(
+            [_scaled(row, target.scale) for row in (replace(whole, name=ALL), *order)],
+            f"{target.name} of each category in {target.unit}, with {level:.0%} intervals{note}",
+            top=target.scale * target.upper,
+            number_format=target.format,
+            names=("with labels", "without labels"),
+        )
 
 
 def _ticks(top: float) -> list[tuple[int, str]]:
@@ -215,8 +322,33 @@ def _mark(
     return {"kind": kind, "at": f"{at:.2f}", "bar": bar, "text": text}
 
 
+def _scaled(row: IntervalRow, scale: float) -> IntervalRow:
+    before = row.before and (scale * row.before[0], scale * row.before[1], scale * row.before[2])
+    return IntervalRow(row.name, scale * row.value, scale * row.lower, scale * row.upper, before)
+
+
+def _cell(value: Any, spec: str | None) -> Cell:
+    if isinstance(value, (bool, np.bool_)):
+        return Cell("yes" if value else "no")
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        return _number_cell(float(value), isinstance(value, (int, np.integer)), spec)
+    return Cell("–" if value is None or value is pd.NA or value is pd.NaT else str(value))
+
+
+def _number_cell(value: float, whole: bool, spec: str | None) -> Cell:
+    if np.isnan(value):
+        return Cell("–")
+    if spec is not None or (whole and abs(value) >= 1e15):
+        text = number_text(value, spec or "{:.0f}")
+    else:
+        text = f"{value:.0f}" if whole or 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return Cell(text.replace("-", "\N{MINUS SIGN}", 1) if value < 0 else text, value)
+
+
 @cache
 def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("autoeval.report"),
         autoescape=True,

@@ -1,131 +1,24 @@
-"""Plots of accuracy against a score, grids of them, and curves with bands."""
+"""Charts of any table: curves with bands, sheets of pictures, and charts as data URIs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import base64
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-import matplotlib
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
 from matplotlib.transforms import offset_copy
 
-from autoeval.targets import Target
-
 MARKERS = "oXPDsv^<>p*h"
-
-
-@dataclass(frozen=True)
-class RegressionBand:
-    """A line with its prediction interval, all of shape (N,) and sorted by ``x``.
-
-    The bounds are NaN where there is no interval; ``about`` says what the line is.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    about: str = ""
-
-
-@dataclass(frozen=True)
-class Cloud:
-    """Points that stand behind others, of shape (N,): scores by name, and the target.
-
-    ``about`` names them in a legend.
-    """
-
-    scores: Mapping[str, np.ndarray]
-    y: np.ndarray
-    about: str
-
-
-def axis_title(target: Target) -> str:
-    """Name a target with its unit, which is per cent for points of 100."""
-    return f"{target.name} (%)" if target.title == target.name else target.title
-
-
-def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Give each source a ``color`` and a ``marker``, in order of appearance."""
-    names = list(dict.fromkeys(sources))
-    colors = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, len(names)))
-    styles = zip(names, colors, cycle(MARKERS), strict=False)
-    return {name: {"color": color, "marker": marker} for name, color, marker in styles}
-
-
-def plot_scatter(
-    points: pd.DataFrame,
-    *,
-    x: str,
-    target: Target,
-    band: RegressionBand | None = None,
-    highlight: tuple[float, float, str] | None = None,
-    cloud: Cloud | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw `target` against the column `x`, in front of a `cloud`.
-
-    `points` has ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and the
-    column of the target; `highlight` is one more point (x, y, label), drawn as a star.
-    """
-    if ax is None:
-        ax = Figure(figsize=(8, 5.2), layout="constrained").subplots()
-    y, scale = target.name, target.scale
-    if band is not None:
-        ax.fill_between(band.x, scale * band.lower, scale * band.upper, color="0.9", lw=0, zorder=0)
-        ax.plot(band.x, scale * band.y, color="0.35", lw=1.5, zorder=1)
-    if cloud is not None and x in cloud.scores:
-        ax.scatter(cloud.scores[x], scale * cloud.y, s=9, color="0.7", lw=0, zorder=0.5)
-    styles = source_styles(points["source"])
-    for source, rows in points.groupby("source", sort=False):
-        samples, seeds = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
-        style = styles[source] | {"zorder": 3}
-        ax.scatter(samples[x], scale * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
-        ax.scatter(seeds[x], scale * seeds[y], s=110, edgecolor="black", lw=1, **style)
-    if highlight is not None:
-        at_x, at_y, label = highlight
-        ax.scatter(
-            at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
-        )
-    named = f"{x} (line: {band.about})" if band is not None and band.about else x
-    ax.set(xlabel=named, ylabel=axis_title(target))
-    ax.grid(alpha=0.25)
-    _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
-    return ax
-
-
-def _legend(ax: Axes, names: list[str]) -> None:
-    marks = [mark for mark in ax.collections if mark.get_label() in names]
-    places = [str(k) for k in range(len(names))]
-    legend = ax.legend(
-        marks, places, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
-    )
-    _name(legend, names)
-
-
-def _name(legend: Legend, names: Iterable[str]) -> None:
-    """Name what is drawn, in order; names from data may hold ``$`` or begin with ``_``."""
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
-
-
-def source_legend(figure: Figure, sources: Iterable[str]) -> None:
-    """Name the sources below all plots."""
-    styles = source_styles(sources)
-    handles = [Line2D([], [], ls="", ms=5, **style) for style in styles.values()]
-    places = [str(k) for k in range(len(handles))]
-    legend = figure.legend(
-        handles, places, loc="outside lower center", ncols=6, frameon=False, fontsize=8
-    )
-    _name(legend, styles)
+COLUMNS = 4  # pictures side by side
+MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 
 
 def plot_curves(
@@ -146,7 +39,7 @@ def plot_curves(
     """
     if ax is None:
         ax = Figure(figsize=(7, 4.4), layout="constrained").subplots()
-    colors = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
+    colors = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined]
     groups = zip(table.groupby(group, sort=False), cycle(colors), cycle(MARKERS), strict=False)
     for k, ((name, rows), color, marker) in enumerate(groups):
         # Aside by points on paper, so that intervals do not cover one another.
@@ -192,3 +85,31 @@ def integer_steps(ax: Axes, values: pd.Series) -> None:
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
+
+
+def figure_uri(figure: Figure, image_format: str = "svg") -> str:
+    """Draw a matplotlib figure into a data URI of an SVG or PNG picture.
+
+    Equal figures give equal text: no date is stored, and the ids within an SVG are fixed. Raises
+    `KeyError` if the format is neither.
+    """
+    media_type = MEDIA_TYPES[image_format]
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if image_format == "svg" else None
+    with mpl.rc_context({"svg.hashsalt": "autoeval"}):
+        figure.savefig(buffer, format=image_format, dpi=150, metadata=metadata, bbox_inches="tight")
+    return f"data:{media_type};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+
+
+def picture_rows(pictures: Sequence[tuple[np.ndarray, str]], title: str) -> Figure:
+    """Lay pictures (H, W, 3), uint8, BGR with captions out in rows of four."""
+    rows = math.ceil(len(pictures) / COLUMNS)
+    figure = Figure(figsize=(3.2 * COLUMNS, 2.7 * rows + 0.4), layout="constrained")
+    axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    for ax in axes:
+        ax.axis("off")
+    for ax, (picture, caption) in zip(axes, pictures, strict=False):
+        ax.imshow(picture[..., ::-1])
+        ax.set_title(caption, fontsize=7, parse_math=False, wrap=True)
+    figure.suptitle(title, fontsize=9, parse_math=False)
+    return figure

@@ -24,9 +24,9 @@ from published_option_world import make_short, write_roads
 
 from autoeval.cli import COMMANDS, main, parser_of
 from autoeval.commands.typed_options import names_of
-from autoeval.report import sections
+from autoeval.report import monitor as report_of_sites
+from autoeval.report import text as report_text
 from autoeval.report.page import Page
-from autoeval.report.sections import Report
 
 BAD_INPUT = 2
 ALL_CASES = CASES | OTHER_CASES | COUNTING_CASES | PUBLISHED_CASES
@@ -104,7 +104,7 @@ def without_varying(text):
 @pytest.fixture(autouse=True)
 def no_warning_in_the_short_form(monkeypatch):
     """The world gives few warnings; so `--verbose` is seen to add them."""
-    monkeypatch.setattr(sections, "MOST", 0)
+    monkeypatch.setattr(report_text, "MOST", 0)
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +116,13 @@ def short_runs_without_a_clock(monkeypatch):
 def pages_left_empty():
     """Leave pages empty: an outcome holds of a page only that it is there."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Report, "page", lambda report: Page(report.title))
+        print_result = report_text.print_result
+
+        def without_charts(text, values, folder, draw, **options):
+            print_result(text, values, folder, lambda: Page("empty"), **options)
+
+        patched.setattr(report_text, "print_result", without_charts)
+        patched.setattr(report_of_sites, "monitored_page", lambda *of, **options: Page("empty"))
         yield
 
 

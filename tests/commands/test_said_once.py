@@ -1,12 +1,12 @@
 """A warning is printed once, wherever it comes from."""
 
+from autoeval.api import fit_functions
 from autoeval.cli import main
-from autoeval.results.labels import plan_report
 from tests.labelled_colours import write_detector, write_distinct
 
 
 def test_a_fit_says_once_that_images_were_seen_in_training(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(plan_report, "seen_in_training", lambda *of: ["these were trained on"])
+    monkeypatch.setattr(fit_functions, "seen_in_training", lambda *of: ["these were trained on"])
     world = write_distinct(tmp_path / "known", 0, n_images=24)
     words = ["fit", "--labels", world / "annotations.json", "--img-dir", f"{world / 'images'}"]
     words += ["--detector", write_detector(tmp_path), "--work-dir", tmp_path / "work"]

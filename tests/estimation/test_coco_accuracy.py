@@ -11,7 +11,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from autoeval.estimation.fitting import fit_sets
-from autoeval.results.estimate.fit_answer import fit_answer
+from autoeval.report.fit import fit_head, fit_summary
 
 WORDS = ("car", "person", "dog")
 
@@ -65,6 +65,8 @@ def test_the_number_of_pycocotools_is_printed_beside_the_one_that_is_fitted(fitt
     assert (row["n_categories"], row["n_fitted"], row["n_images"]) == (3, 2, 40)
     own = estimator.regression_.rows_["mAP"].mean()
     assert abs(own - row["mAP"]) > 0.01
-    text = fit_answer(estimator.regression_, estimator.fit_result_).headline()
+    summary = fit_summary(estimator.regression_, estimator.fit_result_)
+    assert (summary.coco, summary.accuracy) == pytest.approx((row["mAP"], own))
+    text = fit_head(summary)
     assert f"{100 * row['mAP']:.1f} (as pycocotools" in text
     assert f"fitted are {100 * own:.1f}: 2 categories" in text

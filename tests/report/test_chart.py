@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.report.interactive import ScatterChart
-from autoeval.report.plots import Cloud, RegressionBand, plot_scatter
+from autoeval.report.scatter import Cloud, RegressionBand, ScatterChart, plot_scatter
 from autoeval.targets import find_target
 
 MAP = find_target("mAP")

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.sections import Report
+from autoeval.report.compared_with_print import ComparedWithPrint, chapters_text, chapters_values
+from autoeval.runtime.json_values import plain
 
 FIGURES = pd.DataFrame(
     [
@@ -40,8 +40,9 @@ def test_people_see_own_printed_and_difference():
 def test_marks_and_notes_are_said_and_written(tmp_path):
     section = beside(marks="NOT AS PRINTED: b", notes=["c is left out"])
     assert section.text().splitlines()[2] == "NOT AS PRINTED: b"
-    told = Report("t", [section]).to_dict()["table_9"]
+    assert chapters_text([section]) == section.text()
+    told = plain(chapters_values([section]))["table_9"]
     assert told["not_as_printed"] == "NOT AS PRINTED: b" and told["notes"] == ["c is left out"]
     assert told["rows"][2]["own"] is None and told["rows"][0]["same"] is True
-    section.parts()[0].write(tmp_path)
+    section.table().write(tmp_path)
     assert pd.read_csv(tmp_path / "table_9.csv")["printed"].tolist()[:3] == [63.9, 216.4, 10.0]

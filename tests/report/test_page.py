@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from autoeval.report.embed import picture_rows
 from autoeval.report.page import Page
+from autoeval.report.plots import picture_rows
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

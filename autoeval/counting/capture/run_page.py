@@ -80,7 +80,7 @@ def capture_page(
     page.add_text(*limited, f"{len(split.items)} pairs of images.", ABOUT)
     page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results))
     rows = [measure(result) for result in results]
-    page.tables["measures"] = pd.DataFrame(rows)
+    page.file_rows("measures", pd.DataFrame(rows))
     for title, main in (("Counts", "sMAPE"), ("Patterns, accuracy in %", "accuracy")):
         if chosen := [row for row in rows if main in row]:
             page.add_table(pd.DataFrame(chosen), title, formats=FORMATS)
@@ -98,7 +98,7 @@ def capture_page(
     for task in dict.fromkeys(result.task for result in results):
         _add_task(page, [result for result in results if result.task == task])
     items = [r.frame.assign(model=r.model, task=r.task.name) for r in results]
-    page.tables["items"] = pd.concat(items, ignore_index=True)
+    page.file_rows("items", pd.concat(items, ignore_index=True))
     return page
 
 
@@ -110,19 +110,19 @@ def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
             tables = [table for r in results if len(table := by_factor(r, factor))]
             if tables:
                 name = f"{task.name}_by_{factor}"
-                page.tables[name] = pd.concat(tables)
+                page.file_rows(name, pd.concat(tables))
                 caption = f"Error by {LABELS[factor]}, with 95 % intervals; one item has none"
                 page.file_figure(name, factor_chart(tables, factor), caption)
         tables = [table for r in results if len(table := reliability(r))]
         if tables:
             name = f"{task.name}_by_confidence"
-            page.tables[name] = pd.concat(tables)
+            page.file_rows(name, pd.concat(tables))
             caption = "Error by confidence, with the number of items; it should fall to the right"
             page.file_figure(name, reliability_chart(tables), caption)
     for result in results:
         table = confusion(result)
         name = f"{task.name}_confusion_{folder_name(result.model)}"
-        page.tables[name] = table.rename_axis(index="truth", columns=None)
+        page.file_rows(name, table.rename_axis(index="truth", columns=None))
         caption = f"{result.model}: truth (rows) by answer (columns), number of items"
         page.file_figure(name, confusion_chart(table), caption)
 

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.capture.answers import extract_count
     from autoeval.counting.capture.capture_measures import read_cases, score_extractor
     from autoeval.io.config_file import shipped_config
-    from autoeval.report.tables import format_cells, to_markdown
+    from autoeval.report.text import format_cells, to_markdown
 
     cases = args.cases or shipped_config("counting", "capture", "answer_cases.json")
     table, errors = score_extractor(extract_count, read_cases(cases))

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.capture.split import open_split
     from autoeval.counting.capture.tasks import get_task
     from autoeval.counting.filed_page import merged_notes
-    from autoeval.report.tables import format_cells, to_terminal
+    from autoeval.report.text import format_cells, to_terminal
 
     split = open_split(args.split)
     files = []
@@ -64,9 +64,9 @@ def run(args: argparse.Namespace) -> int:
     page = capture_page(split, results, limited)
     print("".join(f"{line}\n" for line in limited), end="")
     written = page.write_all(args.work_dir)
-    print(to_terminal(format_cells(page.tables["measures"], FORMATS)))
+    print(to_terminal(format_cells(page.tables["measures"].table, FORMATS)))
     if "models" in page.tables:
-        print("\n" + to_terminal(page.for_people["models"]))
+        print("\n" + page.tables["models"].text())
     for note in merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results):
         print(f"note: {note}")
     print("written:\n" + "\n".join(f"  {path}" for path in written))

@@ -17,9 +17,9 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from autoeval.counting.asking import Extractor
     from autoeval.counting.counters import Counter
-    from autoeval.report.sections import Section
+    from autoeval.report.compared_with_print import Chapter
 
-Make = Callable[[str, Mapping[str, Any]], "tuple[Section, Sequence[str]]"]
+Make = Callable[[str, Mapping[str, Any]], "tuple[Chapter, Sequence[str]]"]
 
 BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
 
@@ -281,29 +281,38 @@ def reproduce(
     `table` and `figure` make one section from its name and entry in ``configs/papers`` and say what
     it lacks; `missing` is what else does.
     """
-    from autoeval.counting.filed_page import PAGE, write_sections
-    from autoeval.counting.reproduce.printed_grid import ModeSection
+    from autoeval.counting.filed_page import PAGE, FiledPage
+    from autoeval.counting.reproduce.printed_grid import StatedMode
     from autoeval.io.config_file import read_paper
-    from autoeval.report.sections import Remarks, Report
-    from autoeval.report.terminal import written_files
+    from autoeval.report.compared_with_print import add_chapters, chapters_text, chapters_values
+    from autoeval.report.text import paragraphs, written_files
+    from autoeval.runtime.files import write_json
+    from autoeval.runtime.json_values import plain
 
     numbers = getattr(args, "figure", [])
     tables, downloads = read_paper(paper, args.table)
     figures = read_paper(paper, numbers, kind="figure")[0] if numbers else {}
     if figures and not args.table:
         tables = {}
-    sections: list[Section] = [ModeSection(args.mode)] if hasattr(args, "mode") else []
+    chapters: list[Chapter] = [StatedMode(args.mode)] if hasattr(args, "mode") else []
     texts = [f"{name}: {text}" for name, lacking in (missing or {}).items() for text in lacking]
     for kind, entries, make in (("table", tables, table), ("figure", figures, figure)):
         for name, entry in entries.items():
-            section, lacking = make(name, entry)
-            sections.append(section)
+            chapter, lacking = make(name, entry)
+            chapters.append(chapter)
             texts += [f"{kind} {name}: {text}" for text in lacking]
     if texts:
         texts += [f"Get the {what} from {where}" for what, where in downloads.items()]
-    report = Report(title, [*sections, Remarks("missing", "What is missing", texts)])
-    write_sections(report, args.work_dir)
+    page = FiledPage(title)
+    add_chapters(page, chapters)
+    if texts:
+        page.add_heading("What is missing")
+        page.add_text(*texts)
+    page.write_all(args.work_dir)
+    values = plain({**chapters_values(chapters), "missing": texts})
+    write_json(args.work_dir / "result.json", values)
+    lacks = "\n".join(["What is missing", *(f"  {text}" for text in texts)]) if texts else ""
     written = written_files([args.work_dir / PAGE, args.work_dir])
-    shown = f"{report.text()}\n\n{written}"
-    print(json.dumps(report.to_dict(), indent=2) if args.json else shown)
+    shown = paragraphs(chapters_text(chapters), lacks, written)
+    print(json.dumps(values, indent=2) if args.json else shown)
     return 0

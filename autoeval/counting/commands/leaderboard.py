@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.filed_page import PAGE
     from autoeval.counting.leaderboard import leaderboard_page, overall, read_runs
-    from autoeval.report.tables import format_cells, to_terminal
+    from autoeval.report.text import format_cells, to_terminal
 
     named = [_named(text) for text in args.runs]
     folders, names = [folder for _, folder in named], [name for name, _ in named]

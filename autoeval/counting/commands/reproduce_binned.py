@@ -21,7 +21,7 @@ from autoeval.counting.commands.common_options import (
 )
 
 if TYPE_CHECKING:
-    from autoeval.report.sections import Section
+    from autoeval.report.compared_with_print import Chapter
 
 PAPER = "binned"
 POOLED, GAME, BINS = "2", "3", "bins"
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     files = find_count_files(folders, (row.partition(" ")[2] for row in printed["rows"]))
     figures, warnings = pooled_figures(files, mode=args.mode)
 
-    def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
+    def table(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:
         if name == BINS:
             return bins_table(name, entry, args.data_root)
         if name == GAME:

@@ -21,7 +21,7 @@ from autoeval.counting.commands.common_options import (
 )
 
 if TYPE_CHECKING:
-    from autoeval.report.sections import Section
+    from autoeval.report.compared_with_print import Chapter
 
 PAPER = "capture"
 STATISTICS = "1"
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     data = read_capture_data(args.data_root)
     answers = read_all_answers(prediction_folders(args))
 
-    def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
+    def table(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:
         if name == STATISTICS:
             return statistics_table(name, entry, data), []
         return model_table(name, entry, data, answers)

@@ -21,7 +21,7 @@ from autoeval.counting.commands.common_options import (
 
 if TYPE_CHECKING:
     from autoeval.counting.reproduce.printed_praco import Models
-    from autoeval.report.sections import Section
+    from autoeval.report.compared_with_print import Chapter
 
 PAPER = "praco"
 MAIN = "1"
@@ -62,11 +62,11 @@ def run(args: argparse.Namespace) -> int:
             mode=args.mode,
         )
 
-    def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
+    def table(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:
         results, missing = models(entry)
         return praco_table(name, entry, results, mode=args.mode), missing
 
-    def figure(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
+    def figure(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:
         results, missing = models(entry)
         if "classes" in entry:
             return negative_class_figure(name, entry, results), missing

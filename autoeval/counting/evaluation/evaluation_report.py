@@ -20,7 +20,7 @@ from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
-from autoeval.report.tables import format_cells, number_text, to_terminal
+from autoeval.report.text import format_cells, number_text, to_terminal
 from autoeval.runtime.files import write_text
 from autoeval.runtime.json_values import plain
 
@@ -249,7 +249,7 @@ def _add_bins(
     page: FiledPage, evaluations: Sequence[CountEvaluation], comparison: CountComparison | None
 ) -> None:
     page.add_heading("Error by bin of the true count")
-    page.tables["per_bin"] = pd.concat([e.table.assign(model=e.name) for e in evaluations])
+    page.file_rows("per_bin", pd.concat([e.table.assign(model=e.name) for e in evaluations]))
     caption = "Mean and standard deviation of the absolute error in each bin, logarithmic above 1."
     if comparison is None:
         for k, e in enumerate(evaluations):
@@ -282,15 +282,23 @@ def _add_bins(
 
 def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None:
     page.add_heading("All images")
-    page.tables["measures"] = measures_table(evaluations)
-    page.tables["tper"] = pd.concat(
-        [
-            pd.DataFrame(
-                {"model": e.name, "convention": name, "threshold": c.thresholds, "share": c.ratio}
-            )
-            for e in evaluations
-            for name, c in e.curves.items()
-        ]
+    page.file_rows("measures", measures_table(evaluations))
+    page.file_rows(
+        "tper",
+        pd.concat(
+            [
+                pd.DataFrame(
+                    {
+                        "model": e.name,
+                        "convention": name,
+                        "threshold": c.thresholds,
+                        "share": c.ratio,
+                    }
+                )
+                for e in evaluations
+                for name, c in e.curves.items()
+            ]
+        ),
     )
     intervals = pd.DataFrame({"measure": [*evaluations[0].measures]})
     for e in evaluations:

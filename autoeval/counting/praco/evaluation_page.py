@@ -30,7 +30,7 @@ from autoeval.counting.praco.result import (
     undefined_table,
 )
 from autoeval.io.wording import listed
-from autoeval.report.tables import format_cells, to_terminal
+from autoeval.report.text import format_cells, to_terminal
 from autoeval.runtime.files import write_table
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]
@@ -144,7 +144,7 @@ def write_plus_plus(
         f"{len(counting_set.classes)} prompts.",
         *ABOUT_PLUS_PLUS,
     )
-    page.tables["measures"] = measures
+    page.file_rows("measures", measures)
     _add_intervals(page, results, n_resamples)
     for result in results:
         page.add_heading(result.name)

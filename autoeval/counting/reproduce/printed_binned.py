@@ -32,7 +32,7 @@ from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.sections import Part
+from autoeval.report.text import Table
 from autoeval.runtime.files import PathLike
 
 SCHEMES = {"rs": "RS", "rr": "RR", "unbinned": "no binning"}
@@ -165,9 +165,9 @@ def tper_figure(
         pd.DataFrame({"predictions": label, "threshold": c.thresholds, "share": c.ratio})
         for label, c in curves.items()
     ]
-    tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=FORMATS)] if rows else []
+    tables = [Table(f"figure_{name}", pd.DataFrame(rows), formats=FORMATS)] if rows else []
     if points:
-        tables.append(Part(f"figure_{name}_curves", pd.concat(points, ignore_index=True)))
+        tables.append(Table(f"figure_{name}_curves", pd.concat(points, ignore_index=True)))
     draw = partial(plot_tper, [*curves.items()], unit=f"θ, {UNITS[mode]}", scale=1)
     about = f"Share of images whose error is at least θ, in {UNITS[mode]}."
     figure = DrawnFigure(f"figure_{name}", entry, tables, draw, about, warnings)

@@ -29,7 +29,7 @@ from autoeval.errors import InputError
 from autoeval.io.json_file import read_json
 from autoeval.io.wording import listed
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.sections import Part
+from autoeval.report.text import Table
 from autoeval.runtime.files import PathLike
 
 REAL, SYNTHETIC = "real", "synthetic"
@@ -151,7 +151,7 @@ def histogram_figure(
             f"the fewest are {values.min()}, the most {values.max()}; "
             f"the most objects in an image are {max(i.ground_truth for i in items)}."
         )
-    tables = [Part(f"figure_{name}", table)] if len(values) else []
+    tables = [Table(f"figure_{name}", table)] if len(values) else []
     figure = DrawnFigure(f"figure_{name}", entry, tables, partial(_draw, table), notes=notes)
     return figure, [] if len(values) else [f"no {what} of {entry['split']} items"]
 

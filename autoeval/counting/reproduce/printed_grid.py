@@ -12,8 +12,7 @@ import pandas as pd
 from autoeval.counting import mode_line
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
-from autoeval.report.tables import format_cells, to_terminal
+from autoeval.report.text import Table
 from autoeval.runtime.json_values import plain
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def available_rows(entry: Mapping[str, Any], figures: Own) -> str:
 
 
 @dataclass(frozen=True)
-class ModeSection(Section):
+class StatedMode:
     """States the mode in a report."""
 
     mode: str
@@ -95,7 +94,7 @@ class ModeSection(Section):
 
 
 @dataclass(frozen=True)
-class DrawnFigure(Section):
+class DrawnFigure:
     """A figure whose curves print gives no numbers of; the first of `tables` is shown.
 
     `entry` in `configs/papers` has its ``title``, and what print says of it in ``words``.
@@ -103,31 +102,26 @@ class DrawnFigure(Section):
 
     name: str
     entry: Mapping[str, Any]
-    tables: Sequence[Part]
+    tables: Sequence[Table]
     draw: Callable[[], Figure]
     about: str = ""
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        shown = [to_terminal(format_cells(t.for_people, t.formats)) for t in self.tables[:1]]
+        shown = [table.text() for table in self.tables[:1]]
         return "\n".join([self.entry["title"], *self._said(), *shown])
 
     def show(self, page: Page) -> None:
         page.add_heading(self.entry["title"])
         page.add_text(*self._said())
-        for figure in self.charts.values():
-            page.add_figure(figure, self.about)
-        for table in self.tables[:1]:
-            table.show(page)
-
-    def parts(self) -> Sequence[Part]:
-        return self.tables
-
-    def figures(self) -> Iterable[tuple[str, Figure]]:
-        return [(self.name, self.draw())] if self.tables else []
+        if self.tables:
+            page.add_figure(self.draw(), self.about, name=self.name)
+            page.add_table(self.tables[0])
+        for table in self.tables[1:]:
+            page.keep_table(table)
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [row for part in self.tables[:1] for row in plain(part.table.to_dict("records"))]
+        rows = [row for table in self.tables[:1] for row in plain(table.table.to_dict("records"))]
         words = {"in_print": self.entry["words"], "notes": list(self.notes)}
         return {self.name: {**words, "rows": rows}}
 

@@ -24,7 +24,7 @@ from autoeval.counting.reproduce.printed_grid import (
 )
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.sections import Part
+from autoeval.report.text import Table
 from autoeval.runtime.files import PathLike
 
 Models = Mapping[str, PracoResult]
@@ -117,7 +117,7 @@ def drift_figure(
             values[model] = drifts
             middle = {"mean": drifts.mean(), "median": np.median(drifts), "largest": drifts.max()}
             rows.append({"model": model, "n": len(drifts), **middle, **left_out})
-    tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=_FORMATS)] if rows else []
+    tables = [Table(f"figure_{name}", pd.DataFrame(rows), formats=_FORMATS)] if rows else []
     about = "Relative change of the count, mosaic against image alone."
     return DrawnFigure(f"figure_{name}", entry, tables, partial(drift_chart, values), about)
 
@@ -133,7 +133,7 @@ def negative_class_figure(name: str, entry: Mapping[str, Any], models: Models) -
             row[kind] = float((counts / truth["count"]).mean())
         rows.append(row)
     table = pd.DataFrame(rows, columns=["model", *classes])
-    part = Part(f"figure_{name}", table, formats=dict.fromkeys(classes, "{:.2f}"))
+    part = Table(f"figure_{name}", table, formats=dict.fromkeys(classes, "{:.2f}"))
     about = (
         "Mean of the count of an absent class over the true count of the image's own class; print "
         "shows density maps of images that are not named."

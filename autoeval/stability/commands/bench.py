@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate every method on every table; print and write."""
-    from autoeval.report.terminal import written_files
+    from autoeval.report.text import written_files
     from autoeval.stability.methods import compared_methods
     from autoeval.stability.methods.score_rows import read_scores
     from autoeval.stability.reports.method_comparison import compare_methods

@@ -6,8 +6,9 @@ With --target count_mae and the like, its counting error instead: the error of i
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +24,7 @@ from autoeval.targets import AP_TARGETS
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.report.sections import Report
+    from autoeval.report.page import Page
     from autoeval.stability.methods.published_estimator import PublishedEstimator
 
     Fitted = AccuracyEstimator | PublishedEstimator
@@ -81,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
         refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
     if args.images and not _is_rendered_later(args):
         args.found_images = site_options.named_images(args)
-    from autoeval.report.terminal import print_report
-    from autoeval.results.estimate.about import about
+    from autoeval.report.text import about, print_result
 
     estimator = _estimator(args)
     fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
@@ -99,24 +99,39 @@ def run(args: argparse.Namespace) -> int:
         checkpoint=args.checkpoint,
         estimator=args.estimator,
     )
-    report = _page(f"{name} on {task}", estimator, estimate=estimate, detector=name, given=given)
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
-    print_report(report, args.work_dir, before=before, as_json=args.json)
+    text, values, draw = _report(f"{name} on {task}", estimator, estimate, name, given)
+    print_result(text, values, args.work_dir, draw, as_json=args.json, before=before)
     return 0
 
 
-def _page(title: str, estimator: Fitted, **shown: Any) -> Report:
+def _report(
+    title: str,
+    estimator: Fitted,
+    estimate: Estimate | None,
+    detector: str,
+    about: Mapping[str, str],
+) -> tuple[str, dict[str, Any], Callable[[], Page]]:
+    """Return text, JSON and what draws the page, of the default method or of a published one."""
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.stability.reports.method_page import method_page
+    from autoeval.report.estimate import estimate_page, estimate_text, estimate_values
+    from autoeval.report.fit import fit_page, fit_text, fit_values
+    from autoeval.stability.reports.method_page import method_page, method_text, method_values
 
-    if isinstance(estimator, AccuracyEstimator):
-        return estimate_page(title, estimator, **shown)
-    estimate = shown["estimate"]
-    others = {}
-    if estimate is not None and estimate.site is not None:
-        others = estimator.predict_others(estimate.site)
-    return method_page(title, estimator, others=others, **shown)
+    named: dict[str, Any] = {"detector": detector, "about": about}
+    if not isinstance(estimator, AccuracyEstimator):
+        others = {}
+        if estimate is not None and estimate.site is not None:
+            others = estimator.predict_others(estimate.site)
+        values = method_values(estimator, estimate, others, **named)
+        draw = partial(method_page, title, estimator, estimate, others, **named)
+        return method_text(estimator, estimate, others), values, draw
+    if estimate is None:
+        draw = partial(fit_page, title, estimator, **named)
+        return fit_text(estimator), fit_values(estimator, **named), draw
+    values = estimate_values(estimate, estimator, **named)
+    draw = partial(estimate_page, title, estimator, estimate, **named)
+    return estimate_text(estimate, estimator), values, draw
 
 
 def _assume(args: argparse.Namespace) -> None:

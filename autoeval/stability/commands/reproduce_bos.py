@@ -23,7 +23,7 @@ from autoeval.stability.commands.paper_runs import RELEASED, PaperRun, find_runs
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.report.sections import Section
+    from autoeval.report.compared_with_print import Chapter
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData, Cost
     from autoeval.stability.reproduce.printed import PrintedFigure, PrintedTable
@@ -76,8 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.io.tasks.task import load_task
-    from autoeval.report.sections import Report
-    from autoeval.report.terminal import print_report
+    from autoeval.report.compared_with_print import add_chapters, chapters_text, chapters_values
+    from autoeval.report.page import Page
+    from autoeval.report.text import print_result
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.printed import load_figures, load_printed
@@ -116,9 +117,15 @@ def run(args: argparse.Namespace) -> int:
     if not args.dry_run:
         scores = {key: runs[key].scores(meta_set) for key in score_keys}
         boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
-    sections = _sections(args, tables, figures, scores, boxes, data)
-    report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
-    print_report(report, work_dir, as_json=args.json)
+    chapters = [*_chapters(args, tables, figures, scores, boxes, data), cost, *data.values()]
+
+    def draw() -> Page:
+        page = Page("Box stability, printed and own")
+        add_chapters(page, chapters)
+        return page
+
+    text, values = chapters_text(chapters), chapters_values(chapters)
+    print_result(text, values, work_dir, draw, as_json=args.json)
     return 0
 
 
@@ -167,21 +174,21 @@ def _cost(
     return Cost(images, repeats, rates)
 
 
-def _sections(
+def _chapters(
     args: argparse.Namespace,
     tables: Sequence[PrintedTable],
     figures: Sequence[PrintedFigure],
     scores: Mapping[Key, pd.DataFrame],
     boxes: Mapping[Key, Observations],
     data: Mapping[str, AvailableData],
-) -> list[Section]:
+) -> list[Chapter]:
     """Compare each printed table and figure with what was measured."""
     from autoeval.stability.reproduce.own_figure import own_figure
     from autoeval.stability.reproduce.side_by_side import SideBySide
 
     differs = "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
     instead = stand_in(args)
-    sections: list[Section] = []
+    chapters: list[Chapter] = []
     for table in tables:
         tables_by_detector = {
             alias: score_table
@@ -189,7 +196,7 @@ def _sections(
             if task == table.task
         }
         n_sources = len(data[table.task].sources)
-        sections.append(
+        chapters.append(
             SideBySide(table, tables_by_detector, n_sources, instead, differs).section()
         )
     for figure in figures:
@@ -198,5 +205,5 @@ def _sections(
             alias: content for (alias, task), content in measured.items() if task == figure.task
         }
         marks = data[figure.task].marks(instead, differs)
-        sections.append(own_figure(figure, seen_by_detector, marks=marks, instead=instead))
-    return sections
+        chapters.append(own_figure(figure, seen_by_detector, marks=marks, instead=instead))
+    return chapters

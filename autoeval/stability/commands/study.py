@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the study, print its tables and name its files."""
-    from autoeval.report.terminal import written_files
+    from autoeval.report.text import written_files
 
     study = studies()[args.study]
     named = ", ".join(option(name) for name in study.inputs)

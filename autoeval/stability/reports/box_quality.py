@@ -13,8 +13,8 @@ from sklearn.metrics import roc_auc_score
 from autoeval.boxes import box_area, box_iou, match_boxes
 from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.report.plots import source_legend, source_styles
-from autoeval.report.sections import Part
+from autoeval.report.scatter import source_legend, source_styles
+from autoeval.report.text import Table
 from autoeval.stability.reports.score_correlation import R2
 from autoeval.stability.reports.study_report import StudyReport, interval_cells
 from autoeval.stability.studies.correlation import SquaredCorrelation
@@ -51,7 +51,7 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
         "dropout, 0 for a lost box. R² and ρ with the IoU of the true box; AUROC of boxes of IoU "
         "over .5 against others; *over .5*: boxes whose measure is.",
         plot_boxes(boxes, titles),
-        [Part("box_level", result, shown.rename(columns=names), formats)],
+        [Table("box_level", result, shown.rename(columns=names), formats)],
         observations.warnings,
     )
 

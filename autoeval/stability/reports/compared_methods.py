@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeGuard
 
 import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut
+from autoeval.estimation.protocol import BASELINE, FitResult
+from autoeval.report.estimate import estimate_fields
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
-from autoeval.report.tables import format_cells, to_terminal
+from autoeval.report.text import Table
 from autoeval.targets import find_target
 
 NAMES = {
@@ -24,88 +23,84 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class ComparedMethods(Section):
-    """Estimates of one site by several methods, and which of them to use.
+def compared_text(estimates: Mapping[str, Estimate], fit: FitResult | None) -> str:
+    """Return the table of methods, and which to use, for the terminal; empty for one method.
 
     estimates: by method, that in use first; empty where nothing was estimated.
-    held_out: of all methods that were evaluated, among them the constant.
+    fit: its evaluation is of all methods, among them the constant.
     """
+    if not several(fit):
+        return ""
+    target = find_target(fit.cross_validation[0].target)
+    table = compared_table(estimates, fit).text()
+    head = f"{target.name} by method, in {target.unit}:"
+    return f"{head}\n\n{table}\n\n{recommendation(estimates, fit)}"
 
-    estimates: Mapping[str, Estimate]
-    held_out: Sequence[LeaveOneSourceOut]
 
-    def parts(self) -> Sequence[Part]:
-        """Return one row a method."""
-        if len(self.held_out) < 2:
-            return ()
-        target = find_target(self.held_out[0].target)
-        rows = []
-        for result in self.held_out:
-            estimate = self.estimates.get(result.method)
-            numbers = (math.nan,) * 3
-            if estimate is not None:
-                numbers = (estimate.value, estimate.lower, estimate.upper)
-            names = ("estimate", "lower", "upper")
-            row: dict[str, Any] = {"method": result.method, "meaning": NAMES.get(result.method, "")}
-            row |= dict(zip(names, numbers, strict=True))
-            rows.append({**row, "MAE held out": result.summary()["mean_absolute_error"]})
-        table = pd.DataFrame(rows)
-        scaled = {
-            n: target.scale * table[n] for n in ("estimate", "lower", "upper", "MAE held out")
-        }
-        if not self.estimates:
-            table = table.drop(columns=["estimate", "lower", "upper"])
-        shown = table.assign(**{name: v for name, v in scaled.items() if name in table})
-        return (Part("compared", table, shown, dict.fromkeys(scaled, target.format)),)
+def add_compared(page: Page, estimates: Mapping[str, Estimate], fit: FitResult | None) -> None:
+    """Add the table of methods, and which to use; nothing for one method."""
+    if not several(fit):
+        return
+    target = find_target(fit.cross_validation[0].target)
+    page.add_heading("By method")
+    caption = f"{target.name} in {target.unit}; MAE on sources that were left out"
+    page.add_table(compared_table(estimates, fit), caption)
+    page.add_text(recommendation(estimates, fit))
 
-    def recommendation(self) -> str:
-        """Say in one sentence which method had the smallest error, and what to use."""
-        if len(self.held_out) < 2:
-            return ""
-        target = find_target(self.held_out[0].target)
-        errors = {r.method: float(r.summary()["mean_absolute_error"]) for r in self.held_out}
-        best = min(errors, key=lambda name: errors[name])
-        n_sources, used = len(self.held_out[0].per_source), self.held_out[0].method
-        where = f"on the {n_sources} held-out sources"
-        if best == BASELINE:
-            return (
-                f"No method had a smaller error {where} than a constant "
-                f"({target.text(errors[BASELINE])}): use none of these estimates, and label some "
-                "images (autoeval label plan)."
-            )
-        estimate = self.estimates.get(best)
-        value = "" if estimate is None else f", {estimate.value_text}"
-        if best == used:
-            return f"'{best}' had the smallest error {where}: use its estimate{value}."
+
+def compared_values(estimates: Mapping[str, Estimate], fit: FitResult | None) -> dict[str, Any]:
+    """Return the estimates of the other methods, and which to use, as JSON has them."""
+    if not several(fit):
+        return {}
+    others = {name: estimate_fields(e) for name, e in list(estimates.items())[1:]}
+    return {"by_method": others, "recommendation": recommendation(estimates, fit)}
+
+
+def several(fit: FitResult | None) -> TypeGuard[FitResult]:
+    """Return whether there are methods to compare."""
+    return fit is not None and len(fit.cross_validation) > 1
+
+
+def compared_table(estimates: Mapping[str, Estimate], fit: FitResult) -> Table:
+    """Lay out one row a method: its estimate, and its error on held-out sources."""
+    target = find_target(fit.cross_validation[0].target)
+    rows = []
+    for result in fit.cross_validation:
+        estimate = estimates.get(result.method)
+        row: dict[str, Any] = {"method": result.method, "meaning": NAMES.get(result.method, "")}
+        row["estimate"] = math.nan if estimate is None else estimate.value
+        row["lower"] = math.nan if estimate is None else estimate.lower
+        row["upper"] = math.nan if estimate is None else estimate.upper
+        rows.append({**row, "MAE held out": result.summary()["mean_absolute_error"]})
+    table = pd.DataFrame(rows)
+    if not estimates:
+        table = table.drop(columns=["estimate", "lower", "upper"])
+    numbers = [name for name in table if name not in ("method", "meaning")]
+    shown = table.assign(**{name: target.scale * table[name] for name in numbers})
+    return Table("compared", table, shown, dict.fromkeys(numbers, target.format))
+
+
+def recommendation(estimates: Mapping[str, Estimate], fit: FitResult) -> str:
+    """Say in one sentence which method had the smallest error, and what to use."""
+    held_out = fit.cross_validation
+    target = find_target(held_out[0].target)
+    errors = {r.method: float(r.summary()["mean_absolute_error"]) for r in held_out}
+    best = min(errors, key=lambda name: errors[name])
+    n_sources, used = len(held_out[0].per_source), held_out[0].method
+    where = f"on the {n_sources} held-out sources"
+    if best == BASELINE:
         return (
-            f"'{best}' had a smaller error {where} than '{used}', {target.text(errors[best])} "
-            f"against {target.text(errors[used])}: use its estimate{value}."
+            f"No method had a smaller error {where} than a constant "
+            f"({target.text(errors[BASELINE])}): use none of these estimates, and label some "
+            "images (autoeval label plan)."
         )
-
-    def headline(self) -> str:
-        """Return the table and the sentence below it."""
-        parts = self.parts()
-        if not parts:
-            return ""
-        (part,) = parts
-        target = find_target(self.held_out[0].target)
-        table = to_terminal(format_cells(part.for_people, part.formats))
-        return f"{target.name} by method, in {target.unit}:\n\n{table}\n\n{self.recommendation()}"
-
-    def show(self, page: Page) -> None:
-        """Add the table and the sentence."""
-        parts = self.parts()
-        if not parts:
-            return
-        page.add_heading("By method")
-        target = find_target(self.held_out[0].target)
-        parts[0].show(page, f"{target.name} in {target.unit}; MAE on sources that were left out")
-        page.add_text(self.recommendation())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the estimates of the other methods, and the sentence."""
-        if not self.parts():
-            return {}
-        others = {name: e.to_dict() for name, e in list(self.estimates.items())[1:]}
-        return {"by_method": others, "recommendation": self.recommendation()}
+    estimate = estimates.get(best)
+    value = "" if estimate is None else f", {target.text(estimate.value)}"
+    if estimate is not None and estimate.std == estimate.std:
+        value += f" ± {target.text(estimate.std)} (repeats)"
+    if best == used:
+        return f"'{best}' had the smallest error {where}: use its estimate{value}."
+    return (
+        f"'{best}' had a smaller error {where} than '{used}', {target.text(errors[best])} "
+        f"against {target.text(errors[used])}: use its estimate{value}."
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
-from autoeval.report.sections import Part
+from autoeval.report.text import Table
 from autoeval.stability.reports.score_correlation import HELD_OUT
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
 from autoeval.stability.studies.held_out import StudySettings
@@ -139,18 +139,18 @@ def _error_report(
     label = x.replace("_", " ")
     ax.set(xlabel=label, ylabel=f"mean absolute error ({what.unit})")
     ax.set_ylim(bottom=0)
-    parts = [Part(name, result, shown.rename(columns={x: label}))]
+    parts = [Table(name, result, shown.rename(columns={x: label}))]
     return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts, warnings)
 
 
-def _part(name: str, result: pd.DataFrame, column: str, target: Target) -> Part:
+def _part(name: str, result: pd.DataFrame, column: str, target: Target) -> Table:
     """Lay methods side by side, one row for each value of `column`."""
     cells = interval_cells(result, "error", scale=target.scale, digits=target.digits)
     wide = side_by_side(result, column, "method", cells)
     means = target.scale * result.groupby(column, sort=False)["true"].first()
     wide.insert(1, f"true {target.name}", means.to_numpy())
     wide = wide.merge(_without_estimate(result, column), on=column)
-    return Part(name, result, wide, {f"true {target.name}": target.format})
+    return Table(name, result, wide, {f"true {target.name}": target.format})
 
 
 def _without_estimate(result: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -12,9 +12,9 @@ from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.errors import InputError
 from autoeval.io.images import read_image
 from autoeval.io.tasks.task import Task
-from autoeval.report.embed import picture_rows
-from autoeval.report.sections import Part
-from autoeval.results.thumbnails import draw_boxes
+from autoeval.report.pictures import draw_boxes
+from autoeval.report.plots import picture_rows
+from autoeval.report.text import Table
 from autoeval.stability.reports.least_stable_examples import LEGEND
 from autoeval.stability.reports.study_report import StudyReport
 from autoeval.stability.scores.box_stability import box_stability
@@ -63,7 +63,7 @@ def examples_report(
         "Images whose boxes stay put least and most",
         f"At most {per_source} of a source, own images with at least {min_boxes} boxes. {LEGEND}.",
         picture_rows(pictures, f"least stable first, then most stable; {LEGEND}"),
-        [Part("examples", pd.DataFrame(rows), formats=formats)],
+        [Table("examples", pd.DataFrame(rows), formats=formats)],
         observations.warnings,
     )
 

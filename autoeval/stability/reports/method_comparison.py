@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.report.tables import format_cells, to_markdown
-from autoeval.results.held_out_tables import formats_of, method_table
+from autoeval.report.fit import formats_of, method_rows
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.runtime.files import write_table, write_text
 from autoeval.stability.methods.bench import BenchResult, bench
 from autoeval.targets import Target, find_target
@@ -52,7 +52,7 @@ def compare_methods(
 def _bench_table(result: BenchResult, target: Target) -> pd.DataFrame:
     """Lay methods out, one row each, the lowest mean error first."""
     held = list(result.results.values())
-    whole = method_table([method.summary() for method in held], target)
+    whole = method_rows([method.summary() for method in held], target)
     whole = whole.drop(columns=["score R²", "score ρ", "coverage %"])
     errors = [method.per_source.set_index("source")["error"] for method in held]
     by_source = pd.DataFrame([dict(target.scale * by_method) for by_method in errors])

@@ -1,36 +1,61 @@
-"""The page of a published method: of its fit, of an estimate, or of both."""
+"""An estimator by a published method, and an estimate by it, as text, page and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
-from autoeval.report.plots import RegressionBand
-from autoeval.report.sections import Report
-from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot
-from autoeval.results.estimate.estimate_page import MethodContent, page_of_method
+from autoeval.report.estimate import (
+    add_answer,
+    add_categories,
+    add_least_certain,
+    add_warnings,
+    estimate_fields,
+    estimate_head,
+    estimate_warnings,
+    own_details,
+    unreadable,
+)
+from autoeval.report.fit import (
+    add_evaluation,
+    add_fit_warnings,
+    add_glance,
+    add_run,
+    evaluation_details,
+    evaluation_head,
+    evaluation_values,
+    fit_warnings,
+    known_error,
+    run_facts,
+)
+from autoeval.report.page import Page
+from autoeval.report.scatter import RegressionBand, ScatterChart, add_scatter, chart_of_scores
+from autoeval.report.text import notice_values, result_text
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_site import ScoredSite
-from autoeval.stability.reports.compared_methods import ComparedMethods
-from autoeval.stability.reports.least_stable_examples import LeastStableExamples
+from autoeval.stability.reports.compared_methods import (
+    add_compared,
+    compared_text,
+    compared_values,
+)
+from autoeval.stability.reports.least_stable_examples import add_least_stable, least_stable_table
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+NOBODY: Mapping[str, Estimate] = MappingProxyType({})
 
 
-def method_page(
-    title: str,
+def method_text(
     estimator: PublishedEstimator,
-    *,
     estimate: Estimate | None = None,
-    others: Mapping[str, Estimate] | None = None,
-    detector: str = "",
-    given: Mapping[str, str] | None = None,
-) -> Report:
-    """Compose the page; see `autoeval.results.estimate.estimate_page.estimate_page`.
-
-    others: estimates of the same site by other methods, from `PublishedEstimator.predict_others`.
+    others: Mapping[str, Estimate] = NOBODY,
+) -> str:
+    """Return what the terminal shows; the parameters are those of `method_page`.
 
     Examples
     --------
@@ -44,23 +69,89 @@ def method_page(
     ...         for s, v in rows for k, d in kinds
     ...     ]
     ... )
-    >>> report = method_page("a table of mine", PublishedEstimator("bos").fit(table))
-    >>> report.text()[:50]
+    >>> method_text(PublishedEstimator("bos").fit(table))[:50]
     'Mean absolute error on the 3 sources when each was'
     """
+    fit = estimator.fit_result_
+    compared = compared_text(_estimates(estimator, estimate, others), fit)
+    details = evaluation_details(estimator)
+    if estimate is None:
+        heads = [compared, evaluation_head(fit, known_error(estimator))]
+        return result_text(heads, fit_warnings(fit), details)
+    heads = [estimate_head(estimate), compared, evaluation_head(fit)]
+    return result_text(heads, estimate_warnings(estimate, fit), [*own_details(estimate), *details])
+
+
+def method_values(
+    estimator: PublishedEstimator,
+    estimate: Estimate | None = None,
+    others: Mapping[str, Estimate] = NOBODY,
+    *,
+    detector: str = "",
+    about: Mapping[str, str] = NOTHING,
+) -> dict[str, Any]:
+    """Return the content of ``result.json``; the parameters are those of `method_page`."""
+    fit = estimator.fit_result_
     site = estimate.site if estimate else None
-    held_out = estimator.fit_result_.cross_validation if estimator.fit_result_ else ()
-    estimates = {} if estimate is None else {estimator.method: estimate, **(others or {})}
-    content = MethodContent(
-        estimator.method,
-        plotted_scores(estimator),
-        compared=(ComparedMethods(estimates, held_out),),
-        site_images=(LeastStableExamples(site),) if isinstance(site, ScoredSite) else (),
-        facts=facts_of_dropout(estimator, estimate),
-    )
-    return page_of_method(
-        title, estimator, content, estimate=estimate, detector=detector, given=given
-    )
+    shown = {str(warning) for warning in estimate.all_warnings()} if estimate else set()
+    values = {
+        "estimate": estimate and estimate_fields(estimate),
+        **compared_values(_estimates(estimator, estimate, others), fit),
+        "unreadable": unreadable(estimate) if estimate else "",
+        **notice_values(w for w in (fit.warnings if fit else ()) if str(w) not in shown),
+    }
+    if isinstance(site, ScoredSite):
+        values["least_stable"] = least_stable_table(site).to_dict("records")
+    facts = run_facts(estimator, estimator.method, detector, facts_of_dropout(estimator, estimate))
+    return {**values, **evaluation_values(fit), "facts": facts, "about": dict(about)}
+
+
+def method_page(
+    title: str,
+    estimator: PublishedEstimator,
+    estimate: Estimate | None = None,
+    others: Mapping[str, Estimate] = NOBODY,
+    *,
+    detector: str = "",
+    about: Mapping[str, str] = NOTHING,
+) -> Page:
+    """Make the page of a fit by a published method, and of an estimate by it.
+
+    others: estimates of the same site by other methods, from `PublishedEstimator.predict_others`.
+    detector: its name, shown among what was run.
+    about: what the page is about; see `autoeval.report.text.about`.
+    """
+    page, fit = Page(title), estimator.fit_result_
+    site = estimate.site if estimate else None
+    if estimate is not None:
+        add_answer(page, estimate)
+    add_compared(page, _estimates(estimator, estimate, others), fit)
+    if estimate is None:
+        add_glance(page, fit)
+        add_fit_warnings(page, fit)
+    else:
+        add_warnings(page, estimate, fit)
+        add_glance(page, fit)
+    chart = method_chart(estimator, estimate)
+    add_scatter(page, chart)
+    if estimate is not None:
+        add_categories(page, estimate)
+    if site is not None:
+        add_least_certain(page, site)
+    if isinstance(site, ScoredSite):
+        add_least_stable(page, site)
+    add_evaluation(page, estimator)
+    facts = run_facts(estimator, estimator.method, detector, facts_of_dropout(estimator, estimate))
+    add_run(page, facts, chart, estimator, site.row if site else None)
+    page.add_about(about)
+    return page
+
+
+def _estimates(
+    estimator: PublishedEstimator, estimate: Estimate | None, others: Mapping[str, Estimate]
+) -> dict[str, Estimate]:
+    """Return the estimates by method, that in use first; empty where nothing was estimated."""
+    return {} if estimate is None else {estimator.method: estimate, **others}
 
 
 def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -> dict[str, str]:
@@ -80,11 +171,11 @@ def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -
     return {"dropout": where, "repeats": repeats}
 
 
-def plotted_scores(estimator: PublishedEstimator) -> PlottedScores:
+def method_chart(estimator: PublishedEstimator, estimate: Estimate | None = None) -> ScatterChart:
     """Gather the scores of the training table, with the line of a method of one feature."""
     features = make_method(estimator.method).features
     lines = {name: _band(estimator, name) for name in features} if len(features) == 1 else {}
-    return scores_to_plot(estimator, estimator.method, lines)
+    return chart_of_scores(estimator, estimator.method, estimate, lines)
 
 
 def _band(estimator: PublishedEstimator, name: str) -> RegressionBand:

@@ -13,8 +13,9 @@ from scipy import stats
 
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut
-from autoeval.report.plots import axis_title, figure_of, plot_curves, plot_scatter, source_legend
-from autoeval.report.sections import Part
+from autoeval.report.plots import figure_of, plot_curves
+from autoeval.report.scatter import axis_title, plot_scatter, source_legend
+from autoeval.report.text import Table
 from autoeval.stability.methods.bench import paired_p_value
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.score_rows import mean_over_repeats
@@ -76,7 +77,7 @@ def correlation_report(
         "sample set. A thresholded score stands with the threshold that correlates best here, "
         "which flatters it.",
         plot_scatter_grid(points, titles, target=accuracy),
-        [Part("correlation", result, shown, {"ρ": "{:.2f}", "R² within sources": "{:.2f}"})],
+        [Table("correlation", result, shown, {"ρ": "{:.2f}", "R² within sources": "{:.2f}"})],
     )
 
 
@@ -104,7 +105,7 @@ def fusion_report(
         f"Single and fused scores for {target}",
         ABOUT,
         _bars(result, what),
-        [Part("fusion", result, shown, formats)],
+        [Table("fusion", result, shown, formats)],
         warnings,
     )
 
@@ -149,7 +150,7 @@ def thresholds_report(
         "is over the others alone: `sample_sets` in the CSV file says how many. A threshold that "
         "leaves out more than one in ten is not called the best.",
         figure_of(ax),
-        [Part("thresholds", result, shown, formats)],
+        [Table("thresholds", result, shown, formats)],
     )
 
 

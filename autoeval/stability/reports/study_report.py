@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from autoeval.report.sections import Part
-from autoeval.report.tables import format_cells, to_markdown, to_terminal
+from autoeval.report.text import Table, format_cells, to_markdown, to_terminal
 from autoeval.runtime.files import write_figure, write_table, write_text
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class StudyReport:
     title: str
     about: str
     figure: Figure
-    parts: Sequence[Part]
+    parts: Sequence[Table]
     warnings: Sequence[str] = ()
 
     def write(self, folder: Path) -> list[Path]:

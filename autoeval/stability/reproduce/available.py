@@ -11,7 +11,6 @@ from autoeval.io.tasks.inspection import Examined, load_each
 from autoeval.io.tasks.seed_set import SeedSet, thinned
 from autoeval.io.tasks.task import Task
 from autoeval.report.page import Page
-from autoeval.report.sections import Section
 from autoeval.runtime.progress import duration
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images
 from autoeval.stability.reproduce.printed import not_as_printed
@@ -19,7 +18,7 @@ from autoeval.words import counted
 
 
 @dataclass(frozen=True)
-class AvailableData(Section):
+class AvailableData:
     """The sources of a task, and where people get each."""
 
     task: Task
@@ -82,7 +81,7 @@ def _thinned(source: Examined, most: int | None) -> Examined:
 
 
 @dataclass(frozen=True)
-class Cost(Section):
+class Cost:
     """Images to observe, perturbed passes of each, and images a second as measured, for each run.
 
     A run is a detector on a task; its rate is NaN where it was not measured.

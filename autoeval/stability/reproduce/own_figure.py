@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
 from autoeval.stability.methods.score_rows import split_threshold
 from autoeval.stability.reports.box_quality import box_level_report
 from autoeval.stability.reports.errors_by_size import (
@@ -31,16 +30,13 @@ from autoeval.stability.reproduce.printed import PrintedFigure, StatedNumber
 from autoeval.stability.studies.correlation import best_thresholds, correlation
 from autoeval.stability.studies.kept_boxes import Observations
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 METHOD = "bos"
 Curve = tuple[str, str]
 """Detector and target."""
 
 
 @dataclass(frozen=True)
-class OwnFigure(Section):
+class OwnFigure:
     """A printed figure, and the studies of our own, by detector and target, that draw the same.
 
     `marks` say in what our side differs from print; `instead` is the detector that stands in for
@@ -79,22 +75,13 @@ class OwnFigure(Section):
         page.add_heading(self.printed.title)
         page.add_text(*self._said())
         for what, report in self._named():
-            page.add_figure(report.figure, f"{what}: {report.title}. {report.about}")
-            for part in report.parts:
-                part.show(page)
+            name = f"{self._name}_{what}"
+            caption = f"{what}: {report.title}. {report.about}"
+            page.add_figure(report.figure, caption, name=name)
+            for table in report.parts:
+                page.add_table(replace(table, name=f"{self._name}_{what}"))
         if self.stated:
-            self.stated.parts()[0].show(page, "Own (printed, own less printed)")
-
-    def parts(self) -> Sequence[Part]:
-        measured = [
-            Part(f"{self._name}_{what}", part.table, part.shown, part.formats)
-            for what, report in self._named()
-            for part in report.parts
-        ]
-        return [*measured, *(self.stated.parts() if self.stated else [])]
-
-    def figures(self) -> Iterable[tuple[str, Figure]]:
-        return [(f"{self._name}_{what}", report.figure) for what, report in self._named()]
+            page.add_table(self.stated.table(), "Own (printed, own less printed)")
 
     def to_dict(self) -> dict[str, Any]:
         stated = self.stated.to_dict()[self.stated.name]["rows"] if self.stated else []

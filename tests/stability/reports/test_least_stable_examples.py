@@ -5,7 +5,7 @@ from rectangles import write_world
 
 from autoeval.detections import Detections, Evidence
 from autoeval.io.image_folder import load_image_folder
-from autoeval.results.estimate.example_images import GRAY
+from autoeval.report.pictures import GRAY
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.stability.methods.scored_site import ScoredSite
 from autoeval.stability.passes.least_stable import UnstableImage

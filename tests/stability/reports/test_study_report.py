@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.report.plots import figure_of, plot_curves
-from autoeval.report.sections import Part
+from autoeval.report.text import Table
 from autoeval.stability.reports.box_quality import plot_boxes
 from autoeval.stability.reports.score_correlation import plot_scatter_grid
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
@@ -32,7 +32,7 @@ def test_intervals_stand_behind_their_values():
 
 def test_a_report_writes_what_it_shows(tmp_path):
     figure = figure_of(plot_curves(ERRORS, x="images", y="error", group="method"))
-    part = Part("sizes", ERRORS, ERRORS[["images", "error"]], {"error": "{:.2f}"})
+    part = Table("sizes", ERRORS, ERRORS[["images", "error"]], {"error": "{:.2f}"})
     report = StudyReport("sizes", "Sizes", "What it is.", figure, [part], ["one image"])
     assert {path.name for path in report.write(tmp_path)} == {"sizes.png", "sizes.md", "sizes.csv"}
     page = (tmp_path / "sizes.md").read_text()

@@ -1,0 +1,174 @@
+"""A dry run over a task as text and JSON: its sources, and what a run would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri, stdtrit
+
+from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
+from autoeval.io.wording import listed
+from autoeval.model.regression import MIN_SOURCES
+from autoeval.report.text import format_cells, to_terminal
+from autoeval.words import counted
+
+LEVEL = 0.9
+AIMS = (0.05, 0.1)  # half-widths of which the wanted errors are named
+FEW_IMAGES = 50
+
+
+@dataclass(frozen=True)
+class RunSize:
+    """The size of a run.
+
+    `n_groups` groups of the sources can be used; the detector runs on `n_observed` images, the
+    new ones among them; `n_read` images were read here in `read_s` seconds; `rate` is in images a
+    second with the detector.
+    """
+
+    n_groups: int
+    n_sets: int
+    n_observed: int
+    n_read: int
+    read_s: float
+    rate: float | None = None
+
+    @property
+    def read_rate(self) -> float | None:
+        """Images that were read here in a second; None where none was read."""
+        return self.n_read / self.read_s if self.read_s > 0 and self.n_read else None
+
+
+def check_text(sources: Sequence[Examined], new: Look | None, size: RunSize) -> str:
+    """Return what the terminal shows: the sources, what is wrong with them, and what a run takes.
+
+    new: the images to estimate on, where they are given.
+    """
+    formats = {"small": "{:.0%}", "brightness": "{:.0f}", "boxes": "{:.0f}", "empty": "{:.0f}"}
+    table = source_rows(sources, new)
+    usable = to_terminal(format_cells(table, formats)) if len(table) else "no source can be used"
+    found = findings(sources, new) or ["nothing"]
+    run = [
+        f"A run observes {counted(size.n_observed, 'image')}: "
+        f"{counted(size.n_sets, 'sample set')} of {counted(size.n_groups, 'group')}, and the new "
+        "images. Each is seen once as it is, and again in each repeat.",
+        _time_text(size),
+        interval_at_best(size.n_groups),
+    ]
+    lines = [usable, "", "found:", *(f"  {line}" for line in found), "", *run]
+    return "\n".join(lines)
+
+
+def check_values(sources: Sequence[Examined], new: Look | None, size: RunSize) -> dict[str, Any]:
+    """Return the same for JSON."""
+    return {
+        "sources": source_rows(sources, new).to_dict("records"),
+        "findings": findings(sources, new),
+        "n_groups": size.n_groups,
+        "n_sample_sets": size.n_sets,
+        "n_images_to_observe": size.n_observed,
+        "read_images_per_s": size.read_rate,
+        "hours": size.n_observed / size.rate / 3600 if size.rate else None,
+        "interval": interval_at_best(size.n_groups),
+    }
+
+
+def source_rows(sources: Sequence[Examined], new: Look | None) -> pd.DataFrame:
+    """Describe what can be used, one row a source, the new images last."""
+    rows = [_row(source) for source in sources if source.look is not None]
+    if new is not None:
+        rows.append(_row(Examined("(new images)", look=new)))
+    return pd.DataFrame(rows)
+
+
+def findings(sources: Sequence[Examined], new: Look | None) -> list[str]:
+    """Name what is wrong, one sentence each, what prevents a run first."""
+    seen = [look for look in (*(source.look for source in sources), new) if look is not None]
+    return [
+        *(f"{s.name}: cannot be used: {s.why_not}" for s in sources if s.why_not),
+        *(f"{s.name}: {finding}" for s in sources for finding in _of_labels(s)),
+        *(f"{look.name}: {finding}" for look in seen for finding in _of_images(look)),
+        *copies_across(seen),
+    ]
+
+
+def _time_text(size: RunSize) -> str:
+    if size.rate:
+        takes = _duration(size.n_observed / size.rate)
+        return f"At {size.rate:g} images a second that takes {takes}."
+    read = size.read_rate
+    least = f" Reading alone takes {_duration(size.n_observed / read)} here." if read else ""
+    return f"How long that takes depends on the detector: give its rate with --rate.{least}"
+
+
+def interval_at_best(n_groups: int) -> str:
+    """Return the width of an interval by group, and the error on groups left out.
+
+    It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
+    jackknife+, which needs the largest errors themselves; see `source_interval`.
+
+    >>> interval_at_best(2)
+    'Fewer than 3 groups: there will be no interval.'
+    """
+    if n_groups < MIN_SOURCES:
+        return f"Fewer than {MIN_SOURCES} groups: there will be no interval."
+    factor = float(stdtrit(n_groups - 1, (1 + LEVEL) / 2))
+    ideal = float(ndtri((1 + LEVEL) / 2))
+    needed = " and ".join(
+        f"±{100 * aim:.0f} points needs errors of {100 * aim / factor:.1f}" for aim in AIMS
+    )
+    return (
+        f"With {n_groups} groups the {LEVEL:.0%} interval is about ±{factor:.2f} times the "
+        f"typical error on a group left out (±{ideal:.2f} with very many): {needed}."
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _row(source: Examined) -> dict[str, Any]:
+    look, seed_set = source.look, source.seed_set
+    assert look is not None
+    areas = source.areas()
+    return {
+        "source": source.name,
+        "images": len(look.image_ids),
+        "unreadable": len(look.unreadable),
+        "boxes": seed_set.n_boxes if seed_set else np.nan,
+        "small": float((areas < SMALL_AREA).mean()) if len(areas) else np.nan,
+        "empty": sum(not len(im.boxes) for im in seed_set.images) if seed_set else np.nan,
+        "alike": n_alike(look),
+        "dark": len(look.dark),
+        "brightness": float(look.brightness.mean()) if len(look.brightness) else np.nan,
+    }
+
+
+def _of_labels(source: Examined) -> Iterator[str]:
+    if source.seed_set is None:
+        return
+    yield from source.seed_set.warnings
+    if not source.seed_set.n_boxes:
+        yield "no box of the task's categories, so it has no mAP and will be left out"
+    absent = set(range(len(source.seed_set.categories))) - {
+        int(label) for image in source.seed_set.images for label in image.labels
+    }
+    if source.seed_set.n_boxes and absent:
+        names = [source.seed_set.categories[k] for k in sorted(absent)]
+        yield f"no box of {listed(names)}"
+
+
+def _of_images(look: Look) -> Iterator[str]:
+    if look.unreadable:
+        yield f"images that cannot be used: {len(look.unreadable)} ({listed(look.unreadable, 3)})"
+    if len(look.image_ids) < FEW_IMAGES:
+        yield f"only {len(look.image_ids)} images: what is measured on them varies by chance"
+    if look.dark:
+        yield f"dark images, under 20 of 255 on average: {len(look.dark)} ({listed(look.dark, 3)})"

@@ -1,0 +1,264 @@
+"""A comparison of detectors as text, page, JSON, and Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.comparison.common_objects import different_boxes
+from autoeval.comparison.comparison import Comparison, distinguishable
+from autoeval.comparison.gate import Gate
+from autoeval.detections import Detections
+from autoeval.io.images import UnreadableImageError
+from autoeval.model.calibration import FOUND
+from autoeval.report.page import Page
+from autoeval.report.text import Table, escaped_markdown, notice_values, result_text
+from autoeval.words import MOST, counted, warning_lines
+
+if TYPE_CHECKING:
+    from autoeval.estimation.site import Site
+
+SHOWN, SIDE = 6, 480  # images, each for two detectors: twelve pictures
+NOTHING: Mapping[str, str] = MappingProxyType({})
+POINTS = ("difference", "lower", "upper", "label_free", "carried_over")
+
+
+def comparison_text(result: Comparison, gate: Gate | None = None, *, verbose: bool = True) -> str:
+    """Return what the terminal shows: the gate, the ranking, the differences to the first.
+
+    verbose: all warnings, and all differences.
+    """
+    gate_text = (
+        "" if gate is None else "\n".join([str(gate), *(f"  {x}" for x in loss_lines(gate))])
+    )
+    first = result.overall["a"] == result.detectors[0]
+    ranking = [
+        f"{place}. {row.detector}: {value_text(result, row)}, best with probability "
+        f"{row.p_best:.0%}"
+        for place, row in enumerate(result.ranking.itertuples(), 1)
+    ]
+    differences = [difference_text(result, row) for row in result.overall[first].to_dict("records")]
+    lines = [f"{_on_images(result)}:", *ranking, *differences, about_values(result)]
+    head = "\n".join(filter(None, lines))
+    others = [difference_text(result, row) for row in result.overall[~first].to_dict("records")]
+    table = f"{_caption(result)}:\n\n{differences_table(result).text()}"
+    details = ["\n".join(others), table]
+    return result_text([gate_text, head], result.warnings, details, verbose=verbose)
+
+
+def comparison_values(
+    result: Comparison, gate: Gate | None = None, about: Mapping[str, str] = NOTHING
+) -> dict[str, Any]:
+    """Return the content of ``result.json``; `about` is what it is about."""
+    comparison = {
+        "target": result.target,
+        "value": result.value,
+        "lower": result.lower,
+        "upper": result.upper,
+        "level": result.level,
+        "n_images": result.n_images,
+        "n_labelled": result.n_labelled,
+        "known": result.known or None,
+        "ranking": result.ranking.to_dict("records"),
+        "pairs": result.to_pandas().to_dict("records"),
+        "per_category": result.per_category,
+        **notice_values(result.warnings),
+    }
+    of_gate = {} if gate is None else {"gate": asdict(gate) | {"outcome": gate.outcome}}
+    return {**of_gate, "comparison": comparison, "about": dict(about)}
+
+
+def comparison_page(
+    result: Comparison, gate: Gate | None = None, about: Mapping[str, str] = NOTHING
+) -> Page:
+    """Make the page: the gate, the best detectors, all differences, images that differ."""
+    from autoeval.report.plots import figure_of
+
+    page = Page(f"Which is better: {', '.join(result.detectors)}")
+    if gate is not None:
+        page.add_headline("Release gate", gate.outcome, str(gate).partition(": ")[2])
+        page.add_text(*loss_lines(gate))
+    for row in result.ranking.head(3).itertuples():
+        note = f"best with probability {row.p_best:.0%}"
+        if result.known:
+            note = f"{value_text(result, row)}, {note}"
+        page.add_headline(row.detector, f"{100 * row.value:.0f}", note)
+    to_second = difference_text(result, result.overall.to_dict("records")[0])
+    page.add_text(*filter(None, [to_second, about_values(result)]))
+    figure = figure_of(result.plot())
+    page.add_figure(figure, "How far each is behind the first", name="ranking")
+    page.add_warnings(result.warnings)
+    page.keep_table(Table("ranking", result.ranking))
+    page.add_heading("Each with each")
+    if len(result.detectors) > 2:
+        caption = "Probability (%) that the detector of a row is better than the other"
+        page.add_table(better_table(result), caption)
+    else:
+        page.keep_table(better_table(result))
+    page.add_table(differences_table(result), _caption(result))
+    add_disagreements(page, result)
+    page.add_about(about)
+    return page
+
+
+def comparison_markdown(result: Comparison, gate: Gate | None = None) -> str:
+    """Write the differences with their intervals, and the release gate, for a pull request."""
+    parts = [f"### {escaped_markdown(', '.join(result.detectors))}: {_on_images(result)}"]
+    if gate is not None:
+        parts.append(f"**{escaped_markdown(gate)}**")
+        parts.append("\n".join(f"- {escaped_markdown(line)}" for line in loss_lines(gate)))
+    parts.append(
+        f"{_caption(result)}, with their {result.level:.0%} intervals. One that contains 0 may be "
+        "noise."
+    )
+    parts.append(differences_table(result).markdown())
+    warnings = "\n".join(warning_lines(result.warnings, MOST))
+    parts += [f"```text\n{warnings}\n```"] if warnings else []
+    return "\n\n".join(parts) + "\n"
+
+
+def loss_lines(gate: Gate) -> list[str]:
+    """Return a line for each other detector: how much the candidate loses to it."""
+    return [
+        f"less than {loss.detector} by {100 * loss.value:.1f} ({gate.level:.0%} interval "
+        f"{100 * loss.lower:.1f} to {100 * loss.upper:.1f}): {loss.outcome}"
+        + (f"; {counted(loss.labels, 'more label')} would probably decide" if loss.labels else "")
+        for loss in gate.losses
+    ]
+
+
+def value_text(result: Comparison, row: Any) -> str:
+    """Write the accuracy of a row of `Comparison.ranking`, as exactly as it is known."""
+    if not result.known:
+        return f"about {100 * row.value:.0f}"
+    if row.detector == result.known:
+        return f"{100 * row.value:.1f} (given)"
+    bounds = f"{100 * row.value_lower:.1f} to {100 * row.value_upper:.1f}"
+    return f"{100 * row.value:.1f} ({result.level:.0%} interval {bounds})"
+
+
+def difference_text(result: Comparison, row: Mapping[str, Any]) -> str:
+    """Write a row of `Comparison.pairs` in words."""
+    text = (
+        f"{row['a']} - {row['b']}: {100 * row['difference']:+.1f} ({result.level:.0%} interval "
+        f"{100 * row['lower']:+.1f} to {100 * row['upper']:+.1f}), {row['a']} better with "
+        f"probability {row['p_better']:.0%}"
+    )
+    if distinguishable(row):
+        return text
+    text += "; not distinguishable"
+    if row["more_labels"] == row["more_labels"]:
+        text += f", about {counted(int(row['more_labels']), 'more label')} would tell"
+    return text
+
+
+def about_values(result: Comparison) -> str:
+    """Say why values differ from single estimates; empty where all images are labelled."""
+    if result.known:
+        return (
+            f"The value of {result.known} was given. Another one is this value plus the "
+            "estimated difference, whose interval it has."
+        )
+    if result.n_labelled == result.n_images:
+        return ""
+    single = "label estimate" if result.n_labelled else "estimate"
+    return (
+        f"These values have the mean of the detectors' own estimates (`autoeval {single}`), "
+        "but differ by the estimated differences: alone each detector has another value."
+    )
+
+
+def better_table(result: Comparison) -> Table:
+    """Lay out the probability of each detector (row) to be better than each other."""
+    matrix = result.matrix().rename_axis("better").reset_index()
+    percent = matrix.assign(**{name: 100 * matrix[name] for name in result.detectors})
+    return Table("better", matrix, percent, dict.fromkeys(result.detectors, "{:.0f}"))
+
+
+def differences_table(result: Comparison) -> Table:
+    """Lay out all differences, one row for every two detectors and category."""
+    pairs = result.to_pandas()
+    shown = pairs.assign(**{name: 100 * pairs[name] for name in POINTS})
+    shown["p_better"] = 100 * pairs["p_better"]
+    shown["result"] = [
+        f"{row['a']} is better" if distinguishable(row) else "not distinguishable"
+        for row in pairs.to_dict("records")
+    ]
+    shown = shown.drop(columns="distinguishable")
+    if pairs["category"].nunique() == 1:
+        shown = shown.drop(columns="category")
+    if not result.n_labelled:
+        shown = shown.drop(columns=["more_labels", "label_free"])
+    shown = shown.rename(columns={"p_better": "a better (%)"})
+    shown = shown.rename(columns=lambda name: name.replace("_", " "))
+    formats = {name.replace("_", " "): "{:+.1f}" for name in POINTS}
+    formats |= {"a better (%)": "{:.0f}", "more labels": "{:.0f}"}
+    return Table("differences", pairs, shown, formats)
+
+
+def add_disagreements(page: Page, result: Comparison) -> None:
+    """Add the images on which the first two detectors find most differently, side by side."""
+    first, second = (result.sites[name] for name in result.detectors[:2])
+    counts = different_boxes(first.boxes, second.boxes)
+    order = [k for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
+    if not order:
+        return
+    images = first.boxes.clean.images
+    rows = [(images[k].image_id, int(counts[k])) for k in order[: 4 * SHOWN]]
+    page.add_heading("Where they disagree most")
+    if pictures := _side_by_side(result, order[:SHOWN], counts):
+        page.add_thumbnails(
+            pictures,
+            "The same image for the first two detectors, side by side, with boxes by their "
+            "true-positive probability (faint: under .3)",
+            side=SIDE,
+        )
+    table = Table("disagreements", pd.DataFrame(rows, columns=["image", "boxes that differ"]))
+    page.add_table(table, "Likely boxes that one has and the other has not", folded=True)
+
+
+def _side_by_side(
+    result: Comparison, order: list[int], counts: np.ndarray
+) -> list[tuple[np.ndarray, str]]:
+    """Draw images with the boxes of the first two detectors; those not at hand are left out."""
+    from autoeval.report.pictures import draw_boxes, has_opencv
+
+    names = result.detectors[:2]
+    sites = [result.sites[name] for name in names]
+    files = {image.image_id: image for site in sites for image in site.images}
+    pictures = []
+    for k in order if has_opencv() else ():
+        image_id = sites[0].boxes.clean.images[k].image_id
+        if image_id not in files:
+            continue
+        try:
+            pixels = files[image_id].read()
+        except UnreadableImageError:
+            continue
+        differ = counted(int(counts[k]), "box differs", "boxes differ")
+        for name, site in zip(names, sites, strict=True):
+            drawn = draw_boxes(pixels, _likely(site, int(k)), (), side=SIDE)
+            pictures.append((drawn, f"{name}: {image_id}, {differ}"))
+    return pictures
+
+
+def _likely(site: Site, image: int) -> Detections:
+    """Return the boxes of an image that may be right, scored by their probability."""
+    assert site.boxes.calibration is not None
+    boxes = site.boxes.clean.detections(image)
+    scored = replace(boxes, scores=site.boxes.calibration.at_half(boxes.scores))
+    return scored[scored.scores > FOUND]
+
+
+def _on_images(result: Comparison) -> str:
+    labelled = f", {result.n_labelled} of them labelled" if result.n_labelled else ""
+    return f"{result.target} on {counted(result.n_images, 'image')}{labelled}"
+
+
+def _caption(result: Comparison) -> str:
+    return f"Differences of {result.target} in points of 100, a less b"

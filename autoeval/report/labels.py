@@ -1,0 +1,575 @@
+"""A label plan, and an estimate with labels, as text, page and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.labels.estimators import FEWEST_HOLDING
+from autoeval.labels.joint_outlook import JointOutlook
+from autoeval.labels.label_sampling import inclusion_probabilities
+from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.plan_file import drawn_with
+from autoeval.labels.sample_size import USUAL_SIZES, Outlook
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.report.estimate import (
+    add_estimate,
+    estimate_details,
+    estimate_head,
+    estimate_values,
+    estimate_warnings,
+    image_table,
+)
+from autoeval.report.fit import evaluation_head
+from autoeval.report.page import IntervalRow, Page
+from autoeval.report.text import Table, explained, notice_values, result_text
+from autoeval.result import ENDS
+from autoeval.sites.label_check import contradicted
+from autoeval.targets import OperatingPoint, find_target
+from autoeval.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+PICTURES = 12
+LISTED = 100  # images from which on their table is folded
+SEVERAL = 2  # categories of a picture
+MANY = 6  # categories from which on some are named first
+NAMED = 5
+MORE_IMAGES = 10  # with a category, of which the gain is reported
+SMALLEST = 0.995  # share of the half-width left, above which labels of a category are not named
+ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
+
+
+def plan_text(plan: LabelPlan, difference: Outlook | None = None, *, verbose: bool = True) -> str:
+    """Return what the terminal shows of a plan.
+
+    difference: of two detectors, whose half-width is forecast instead.
+    verbose: all warnings, and how the images were drawn.
+    """
+    heads = [plan_head(plan), width_text(plan, difference)]
+    return result_text(heads, plan.warnings, [_draw_text(plan)], verbose=verbose)
+
+
+def plan_values(
+    plan: LabelPlan, difference: Outlook | None = None, about: Mapping[str, str] = NOTHING
+) -> dict[str, Any]:
+    """Return the content of ``result.json``; `about` is what it is about."""
+    images = plan.found.images
+    return {
+        "drawn": [images[k].image_id for k in plan.drawn],
+        "n_pool": plan.n_pool,
+        **drawn_with(plan),
+        "half_width": width_rows(plan, difference).to_dict("records"),
+        "about": dict(about),
+    }
+
+
+def plan_page(
+    plan: LabelPlan,
+    difference: Outlook | None = None,
+    images: Sequence[UnlabelledImage] = (),
+    about: Mapping[str, str] = NOTHING,
+) -> Page:
+    """Make the page of a plan.
+
+    images: where they lie; empty where only their boxes are at hand.
+    """
+    page = Page("Images to label")
+    page.add_headline("images to label", str(plan.n), f"of {plan.n_pool}")
+    page.add_text(f"{plan_head(plan)} {_draw_text(plan)}")
+    page.add_warnings(plan.warnings)
+    page.add_heading("Expected half-width")
+    widths = width_rows(plan, difference)
+    names = {"half_width": "half-width", "categories_measured": "categories measured"}
+    shown = widths.assign(half_width=100 * widths["half_width"]).rename(columns=names)
+    formats = {"half-width": "{:.1f}", "categories measured": "{:.0f}"}
+    level = f"{plan.level:.0%} interval of {_forecast_of(plan, difference)}"
+    page.add_table(
+        Table("half_width", widths, shown, formats),
+        f"Expected half-width of the {level}, in points",
+    )
+    page.add_figure(
+        draw_widths(widths), "Expected half-width by the number of labels", name="half_width"
+    )
+    add_drawn(page, plan, images)
+    page.add_about(about)
+    return page
+
+
+def plan_head(plan: LabelPlan) -> str:
+    """Return how many images were drawn, and what to do with them."""
+    return (
+        f"{plan.n} of {plan.n_pool} images drawn. Label every object of every category, and keep "
+        "images that hold none: they count."
+    )
+
+
+def _draw_text(plan: LabelPlan) -> str:
+    """Say how images were drawn, and with what probability."""
+    if plan.sizes is None:
+        chances = f"each with probability {plan.n / plan.n_pool:.3g}"
+    else:
+        drawn = inclusion_probabilities(plan.sizes, plan.n)
+        chances = (
+            f"with probabilities of {drawn.min():.2g} to {drawn.max():.2g}, by whose inverse each "
+            "labelled image counts"
+        )
+    return (
+        f"Drawn by seed {plan.seed}, spread over {plan.order}, {chances}. A larger --n keeps what "
+        "is drawn."
+    )
+
+
+def _forecast_of(plan: LabelPlan, difference: Outlook | None) -> str:
+    return f"the difference of {plan.target}" if difference else plan.target
+
+
+def width_rows(plan: LabelPlan, difference: Outlook | None = None) -> pd.DataFrame:
+    """Return ``labels`` and ``half_width``; of several categories how many are measured."""
+    outlook = difference or plan.outlook()
+    sizes = sorted({k for k in (*USUAL_SIZES, plan.n) if 2 <= k <= plan.n_pool})
+    widths = [outlook.half_width(k) for k in sizes]
+    table = pd.DataFrame({"labels": sizes, "half_width": widths})
+    if isinstance(outlook, JointOutlook) and len(plan.found.categories) > 1:
+        table["categories_measured"] = [round(outlook.measured(k), 1) for k in sizes]
+    return table
+
+
+def width_text(plan: LabelPlan, difference: Outlook | None = None) -> str:
+    """Return the half-width to expect by the number of labels, in one or two lines."""
+    table = width_rows(plan, difference)
+    rows = list(table.itertuples(index=False))
+    widths = ", ".join(
+        f"±{100 * row.half_width:.1f} with {row.labels}"
+        + (" (all images: exact)" if row.labels == plan.n_pool else "")
+        for row in rows
+        if row.half_width == row.half_width
+    )
+    what = _forecast_of(plan, difference)
+    text = f"expected of {what}: {widths or 'not known before there are labels'}"
+    if "categories_measured" not in table:
+        return text
+    counts = ", ".join(f"{row.categories_measured:.0f} with {row.labels}" for row in rows)
+    return (
+        f"{text}\ncategories that {FEWEST_HOLDING} labelled images or more will probably hold, "
+        f"of {len(plan.found.categories)}: {counts}"
+    )
+
+
+def draw_widths(widths: pd.DataFrame) -> Figure:
+    """Draw the expected half-width by the number of labels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3), layout="constrained")
+    ax = figure.subplots()
+    ax.plot(widths["labels"], 100 * widths["half_width"], marker="o", color="tab:blue")
+    ax.set(xlabel="labelled images", ylabel="half-width (points of 100)", ylim=(0, None))
+    ax.grid(alpha=0.25)
+    return figure
+
+
+def drawn_table(plan: LabelPlan) -> Table:
+    """Lay out the images that were drawn, in the order of the draw."""
+    names = [plan.found.images[k].image_id for k in plan.drawn]
+    table = image_table(plan.found).set_index("image_id").loc[names].reset_index()
+    table.insert(0, "order", range(1, len(table) + 1))
+    return Table("images", table, table.drop(columns="share"), {"mean_score": "{:.2f}"})
+
+
+def add_drawn(page: Page, plan: LabelPlan, images: Sequence[UnlabelledImage]) -> None:
+    """Add the images that were drawn, with the detector's boxes on the first ones."""
+    table = drawn_table(plan)
+    page.add_heading("Images to label")
+    if images:
+        from autoeval.report.pictures import pictures_of
+
+        if pictures := pictures_of(plan.found, images, table.table["image_id"].head(PICTURES)):
+            caption = "with the boxes that the detector found (faint: score under .3)"
+            page.add_thumbnails(pictures, f"The first {len(pictures)} of them, {caption}")
+    about = f"In the order of the draw. {explained(table.for_people)}"
+    page.add_table(table, about, folded=len(table.table) > LISTED)
+
+
+def labelled_text(estimate: LabelledEstimate, until: str = "", *, verbose: bool = True) -> str:
+    """Return what the terminal shows of an estimate with labels.
+
+    until: whether a wanted half-width is reached; see `until_text`.
+    verbose: all warnings, and each estimate that is combined.
+    """
+    lines, *more = labelled_heads(estimate)
+    heads = [lines, until, *more]
+    details = ["\n".join(labelled_details(estimate))]
+    return result_text(heads, estimate.warnings, details, verbose=verbose)
+
+
+def labelled_values(
+    estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING, **more: Any
+) -> dict[str, Any]:
+    """Return the content of ``result.json``; `about` is what it is about."""
+    values = {
+        "target": estimate.target,
+        "value": estimate.value,
+        "lower": estimate.lower,
+        "upper": estimate.upper,
+        "level": estimate.level,
+        "n_labelled": estimate.n_labelled,
+        "n_pool": estimate.n_pool,
+        "categories_behind": estimate.n_behind,
+        "more_labels": {f"{goal:.2f}": estimate.more_labels(goal) for goal in GOALS},
+        "whole": {name: asdict(estimates) for name, estimates in estimate.whole.items()},
+        "per_category": {
+            name: {**estimate.per_category[name], **asdict(estimates)}
+            for name, estimates in estimate.by_category.items()
+        },
+        **notice_values(estimate.warnings),
+    }
+    return {"labelled_estimate": values, **more, "about": dict(about)}
+
+
+def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING) -> Page:
+    """Make the page of an estimate with labels."""
+    page = Page("Estimate with labels")
+    add_labelled(page, estimate)
+    page.add_about(about)
+    return page
+
+
+def add_labelled(page: Page, estimate: LabelledEstimate) -> None:
+    """Add an estimate with labels: the number, its categories, how it came about."""
+    page.add_interval(
+        f"Estimated {estimate.target}",
+        f"{100 * estimate.value:.1f}",
+        f"{estimate.level:.0%} interval: {100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}",
+        f"In points of 100, from {estimate.n_labelled} labelled images of {estimate.n_pool}, "
+        "the predicted influence of all, and the label-free estimate.",
+        on_scale=(100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper),
+    )
+    for goal in () if contradicted(estimate.warnings) else GOALS:
+        more = estimate.more_labels(goal)
+        reached = counted(more, "more label") if more else "reached"
+        page.add_headline(f"±{100 * goal:.0f}", reached, "expected")
+    page.add_warnings(estimate.warnings)
+    add_category_order(page, estimate)
+    history = history_rows(estimate)
+    if estimate.history:
+        page.add_heading("How the interval shrinks")
+        caption = "Combined estimate and interval by the number of labels"
+        page.add_figure(draw_history(estimate, history), caption, name="shrinking")
+    page.keep_table(_in_points("shrinking", history))
+    page.add_heading("By estimator")
+    caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}"
+    page.add_table(estimator_table(estimate), caption.strip())
+    if len(estimate.by_category) >= SEVERAL:
+        page.add_heading("Category by category, the lowest first")
+        behind = f"labels measure {estimate.n_behind} of {len(estimate.by_category)} categories"
+        page.add_table(category_table(estimate), f"{estimate.target} in points of 100; {behind}")
+
+
+def unplanned_text(
+    labelled: LabelledEstimate,
+    estimate: Estimate,
+    estimator: AccuracyEstimator,
+    *,
+    verbose: bool = True,
+    of_fit: Collection[str] = (),
+) -> str:
+    """Return what the terminal shows of labels that no plan drew, and of the label-free estimate.
+
+    For the options see `autoeval.report.estimate.estimate_text`.
+    """
+    fit = estimator.fit_result_
+    heads = [*labelled_heads(labelled), estimate_head(estimate), evaluation_head(fit)]
+    warnings = [*labelled.warnings, *estimate_warnings(estimate, fit)]
+    details = ["\n".join(labelled_details(labelled))]
+    details += estimate_details(estimate, estimator) if verbose else []
+    return result_text(heads, warnings, details, verbose=verbose, of_fit=of_fit)
+
+
+def unplanned_values(
+    labelled: LabelledEstimate,
+    estimate: Estimate,
+    estimator: AccuracyEstimator,
+    about: Mapping[str, str] = NOTHING,
+) -> dict[str, Any]:
+    """Return the content of ``result.json`` of both; `about` is what it is about."""
+    return labelled_values(labelled) | estimate_values(estimate, estimator, about=about)
+
+
+def unplanned_page(
+    title: str,
+    labelled: LabelledEstimate,
+    estimate: Estimate,
+    estimator: AccuracyEstimator,
+    about: Mapping[str, str] = NOTHING,
+) -> Page:
+    """Make the page of both, that with labels first."""
+    page = Page(f"{title}, with labels")
+    add_labelled(page, labelled)
+    add_estimate(page, estimator, estimate)
+    page.add_about(about)
+    return page
+
+
+def labelled_heads(estimate: LabelledEstimate) -> list[str]:
+    """Return what comes first on the terminal: the number, labels to go; categories in order."""
+    lines = [
+        f"estimated {estimate.target}: {100 * estimate.value:.1f}, {estimate.level:.0%} interval "
+        f"{100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}, from {estimate.n_labelled} "
+        f"labelled images of {estimate.n_pool}"
+    ]
+    lines += [
+        f"{name}: {_at_threshold(estimate, name)}"
+        for name in estimate.whole
+        if OperatingPoint.of(name) and name != estimate.target
+    ]
+    if contradicted(estimate.warnings):
+        lines.append("no half-width is reached: the boxes contradict the labels")
+    else:
+        for goal in GOALS:
+            more = estimate.more_labels(goal)
+            half = f"±{100 * goal:.0f}"
+            lines.append(f"{more} more labels for {half}" if more else f"{half} is reached")
+    return ["\n".join(lines), category_order_text(estimate)]
+
+
+def labelled_details(estimate: LabelledEstimate) -> list[str]:
+    """Return a line for each estimate that the recommended one combines."""
+    estimates = estimate.whole[estimate.target]
+    free = estimate.label_free()
+    lines = ["label-free: not known"]
+    if free["lower"] == free["lower"]:
+        value, lower, upper = (f"{100 * free[end]:.1f}" for end in ENDS)
+        lines = [f"label-free: {value} ({lower} to {upper})"]
+    lines.append(f"sample estimate: {_with_half_width(estimate, estimates.sample)}")
+    lines.append(f"difference estimator: {_with_half_width(estimate, estimates.difference)}")
+    return [*lines, *filter(None, [about_label_free(estimate)])]
+
+
+def about_label_free(estimate: LabelledEstimate) -> str:
+    """Say how the label-free estimate is weighed; empty where that is by its own interval."""
+    prior = estimate.whole[estimate.target].prior
+    if not prior.known or np.isinf(prior.dof):
+        return ""
+    return (
+        "The label-free estimate is that of `autoeval estimate`; in the combined one it "
+        f"counts as ± {100 * prior.half_width(estimate.level):.1f}, by the error that such "
+        "estimates turned out to have elsewhere."
+    )
+
+
+def _at_threshold(estimate: LabelledEstimate, name: str) -> str:
+    """Write a figure at a threshold; precision is not defined where no box is over it."""
+    combined = estimate.whole[name].combined.estimate
+    point = OperatingPoint.of(name)
+    if not np.isfinite(combined.value) and point and point.measure == "precision":
+        return "not defined, no box of the labelled images is over the threshold"
+    return _with_half_width(estimate, combined)
+
+
+def _with_half_width(estimate: LabelledEstimate, value: ValueWithError) -> str:
+    """Write a value with its half-width, in points of 100."""
+    if not np.isfinite(value.value):
+        return "not known"
+    half = f" ± {100 * value.half_width(estimate.level):.1f}" if value.known else ""
+    return f"{100 * value.value:.1f}{half}"
+
+
+def until_text(wanted: float, half_width: float | None, n: int, next_n: int | None) -> str:
+    """Say whether a wanted half-width, in [0, 1], is reached.
+
+    half_width: that of now, made wider for having been looked at; None where boxes contradict
+        labels.
+    n: images to label in all; `next_n` the same, None where there is no use, or none is left.
+    """
+    goal = f"±{100 * wanted:g}"
+    if half_width is None:
+        return f"{goal} is not reached: the boxes contradict the labels."
+    half = f"±{100 * half_width:.1f}"
+    if half_width <= wanted:
+        return f"{goal} is reached: {half}, made wider for having been looked at."
+    if next_n is None:
+        return f"{goal} is not reached: {half}, and all {n} images are labelled."
+    return (
+        f"{goal} is not reached: {half}, made wider for being looked at after every batch. "
+        f"Next: {n} images in all (`label plan --n {n}`), with those that are labelled."
+    )
+
+
+def lowest(estimate: LabelledEstimate) -> pd.DataFrame:
+    """Return the rows of the categories with the lowest estimates; see `to_pandas`."""
+    rows = estimate.to_pandas()[1:]
+    return rows.sort_values("value", kind="stable")[:NAMED].reset_index(drop=True)
+
+
+def most_helpful(estimate: LabelledEstimate) -> pd.DataFrame:
+    """Return the categories whose labels would narrow the interval of the mean most.
+
+    ``category``, ``labelled_images`` that hold it so far, and ``half_width`` of the mean that
+    `MORE_IMAGES` further images with it are expected to leave.
+    """
+    outlook, now = estimate.outlook, estimate.recommended.half_width(estimate.level)
+    columns = ["category", "labelled_images", "half_width"]
+    if not isinstance(outlook, JointOutlook) or not np.isfinite(now):
+        return pd.DataFrame(columns=columns)
+    left = outlook.narrowed_by(MORE_IMAGES)
+    names = list(estimate.by_category)
+    rows = [
+        (names[k], estimate.by_category[names[k]].n_holding, now * left[k])
+        for k in np.argsort(left, kind="stable")[:NAMED]
+        if left[k] < SMALLEST
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def category_order_text(estimate: LabelledEstimate) -> str:
+    """Return how many categories labels measure, the lowest, and those to label; of many alone."""
+    n = len(estimate.by_category)
+    if n < MANY:
+        return ""
+    low = [
+        f"{row.category} {100 * row.value:.0f} ({100 * row.lower:.0f} to {100 * row.upper:.0f})"
+        for row in lowest(estimate).itertuples()
+    ]
+    lines = [f"labels measure {estimate.n_behind} of {n} categories", f"lowest: {', '.join(low)}"]
+    if helpful := ", ".join(most_helpful(estimate)["category"]):
+        lines.append(f"labels that would help most: of images with {helpful}")
+    return "\n".join(lines)
+
+
+def add_category_order(page: Page, estimate: LabelledEstimate) -> None:
+    """Add all categories in order, of many the lowest and the most helpful first."""
+    from autoeval.report.plots import figure_of
+
+    n = len(estimate.by_category)
+    if n < SEVERAL:
+        return
+    page.add_heading("Categories")
+    if n >= MANY:
+        low = lowest(estimate)
+        points = ["value", "lower", "upper", "label_free"]
+        shown = low[["category", *points, "measured"]]
+        shown = shown.assign(**{name: 100 * low[name] for name in points})
+        shown["measured"] = np.where(low["measured"], "labels", "few labels or none")
+        shown = shown.rename(columns={"label_free": "label-free", "measured": "from"})
+        formats = dict.fromkeys(shown.columns[1:5], "{:.1f}")
+        page.add_table(
+            Table("lowest", low, shown, formats), "The lowest estimates, in points of 100"
+        )
+        helpful = most_helpful(estimate)
+        shown = helpful.assign(half_width=100 * helpful["half_width"])
+        shown.columns = pd.Index(["category", "labelled images so far", "half-width"])
+        table = Table("most_helpful", helpful, shown, {"half-width": "{:.1f}"})
+        if len(helpful):
+            half = 100 * estimate.recommended.half_width(estimate.level)
+            page.add_table(
+                table,
+                f"Whose labels would help most: half-width of the mean, ±{half:.1f} now, after "
+                f"{MORE_IMAGES} more images with the category",
+            )
+        else:
+            page.keep_table(table)
+    columns = ["category", *ENDS, *FREE]
+    whole, *rows = [
+        IntervalRow(row.category, row.value, row.lower, row.upper, row[4:])
+        for row in estimate.to_pandas()[columns].itertuples(index=False)
+    ]
+    note = (
+        f". {estimate.n_behind} of {n} categories are measured by labels; the others rest on the "
+        "label-free estimates and on what labels show of the rest"
+    )
+    target = find_target(estimate.target)
+    page.add_categories(whole, rows, target, estimate.level, note=note)
+    page.keep_figure("categories", figure_of(estimate.plot()))
+
+
+def history_rows(estimate: LabelledEstimate) -> pd.DataFrame:
+    """Return the combined estimate after the first labels, in the order of the draw."""
+    free = estimate.label_free()
+    steps = []
+    if free["lower"] == free["lower"]:
+        steps.append((0, free["value"], estimate.label_free_half_width()))
+    for k, labelled in estimate.history:
+        combined = labelled.combined.estimate
+        steps.append((k, combined.value, combined.half_width(estimate.level)))
+    return pd.DataFrame(steps, columns=["labels", "value", "half_width"])
+
+
+def draw_history(estimate: LabelledEstimate, history: pd.DataFrame) -> Figure:
+    """Draw the combined estimate by the number of labels, and what more are expected to give."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3.2), layout="constrained")
+    ax = figure.subplots()
+    value, half = 100 * history["value"], 100 * history["half_width"]
+    ax.fill_between(history["labels"], value - half, value + half, color="tab:blue", alpha=0.2)
+    ax.plot(history["labels"], value, marker="o", color="tab:blue", label="so far")
+    k = np.unique(np.linspace(estimate.n_labelled, min(100, estimate.n_pool), 20).astype(int))
+    k = k[k > estimate.n_labelled]
+    widths = np.array([100 * estimate.outlook.half_width(int(n)) for n in k])
+    centre = 100 * estimate.recommended.value
+    ax.plot(k, centre + widths, ls="--", color="tab:gray", label="expected")
+    ax.plot(k, centre - widths, ls="--", color="tab:gray")
+    ax.set(xlabel="labelled images", ylabel=f"{estimate.target} (points of 100)")
+    ax.set_ylim(max(ax.get_ylim()[0], 0), min(ax.get_ylim()[1], 100))
+    ax.grid(alpha=0.25)
+    ax.legend(frameon=False)
+    return figure
+
+
+def estimator_table(estimate: LabelledEstimate) -> Table:
+    """Lay out the estimators side by side, for mAP, mAP50 and mAP75."""
+    rows = []
+    for name, measure in sorted(estimate.whole.items()):
+        combined = measure.combined.estimate
+        values = (measure.prior, measure.sample, measure.difference, combined)
+        for estimator, value in zip(ESTIMATORS, values, strict=True):
+            half = value.half_width(estimate.level)
+            if value is measure.prior:
+                half = estimate.label_free_half_width(name)
+            row = {"what": name, "estimator": estimator, "value": value.value, "half_width": half}
+            rows.append(row)
+    return _in_points("estimators", pd.DataFrame(rows))
+
+
+def category_table(estimate: LabelledEstimate) -> Table:
+    """Lay out the combined estimate of each category, the lowest first."""
+    rows = [
+        {
+            "category": name,
+            "value": category.combined.estimate.value,
+            "half_width": category.combined.estimate.half_width(estimate.level),
+            "sample_estimate": category.sample.value,
+            "label_free": estimate.label_free(name)["value"],
+            "images_that_hold_it": category.n_holding,
+            "objects": category.n_true,
+            "from": "labels"
+            if category.measured
+            else "few labels"
+            if category.n_holding
+            else "label-free",
+        }
+        for name, category in estimate.by_category.items()
+    ]
+    return _in_points("categories", pd.DataFrame(rows).sort_values("value", ignore_index=True))
+
+
+def _in_points(name: str, table: pd.DataFrame) -> Table:
+    """Show the accuracies of a table in points of 100."""
+    columns = ("value", "half_width", "sample_estimate", "label_free")
+    points = [column for column in columns if column in table]
+    shown = table.assign(**{column: 100 * table[column] for column in points})
+    shown = shown.rename(columns=lambda column: column.replace("_", " "))
+    formats = {column.replace("_", " "): "{:.1f}" for column in points}
+    return Table(name, table, shown, formats)

@@ -1,0 +1,369 @@
+"""Many sites over time as text, page and JSON: states and alarms, histories, a board of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from autoeval.detections import Detections
+from autoeval.io.images import UnreadableImageError, read_image
+from autoeval.monitoring.candidate import OF_KNOWN
+from autoeval.monitoring.looks import TESTED
+from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
+from autoeval.monitoring.monitored import OK, STATES, Monitored, MonitoredSite
+from autoeval.notices import as_notice, prefixed
+from autoeval.report.page import Page
+from autoeval.report.text import Table, format_cells, notice_values, result_text, to_terminal
+from autoeval.targets import Target, find_target
+from autoeval.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+SHOWN = 12  # sites on the terminal
+NOTHING_FOUND = "nothing-found"
+MOST_CATEGORIES = 4  # in columns of the terminal; the tables in files have all
+MOST_POINTS = 60_000  # of all lines over time together, so that a page stays small
+MOST_HISTORIES = 12  # that are drawn where nobody has to open them
+OF_SITE, MOST_PICTURES, SIDE = 4, 12, 240
+SURE = 0.3  # score of boxes on pictures
+DIGITS = 1  # of values on the board
+CAPTION = (
+    "Each line is a site: a dot for the estimate of its latest complete window, a bar for the "
+    "interval. Intervals overlap more than the order is uncertain, for much of the error is the "
+    "same at all sites; the probability to be among the worst takes that into account."
+)
+HISTORY = (
+    "Value and interval of each window of the sites with an alarm and of the worst; the baseline "
+    "is grey"
+)
+BY_KNOWN = (
+    "by_known: the current detector by the known accuracy of the candidate, which is measured: "
+    "known less difference, with the interval of the difference. The order of the sites does not "
+    "use it"
+)
+Candidate = tuple[pd.DataFrame, tuple[str, ...]]
+"""Another detector at these sites, and warnings; see `compare_at_sites`."""
+Pictures = Mapping[str, Sequence[tuple[str, str]]]
+"""Data URIs with captions, by site."""
+
+
+def monitored_text(
+    monitored: Monitored,
+    candidate: Candidate | None = None,
+    label_commands: Mapping[str, str] = NOTHING,
+    *,
+    verbose: bool = True,
+) -> str:
+    """Return what the terminal shows: alarms, the sites, why they are in their states, warnings.
+
+    candidate: another detector at these sites.
+    label_commands: what plans labels of a site with an alarm, by site.
+    verbose: all warnings.
+    """
+    sites, n_more = monitored.sites, len(monitored.sites) - SHOWN
+    unit = find_target(monitored.target).unit
+    table = to_terminal(format_cells(site_rows(monitored).head(SHOWN), {}))
+    why = [
+        f"{site.name} {site.state}: {site.reason}"
+        for site in sites
+        if site.state != OK and not monitored.kinds(site)
+    ]
+    commands = [f"label {name}: {command}" for name, command in label_commands.items()]
+    heads = [
+        "\n".join(f"ALARM: {line}" for line in alarm_lines(monitored)),
+        f"Sites by {monitored.target}, in {unit}, alarms first, then the worst:",
+        table,
+        f"and {counted(n_more, 'more site')}" if n_more > 0 else "",
+        "\n".join(why[:SHOWN]),
+        "\n".join(commands[:3]),
+        candidate_text(candidate) if candidate else "",
+        images_text(monitored),
+    ]
+    return result_text(heads, run_warnings(monitored, candidate), verbose=verbose)
+
+
+def monitored_values(
+    monitored: Monitored, candidate: Candidate | None = None, about: Mapping[str, str] = NOTHING
+) -> dict[str, Any]:
+    """Return the content of ``result.json``; `about` is what it is about."""
+    values = {
+        "target": monitored.target,
+        "level": monitored.level,
+        "sites": [site_values(site) for site in monitored.sites],
+        "alarms": [
+            {"site": site.name, "kind": kind, "reason": site.reasons[kind]}
+            for site in monitored.alarms
+            for kind in monitored.kinds(site)
+        ],
+        **notice_values(monitored.warnings),
+    }
+    if candidate:
+        values["candidate"] = candidate[0].to_dict("records")
+    return {**values, "about": dict(about)}
+
+
+def site_values(site: MonitoredSite) -> dict[str, Any]:
+    """Return a site as JSON has it: all that is known, and its history."""
+    own = {name: value for name, value in vars(site).items() if name != "history"}
+    own |= {"reason": site.reason, **notice_values(site.warnings)}
+    return own | {"history": site.history.to_dict("records")}
+
+
+def monitored_page(
+    monitored: Monitored,
+    candidate: Candidate | None = None,
+    label_commands: Mapping[str, str] = NOTHING,
+    *,
+    pictures: Pictures = MappingProxyType({}),
+    about: Mapping[str, str] = NOTHING,
+) -> Page:
+    """Make the page of a run over many sites; for `pictures` see `site_pictures`."""
+    n_sites = counted(len(monitored.sites), "site")
+    page = Page(f"{find_target(monitored.target).name} at {n_sites}")
+    counts = pd.Series([site.state for site in monitored.sites]).value_counts()
+    page.add_headline("Sites with an alarm", str(len(monitored.alarms)), f"of {counts.sum()}")
+    for state, n in counts.items():
+        page.add_headline(str(state), str(n), STATES[str(state)])
+    page.add_warnings(alarm_lines(monitored), "Alarms")
+    if figure := draw_histories(monitored):
+        page.add_figure(figure, HISTORY, name="histories")
+    board = site_board(monitored, pictures)
+    page.add_board(board, f"{board['axis']}. {CAPTION}")
+    if label_commands:
+        page.add_heading("Label a few images of these sites")
+        commands = pd.DataFrame(label_commands.items(), columns=["site", "command"])
+        page.add_table(commands, "What measures the accuracy at a site with an alarm")
+    meanings = pd.DataFrame(STATES.items(), columns=["state", "means"])
+    page.add_table(meanings, "States; where several hold, the first counts", folded=True)
+    page.keep_table(Table("sites", monitored.to_pandas()))
+    page.keep_table(Table("windows", monitored.windows()))
+    if candidate:
+        page.add_heading("Another detector at these sites")
+        page.add_text(candidate_sentence(candidate[0]))
+        if by_known(candidate[0]):
+            page.add_text(f"{BY_KNOWN}.")
+        caption = "Candidate less current detector, points of 100"
+        page.add_table(candidate_table(candidate[0]), caption)
+        page.add_warnings(candidate[1], "Not compared")
+    page.add_warnings(monitored.warnings)
+    page.add_text(images_text(monitored))
+    page.add_about(about)
+    return page
+
+
+def alarm_lines(monitored: Monitored) -> list[str]:
+    """Return one sentence an alarm."""
+    lines = []
+    for site in monitored.alarms:
+        for kind in monitored.kinds(site):
+            text = f"{site.name} {kind} in {site.window}: {site.reasons[kind]}"
+            if site.change_text and kind != "below":
+                text += f"; {monitored.target} {site.change_text}"
+            lines.append(text)
+    return lines
+
+
+def run_warnings(monitored: Monitored, candidate: Candidate | None = None) -> list[str]:
+    """Return the warnings that the terminal shows.
+
+    Of those of single sites only that nothing was found: the others are of every estimate, and the
+    page has them with the site.
+    """
+    warnings: list[str] = []
+    for site in monitored.sites:
+        nothing = [w for w in site.warnings if as_notice(w).code == NOTHING_FOUND]
+        warnings += prefixed(site.name, nothing)
+    return [*warnings, *(candidate[1] if candidate else ()), *monitored.warnings]
+
+
+def images_text(monitored: Monitored) -> str:
+    """Say how many images there are, and where their times are from."""
+    n_images = sum(monitored.clocks.values())
+    clocks = ", ".join(f"{name} {n}" for name, n in monitored.clocks.items())
+    return (
+        f"{counted(n_images, 'image')} of {counted(len(monitored.sites), 'site')}, "
+        f"{monitored.n_new} of them new in this run; times from: {clocks or 'nothing'}."
+    )
+
+
+def site_rows(monitored: Monitored) -> pd.DataFrame:
+    """Lay out the sites for the terminal, one row each, as texts."""
+    target, k = find_target(monitored.target), monitored.settings.k
+    names = list(dict.fromkeys(name for site in monitored.sites for name in site.per_category))
+    names = names if len(names) <= MOST_CATEGORIES else []
+    rows = []
+    for site in monitored.sites:
+        row = {
+            "site": site.name,
+            "state": site.state,
+            "window": site.window,
+            "images": site.n_images,
+            target.name: site.value_text,
+            f"among the {k} worst": "–" if math.isnan(site.p_worst) else f"{site.p_worst:.0%}",
+        }
+        for name in names:
+            ends = site.per_category.get(name)
+            value = ends["value"] if ends else math.nan
+            row[f"{target.name} {name}"] = "–" if math.isnan(value) else target.text(value)
+        for name, ends in site.beside.items():
+            row[name] = find_target(name).text(ends["value"])
+        rows.append({**row, "against its baseline": site.change_text or "–"})
+    table = pd.DataFrame(rows)
+    if all(math.isnan(site.p_worst) for site in monitored.sites):
+        table = table.drop(columns=f"among the {k} worst")
+    return table
+
+
+def candidate_text(candidate: Candidate) -> str:
+    """Return at which sites another detector would be better, for the terminal."""
+    rows, _ = candidate
+    lines = [candidate_sentence(rows), candidate_table(rows).text()]
+    return "\n".join([*lines, BY_KNOWN] if by_known(rows) else lines)
+
+
+def candidate_sentence(rows: pd.DataFrame) -> str:
+    """Count the sites by result."""
+    counts = rows["result"].value_counts()
+    n = [int(counts.get(result, 0)) for result in ("better", "worse", "not distinguishable")]
+    return f"The candidate is better at {n[0]} sites, worse at {n[1]}, undecided at {n[2]}"
+
+
+def candidate_table(rows: pd.DataFrame) -> Table:
+    """Lay out the differences, one row a site, in points of 100."""
+    formats = dict.fromkeys(("difference", "lower", "upper"), "{:+.1f}") | {"p_better": "{:.0f}"}
+    formats |= dict.fromkeys(by_known(rows), "{:.1f}")
+    shown = rows.assign(**{name: 100 * rows[name] for name in formats})
+    return Table("candidate", rows, shown, formats)
+
+
+def by_known(rows: pd.DataFrame) -> list[str]:
+    """Return the columns about known accuracies of the candidate."""
+    return [name for name in OF_KNOWN if name in rows]
+
+
+def draw_histories(monitored: Monitored) -> Figure | None:
+    """Draw the history of the first sites: value and interval of each window, one below another."""
+    sites = [site for site in monitored.sites if site.history["value"].notna().sum() > 1]
+    sites = sites[:MOST_HISTORIES]
+    if not sites:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 1.7 * len(sites) + 0.4), layout="constrained")
+    axes = figure.subplots(len(sites), squeeze=False)[:, 0]
+    for site, ax in zip(sites, axes, strict=True):
+        site.plot(ax)
+        ax.set_title(f"{site.name}: {site.state}", loc="left", fontsize=9, parse_math=False)
+        n = int(site.history["baseline"].sum())
+        if n:
+            ax.axvspan(-0.5, n - 0.5, color="0.93", zorder=0)
+    return figure
+
+
+def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) -> dict[str, Any]:
+    """Return what the script of the page draws: all sites, alarms first, then the worst.
+
+    A reader can search, sort and open its lines.
+    """
+    target = find_target(monitored.target)
+    most = MOST_POINTS // max(1, len(monitored.sites))
+    return {
+        "axis": f"{target.name} ({target.unit})",
+        "top": target.scale * target.upper,
+        "order": "alarms first, then the worst",
+        "digits": DIGITS,
+        "items": [_board_item(s, monitored, target, pictures, most) for s in monitored.sites],
+    }
+
+
+def _board_item(
+    site: MonitoredSite, monitored: Monitored, target: Target, pictures: Pictures, most: int
+) -> dict[str, Any]:
+    """Return one line of the board: short plain values; what is empty is left out.
+
+    ``note`` is shown small beside the name, ``alarm`` in red, ``facts`` when the line is opened;
+    ``marks`` are the windows with an alarm.
+    """
+    note = f"{site.state}; {counted(site.n_images, 'image')} in {site.window or 'no window'}"
+    if site.p_worst == site.p_worst:
+        note += f"; among the {monitored.settings.k} worst: {site.p_worst:.0%}"
+    alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in monitored.kinds(site))
+    rows = site.history.tail(most)
+    item = {
+        "name": site.name,
+        "at": _on_board(target.scale * site.value),
+        "lower": _on_board(target.scale * site.lower),
+        "upper": _on_board(target.scale * site.upper),
+        "note": note,
+        "alarm": alarm,
+        "facts": list(_facts(site, monitored)),
+        "times": rows["window"].tolist(),
+        "values": [_on_board(value) for value in (target.scale * rows["value"]).tolist()],
+        "marks": [site.window] if alarm else [],
+        "pictures": [list(pair) for pair in pictures.get(site.name, ())],
+    }
+    return {key: value for key, value in item.items() if value not in ("", [], None)}
+
+
+def _on_board(value: float) -> float | None:
+    return None if math.isnan(value) else round(float(value), DIGITS)
+
+
+def _facts(site: MonitoredSite, monitored: Monitored) -> Iterator[str]:
+    """Yield what is known of a site, in lines."""
+    if site.state != OK:
+        yield f"{site.state}: {site.reason}"
+    if site.value == site.value:
+        yield f"{monitored.target} {site.value_text}"
+    for name, ends in site.beside.items():
+        text = find_target(name).text
+        yield f"{name} {text(ends['value'])} ({text(ends['lower'])} to {text(ends['upper'])})"
+    if site.change_text:
+        yield f"against its own baseline: {site.change_text}; {site.units}"
+    for drift in site.drifts:
+        of = f" of {drift['category']}" if drift["category"] else ""
+        numbers = f"{drift['before']:.2f} before, {drift['after']:.2f} now"
+        yield f"{TESTED[drift['name']]}{of}: {numbers} (p {drift['p']:.2g})"
+    if site.n_unreadable:
+        yield f"cannot be read: {counted(site.n_unreadable, 'image')}"
+    yield from site.warnings
+
+
+def site_pictures(
+    monitored: Monitored, store: MonitorStore, paths: Mapping[str, Path]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return pictures of sites by name, data URIs with captions, for `site_board`.
+
+    The latest images of the first sites, until there are `MOST_PICTURES`; other sites have none.
+    `paths` are where the images lie now, by name.
+    """
+    index = store.index()
+    index = index[(index["unreadable"] == "") & index["kept"] & index["name"].isin(paths)]
+    pictures = {}
+    for site in monitored.sites[: MOST_PICTURES // OF_SITE]:
+        images = index[index["site"] == site.name].sort_values(["taken", "name"], kind="stable")
+        records = store.read(images["name"].tail(OF_SITE).tolist())
+        drawn = (_picture(record, paths[record.name]) for record in records)
+        pictures[site.name] = [picture for picture in drawn if picture]
+    return pictures
+
+
+def _picture(record: CameraImage, path: Path) -> tuple[str, str] | None:
+    """Draw an image with its boxes; None where it cannot be read any more."""
+    from autoeval.report.pictures import draw_boxes, thumbnail_uri
+
+    try:
+        image = read_image(path)
+    except UnreadableImageError:
+        return None
+    rows = record.boxes
+    boxes = Detections(rows["box"], rows["score"], rows["label"].astype(int)).above(SURE)
+    when = f", {record.taken:%Y-%m-%d %H:%M}" if record.taken else ""
+    return thumbnail_uri(draw_boxes(image, boxes, (), side=SIDE), SIDE), f"{record.name}{when}"

@@ -1,0 +1,93 @@
+"""Images with boxes drawn on them, small enough for a page; needs OpenCV."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from autoeval.detections import Detections
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.images import UnreadableImageError
+from autoeval.io.predictions import FoundBoxes
+
+CLEAN, PERTURBED = (255, 140, 30), (0, 140, 255)  # BGR: blue, orange
+SIDE = 360  # pixels of the longer side
+STRONG = 0.3  # boxes with a lower score are drawn fainter
+SHOWN = 6  # images of each kind, so that a page has at most twelve
+GRAY = np.full((270, 360, 3), 128, np.uint8)
+Pictures = list[tuple[np.ndarray, str]]
+"""Images (H, W, 3) uint8 BGR with captions."""
+
+
+def draw_boxes(
+    image: np.ndarray, clean: Detections, perturbed: Sequence[Detections], *, side: int = SIDE
+) -> np.ndarray:
+    """Shrink an image and draw both sets of boxes; those under a score of .3 are drawn fainter.
+
+    The image (H, W, 3) uint8 BGR is not changed, boxes are in its pixels; `side` is the longer one
+    of the result in pixels, at most.
+    """
+    import cv2
+
+    scale = min(1.0, side / max(image.shape[:2]))
+    size = [max(1, round(length * scale)) for length in image.shape[1::-1]]
+    canvas = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    drawn = [(clean, CLEAN, 2), *((boxes, PERTURBED, 1) for boxes in perturbed)]
+    for faint in (True, False):
+        layer = canvas.copy()
+        for boxes, color, width in drawn:
+            chosen = boxes[(boxes.scores < STRONG) == faint]
+            for x1, y1, x2, y2 in np.rint(chosen.boxes * scale).astype(int).tolist():
+                cv2.rectangle(layer, (x1, y1), (x2, y2), color, width)
+        canvas = cv2.addWeighted(layer, 0.4, canvas, 0.6, 0) if faint else layer
+    return canvas
+
+
+def pictures_of(
+    boxes: FoundBoxes, images: Sequence[UnlabelledImage], names: Iterable[str]
+) -> Pictures:
+    """Return images with their boxes, in the order of `names`; those that are not at hand lack."""
+    if not images or not has_opencv():
+        return []
+    files = {image.image_id: image for image in images}
+    at = {image.image_id: k for k, image in enumerate(boxes.images)}
+    there = [name for name in names if name in files]
+    return [picture_of(files[name], boxes.detections(at[name]), (), name) for name in there]
+
+
+def has_opencv() -> bool:
+    """Return whether images can be decoded: estimates from prediction files need no OpenCV."""
+    try:
+        import cv2  # noqa: F401
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def picture_of(
+    file: UnlabelledImage, clean: Detections, perturbed: tuple[Detections, ...], caption: str
+) -> tuple[np.ndarray, str]:
+    """Draw an image with its boxes; gray, with the reason, where it can no longer be read."""
+    try:
+        return draw_boxes(file.read(), clean, perturbed), caption
+    except UnreadableImageError as error:
+        return GRAY, f"{caption}; no longer readable: {error}"
+
+
+def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
+    """Shrink an image (H, W, 3) uint8 BGR to at most ``side`` pixels and encode it as a JPEG."""
+    import cv2
+
+    if max(image.shape[:2]) > side:
+        image = cv2.resize(image, thumbnail_size(image, side), interpolation=cv2.INTER_AREA)
+    encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 85])[1]
+    return f"data:image/jpeg;base64,{base64.b64encode(encoded.tobytes()).decode('ascii')}"
+
+
+def thumbnail_size(image: np.ndarray, side: int = 320) -> tuple[int, int]:
+    """Return width and height of an image that is shrunk to at most ``side`` pixels."""
+    scale = min(1.0, side / max(image.shape[:2]))
+    height, width = (max(1, round(length * scale)) for length in image.shape[:2])
+    return width, height

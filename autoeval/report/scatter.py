@@ -1,0 +1,482 @@
+"""Accuracy against the scores: of sample sets or pairs, as a picture and as data of a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import cycle
+from typing import Any, Protocol
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.markers import MarkerStyle
+
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.protocol import FitResult
+from autoeval.estimation.score_table import feature_columns
+from autoeval.model import predict_intervals
+from autoeval.model.priors import panel_pairs
+from autoeval.model.regression import DEFAULT_METHOD, Regression
+from autoeval.report.page import Page
+from autoeval.report.text import explained
+from autoeval.result import ENDS
+from autoeval.targets import TARGETS, Target, find_target
+from autoeval.words import counted
+
+MARKERS = "oXPDsv^<>p*h"
+FEWEST_POINTS = 3
+SAMPLE_SET, PAIR = "sample set", "pair"
+OWN = "its own images"
+LEAST_SQUARES = "least squares over the points"
+LEFT_OUT = "held-out estimate"
+STEPS = 30  # points of a line
+ABOUT = "what the fit expects of a category at a new site, where other scores are as usual"
+PANEL = "pairs of detector, site and category of the panel (docs/explanation/calibration.md)"
+MARKS = {
+    SAMPLE_SET: "A small mark is a transformed sample set, a large one the own images of a source.",
+    PAIR: "A coloured mark is a category of a labelled set, at its measured accuracy. A grey one "
+    "is a category at a site of the panel, by one of its detectors: from these the fit takes what "
+    "one labelled set cannot show.",
+}
+KEYS = ["source", "sample_set", "kind", "transforms"]
+
+
+class FittedRegression(Protocol):
+    """What a page shows of a regression."""
+
+    training_range_: dict[str, tuple[float, float]]
+    sources_: list[str]
+
+    @property
+    def residuals_(self) -> np.ndarray:
+        """Mean absolute errors of what was left out."""
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of the table of the fit without its source."""
+
+
+class Fitted(Protocol):
+    """What a page shows of an estimator, whichever its method."""
+
+    target: str
+    level: float
+    fit_result_: FitResult | None
+
+    @property
+    def context_(self) -> dict[str, Any]:
+        """What the rows were made with."""
+
+    @property
+    def table_(self) -> pd.DataFrame:
+        """The rows that it was fitted on."""
+
+    @property
+    def regression_(self) -> FittedRegression:
+        """The regression on them."""
+
+
+@dataclass(frozen=True)
+class RegressionBand:
+    """A line with its prediction interval, all of shape (N,) and sorted by ``x``.
+
+    The bounds are NaN where there is no interval; ``about`` says what the line is.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Points that stand behind others, of shape (N,): scores by name, and the target.
+
+    ``about`` names them in a legend.
+    """
+
+    scores: Mapping[str, np.ndarray]
+    y: np.ndarray
+    about: str
+
+
+@dataclass(frozen=True)
+class ScatterChart:
+    """Accuracy against scores, one at a time, as the script of a page draws it.
+
+    `points` has one row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a
+    source's own images), ``transforms``, the target, and the scores. The first of `scores` is
+    shown; others without two different values are left out. `lines` are drawn for their scores, for
+    the others a least-squares line over the sample sets; the note of each score says which.
+    `estimate` is one more point, drawn as a star: ``value`` and its scores, and the ends of its
+    interval, ``lower`` and ``upper``, where it has one. The `cloud` stands behind all points, for
+    the scores that it has. `about` explains some of the scores; `unit` is what a point is called;
+    `level` is that of the bands, for the legend.
+    """
+
+    points: pd.DataFrame
+    scores: Sequence[str]
+    target: Target
+    lines: Mapping[str, RegressionBand] = field(default_factory=dict)
+    estimate: Mapping[str, Any] | None = None
+    cloud: Cloud | None = None
+    unit: str = SAMPLE_SET
+    level: float = 0.9
+    about: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON; missing numbers are None."""
+        first, *others = self.scores
+        shown = [first, *(name for name in others if _varies(self._numbers(name)))]
+        styles = source_styles(self.points["source"])
+        return {
+            "target": self.target.name,
+            "axis": axis_title(self.target),
+            "digits": self.target.digits,
+            "sources": [{"name": name, **_shape(style)} for name, style in styles.items()],
+            "points": self._points(list(styles)),
+            "scores": {name: self._score(name) for name in shown},
+            "estimate": self.estimate
+            and {k: self._y(self.estimate[k]) for k in ENDS if k in self.estimate},
+            "cloud": self.cloud
+            and {"about": self.cloud.about, "y": [self._y(y) for y in self.cloud.y]},
+            "unit": self.unit,
+            "level": f"{self.level:.0%}",
+        }
+
+    def _points(self, sources: list[str]) -> list[dict[str, Any]]:
+        columns = (self.points[c] for c in ("source", "sample_set", "kind", "transforms"))
+        return [
+            {
+                "source": sources.index(source),
+                "set": str(sample_set),
+                "own": kind == "seed",
+                "what": transforms or (OWN if self.unit == SAMPLE_SET else ""),
+                "y": self._y(y),
+            }
+            for source, sample_set, kind, transforms, y in zip(
+                *columns, self.points[self.target.name], strict=True
+            )
+        ]
+
+    def _score(self, name: str) -> dict[str, Any]:
+        values, accuracies = self._numbers(name), self._numbers(self.target.name)
+        known = ~np.isnan(values) & ~np.isnan(accuracies)
+        if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
+            known &= self.points["kind"].to_numpy() != "seed"
+        x, y = values[known], accuracies[known]
+        varied = len(x) >= FEWEST_POINTS and _varies(x) and _varies(y)
+        line, about = None, ""
+        if name in self.lines:
+            line, about = self._band(self.lines[name]), self.lines[name].about
+        elif varied:
+            line, about = self._least_squares(x, y), LEAST_SQUARES
+        return {
+            "values": [_six_digits(value) for value in values],
+            "estimate": _six_digits((self.estimate or {}).get(name)),
+            "note": _correlation(x, y, self.unit) if varied else "",
+            "about": about,
+            "line": line,
+            "cloud": self._cloud(name),
+        }
+
+    def _numbers(self, name: str) -> np.ndarray:
+        return self.points[name].to_numpy(np.float64)
+
+    def _cloud(self, name: str) -> list[float | None] | None:
+        if self.cloud is None or name not in self.cloud.scores:
+            return None
+        return [_six_digits(value) for value in self.cloud.scores[name]]
+
+    def _band(self, band: RegressionBand) -> dict[str, Any] | None:
+        parts = {"y": band.y, "lower": band.lower, "upper": band.upper}
+        finite = {key: values for key, values in parts.items() if np.isfinite(values).all()}
+        if "y" not in finite:
+            return None
+        line = {key: [self._y(v) for v in values] for key, values in finite.items()}
+        return {"x": [_six_digits(v) for v in band.x], **line}
+
+    def _least_squares(self, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+        ends = np.array([x.min(), x.max()])
+        fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
+        return {"x": [_six_digits(v) for v in ends], "y": [self._y(v) for v in fitted]}
+
+    def _y(self, value: float) -> float | None:
+        return _six_digits(self.target.scale * value)
+
+
+def _varies(values: np.ndarray) -> bool:
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and bool(known.min() < known.max())
+
+
+def _correlation(x: np.ndarray, y: np.ndarray, unit: str) -> str:
+    r = np.corrcoef(x, y)[0, 1]
+    rho = np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1]
+    correlations = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(x), unit)}"
+    return correlations.replace("-", "\N{MINUS SIGN}")
+
+
+def _six_digits(value: float | None) -> float | None:
+    """Keep six significant digits, as many as a screen can show."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def _shape(style: Mapping[str, Any]) -> dict[str, str]:
+    """Colour, and the marker as an SVG path about two units wide."""
+    marker = MarkerStyle(style["marker"])
+    outline = marker.get_path().transformed(marker.get_transform()).to_polygons()[0]
+    corners = [f"{2 * x:.2f} {-2 * y:.2f}" for x, y in np.asarray(outline)[:-1]]
+    return {"color": to_hex(style["color"]), "path": f"M{'L'.join(corners)}Z"}
+
+
+def add_scatter(page: Page, chart: ScatterChart) -> None:
+    """Add the chart to a page, and its first score as a picture beside it."""
+    page.add_heading(f"{chart.target.name} against the scores")
+    star = "" if chart.estimate is None else " The red star is the estimate."
+    page.add_scatter(
+        chart,
+        f"{MARKS[chart.unit]}{star} Point at a mark to see what it is, click a source to single it "
+        f"out. {' '.join(chart.about)}".strip(),
+    )
+    first, highlight = chart.scores[0], None
+    if chart.estimate is not None:
+        highlight = (chart.estimate.get(first, np.nan), chart.estimate["value"], "estimate")
+    figure = Figure(figsize=(8, 5.2), layout="constrained")
+    ax = plot_scatter(
+        chart.points,
+        x=first,
+        target=chart.target,
+        band=chart.lines.get(first),
+        highlight=highlight,
+        cloud=chart.cloud,
+        ax=figure.subplots(),
+    )
+    ax.set_title(page.title, fontsize=11, parse_math=False)
+    page.keep_figure("scatter", figure)
+
+
+def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = None) -> ScatterChart:
+    """Make the chart of a fit by the default method, and of an estimate: with the panel's pairs."""
+    regression = estimator.regression_
+    cloud = cloud_of(regression)
+    here = estimate.features if estimate else {}
+    n_images = estimate.n_images if estimate else int(regression.rows_["n_images"].median())
+    lines = fitted_lines(regression, cloud, here, n_images)
+    chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
+    return replace(chart, about=[*chart.about, explained(regression.features_)])
+
+
+def chart_of_scores(
+    estimator: Fitted,
+    method: str,
+    estimate: Estimate | None = None,
+    lines: Mapping[str, RegressionBand] | None = None,
+    cloud: Cloud | None = None,
+) -> ScatterChart:
+    """Make the chart of every score of the training table, and of the held-out estimates.
+
+    The scores in use come first where there are `lines` along some of them, else the held-out
+    estimates. Scores of single categories are left out. The `cloud` stands behind.
+    """
+    target = find_target(estimator.target)
+    table = estimator.table_.assign(
+        **{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()}
+    )
+    pairs = "transforms" not in table
+    if pairs:
+        table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
+    table = table.assign(transforms=table["transforms"].fillna(""))
+    used = [name for name in estimator.regression_.training_range_ if name in table]
+    others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
+    scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
+    if not lines:
+        scores = list(dict.fromkeys([LEFT_OUT, *scores]))
+    drawn, about = dict(lines or {}), []
+    if table[LEFT_OUT].isna().all():
+        scores.remove(LEFT_OUT)
+    else:
+        ends, none = table[LEFT_OUT].agg(["min", "max"]).to_numpy(), np.full(2, np.nan)
+        drawn[LEFT_OUT] = RegressionBand(
+            ends, ends / target.scale, none, none, "where it would be right"
+        )
+        about.append(
+            f"‘{LEFT_OUT}’ is what ‘{method}’ estimates of each sample set ({target.unit}) "
+            "when it was fitted without its source."
+        )
+    names = ["n_images", "n_boxes", target.name, *scores]
+    present = [name for name in dict.fromkeys(names) if name in table]
+    points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
+    unit = PAIR if pairs else SAMPLE_SET
+    return ScatterChart(
+        points,
+        scores,
+        target,
+        drawn,
+        _star(estimate),
+        cloud,
+        unit,
+        estimator.level,
+        about,
+    )
+
+
+def _star(estimate: Estimate | None) -> dict[str, Any] | None:
+    """Return where an estimate stands among the scores; None for one without its site."""
+    if estimate is None or estimate.site is None:
+        return None
+    scaled = find_target(estimate.target).scale * estimate.value
+    ends = {end: getattr(estimate, end) for end in ENDS}
+    return {**estimate.site.row, **estimate.features, LEFT_OUT: scaled, **ends}
+
+
+def cloud_of(regression: Regression) -> Cloud | None:
+    """Return the pairs of the panel with their accuracy; None for targets that it has not."""
+    pairs = panel_pairs(regression.floor)
+    target = regression.target
+    if target not in pairs:
+        return None
+    scores = {name: pairs[name] for name in regression.features_ if name in pairs}
+    return Cloud(scores, pairs[target], f"{len(pairs[target])} {PANEL}")
+
+
+def fitted_lines(
+    regression: Regression,
+    cloud: Cloud | None,
+    here: Mapping[str, float],
+    n_images: int,
+) -> dict[str, RegressionBand]:
+    """Return what is predicted of one category at a new site along each score.
+
+    The other scores are what pairs usually have at that value of the score: on the least-squares
+    line through the cloud, or through the labelled pairs where there is none. The band is the
+    prediction interval with `n_images`; a line ends where no estimate would be given.
+
+    here: scores of an estimate, as far as which the lines are drawn.
+    """
+    labelled = regression.rows_[list(regression.features_)]
+    usual = labelled if cloud is None else pd.DataFrame(cloud.scores)
+    lines = {}
+    for name in regression.features_:
+        if name not in usual:  # agreement with a reference detector, which the cloud has not
+            continue
+        scores = [*usual[name], *labelled[name], here.get(name, np.nan)]
+        grid = np.linspace(np.nanmin(scores), np.nanmax(scores), STEPS)
+        rows = _usual_rows(usual, name, grid, regression.features_).assign(n_images=n_images)
+        intervals = predict_intervals(regression.distribution(rows), regression.level)
+        given = [k for k, interval in enumerate(intervals) if not interval.refused]
+        if len(given) > 1 and np.ptp(grid) > 0:
+            y, lower, upper = (
+                np.array([getattr(intervals[k], end) for k in given]) for end in ENDS
+            )
+            lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
+    return lines
+
+
+def _usual_rows(
+    usual: pd.DataFrame, along: str, grid: np.ndarray, features: Sequence[str]
+) -> pd.DataFrame:
+    """Return one row a value of the grid: that score, and the others as they usually go with it."""
+    columns = {along: grid}
+    x = usual[along].to_numpy(np.float64)
+    for name in features:
+        if name == along:
+            continue
+        if name not in usual:
+            columns[name] = np.full(len(grid), np.nan)  # filled from the others by the fit
+            continue
+        y = usual[name].to_numpy(np.float64)
+        both = np.isfinite(x) & np.isfinite(y)
+        degree = 1 if np.ptp(x[both]) > 0 else 0
+        columns[name] = np.polynomial.Polynomial.fit(x[both], y[both], degree)(grid)
+    return pd.DataFrame(columns)
+
+
+def axis_title(target: Target) -> str:
+    """Name a target with its unit, which is per cent for points of 100."""
+    return f"{target.name} (%)" if target.title == target.name else target.title
+
+
+def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Give each source a ``color`` and a ``marker``, in order of appearance."""
+    names = list(dict.fromkeys(sources))
+    colors = mpl.colormaps["turbo"](np.linspace(0.05, 0.95, len(names)))
+    styles = zip(names, colors, cycle(MARKERS), strict=False)
+    return {name: {"color": color, "marker": marker} for name, color, marker in styles}
+
+
+def plot_scatter(
+    points: pd.DataFrame,
+    *,
+    x: str,
+    target: Target,
+    band: RegressionBand | None = None,
+    highlight: tuple[float, float, str] | None = None,
+    cloud: Cloud | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw `target` against the column `x`, in front of a `cloud`.
+
+    `points` has ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and the
+    column of the target; `highlight` is one more point (x, y, label), drawn as a star.
+    """
+    if ax is None:
+        ax = Figure(figsize=(8, 5.2), layout="constrained").subplots()
+    y, scale = target.name, target.scale
+    if band is not None:
+        ax.fill_between(band.x, scale * band.lower, scale * band.upper, color="0.9", lw=0, zorder=0)
+        ax.plot(band.x, scale * band.y, color="0.35", lw=1.5, zorder=1)
+    if cloud is not None and x in cloud.scores:
+        ax.scatter(cloud.scores[x], scale * cloud.y, s=9, color="0.7", lw=0, zorder=0.5)
+    styles = source_styles(points["source"])
+    for source, rows in points.groupby("source", sort=False):
+        samples, seeds = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
+        style = styles[source] | {"zorder": 3}
+        ax.scatter(samples[x], scale * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
+        ax.scatter(seeds[x], scale * seeds[y], s=110, edgecolor="black", lw=1, **style)
+    if highlight is not None:
+        at_x, at_y, label = highlight
+        ax.scatter(
+            at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
+        )
+    named = f"{x} (line: {band.about})" if band is not None and band.about else x
+    ax.set(xlabel=named, ylabel=axis_title(target))
+    ax.grid(alpha=0.25)
+    _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
+    return ax
+
+
+def _legend(ax: Axes, names: list[str]) -> None:
+    marks = [mark for mark in ax.collections if mark.get_label() in names]
+    places = [str(k) for k in range(len(names))]
+    legend = ax.legend(
+        marks, places, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
+    )
+    _name(legend, names)
+
+
+def _name(legend: Legend, names: Iterable[str]) -> None:
+    """Name what is drawn, in order; names from data may hold ``$`` or begin with ``_``."""
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def source_legend(figure: Figure, sources: Iterable[str]) -> None:
+    """Name the sources below all plots."""
+    styles = source_styles(sources)
+    handles = [Line2D([], [], ls="", ms=5, **style) for style in styles.values()]
+    places = [str(k) for k in range(len(handles))]
+    legend = figure.legend(
+        handles, places, loc="outside lower center", ncols=6, frameon=False, fontsize=8
+    )
+    _name(legend, styles)

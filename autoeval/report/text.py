@@ -1,0 +1,245 @@
+"""Results as text: tables for the terminal and in Markdown, and what a command prints."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from autoeval.notices import as_notice, codes_of
+from autoeval.runtime.files import write_json, write_table, write_text
+from autoeval.runtime.json_values import plain
+from autoeval.words import MOST, warning_lines
+
+if TYPE_CHECKING:
+    from autoeval.report.page import Page
+
+MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
+COLUMNS = {
+    "expected_ap": "average precision that the calibrated probabilities of the boxes predict",
+    "likely_share": "share of an image's boxes with a probability over .05 that have one over .3",
+    "box_size": "mean logarithm of the side of boxes, relative to that of the image",
+    "reference_ap": "average precision with the boxes of the reference detector as labels",
+    "reference_ap50": "the same at an IoU of .5",
+    "reference_ap75": "the same at an IoU of .75",
+    "n_images": "images in which the category is likely to be found",
+    "n_boxes": "labelled objects",
+    "boxes": "boxes with a score over .05",
+    "confident": "those of them with a score over .3",
+    "share": "confident of all boxes over .05",
+    "mean_score": "mean score of the boxes over .05",
+}
+"""What the columns of tables mean, where a name does not say it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in full, and what people see of it.
+
+    name: of its files.
+    table: in full, for CSV and JSON.
+    shown: what people see, on the page, on the terminal and in Markdown; by default all.
+    formats: of the columns that people see; see `format_cells`.
+    """
+
+    name: str
+    table: pd.DataFrame
+    shown: pd.DataFrame | None = None
+    formats: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def for_people(self) -> pd.DataFrame:
+        """What people see."""
+        return self.table if self.shown is None else self.shown
+
+    def text(self) -> str:
+        """Return the table for a terminal."""
+        return to_terminal(format_cells(self.for_people, self.formats))
+
+    def markdown(self) -> str:
+        """Return the table in Markdown."""
+        return to_markdown(format_cells(self.for_people, self.formats))
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write ``NAME.csv``, ``NAME.json`` (a list of rows) and ``NAME.md``; return them."""
+        files = [folder / f"{self.name}.{suffix}" for suffix in ("csv", "json", "md")]
+        write_table(files[0], self.table)
+        rows = self.table.to_json(orient="records", indent=1, double_precision=15)
+        write_text(files[1], rows)
+        write_text(files[2], self.markdown() + "\n")
+        return files
+
+
+def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFrame:
+    """Turn every value into one line of text by its column's format; missing ones become a dash.
+
+    >>> format_cells(pd.DataFrame({"mAP": [.256, None]}), {"mAP": "{:.1%}"})["mAP"].tolist()
+    ['25.6%', '–']
+    """
+
+    def text(value: object, spec: str) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "–"
+        written = number_text(value, spec) if isinstance(value, float) else spec.format(value)
+        return _one_line(written)
+
+    return pd.DataFrame(
+        {name: [text(value, formats.get(name, "{}")) for value in table[name]] for name in table}
+    )
+
+
+def _one_line(text: str) -> str:
+    """Replace line breaks, which end a table, and escape sequences, which reach the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def to_terminal(table: pd.DataFrame) -> str:
+    """Align columns with spaces: text to the left, everything else to the right."""
+    rows = [[_one_line(str(v)) for v in row] for row in (table.columns, *table.to_numpy(object))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *rest in rows:
+        right = (v.rjust(w) for v, w in zip(rest, widths[1:], strict=True))
+        lines.append("  ".join([first.ljust(widths[0]), *right]).rstrip())
+    return "\n".join(lines)
+
+
+def to_markdown(table: pd.DataFrame) -> str:
+    r"""Write a Markdown table; the first column to the left, the others to the right.
+
+    Text is shown as it is: what Markdown or HTML would read as markup is escaped.
+
+    >>> print(to_markdown(pd.DataFrame({"a": ["x|y_z"], "b": ["<i>1"]})))
+    | a | b |
+    |:---|---:|
+    | x\|y_z | \<i>1 |
+    """
+    head = "| " + " | ".join(escaped_markdown(name) for name in table.columns) + " |"
+    rule = "|:---|" + "---:|" * (table.shape[1] - 1)
+    rows = (
+        "| " + " | ".join(escaped_markdown(value) for value in row) + " |"
+        for row in table.itertuples(index=False)
+    )
+    return "\n".join([head, rule, *rows])
+
+
+def escaped_markdown(value: object) -> str:
+    r"""Write a value in one line that Markdown and HTML show as it is.
+
+    >>> print(escaped_markdown("a_b *x* <b>"))
+    a_b \*x\* \<b>
+    """
+    return MARKUP.sub(r"\\\g<0>", _one_line(str(value)))
+
+
+def number_text(value: float, spec: str) -> str:
+    """Write a number by a format, or in short where that would take more than fifteen digits.
+
+    >>> number_text(2.5, "{:.2f}"), number_text(1e300, "{:.2f}")
+    ('2.50', '1e+300')
+    """
+    return f"{value:.4g}" if 1e15 <= abs(value) < math.inf else spec.format(value)
+
+
+def explained(names: Iterable[str]) -> str:
+    """Explain those columns that need it, in one sentence.
+
+    >>> explained(["category", "confident"])
+    'confident: those of them with a score over .3.'
+    """
+    explanations = [f"{name}: {COLUMNS[name]}" for name in names if name in COLUMNS]
+    return f"{'; '.join(explanations)}." if explanations else ""
+
+
+def about(command: str = "", **facts: object) -> dict[str, str]:
+    """Return what a command was given, as it was typed, and when it was run.
+
+    What is named, by a word such as ``images``, is None for nothing.
+    """
+    typed = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
+    date = datetime.now().astimezone().isoformat(" ", "minutes")
+    return {**typed, "date": date, **({"command": command} if command else {})}
+
+
+def paragraphs(*parts: str) -> str:
+    r"""Join texts by empty lines; an empty text is left out, and each stands there once.
+
+    >>> paragraphs("a", "", "b", "a")
+    'a\n\nb'
+    """
+    return "\n\n".join(dict.fromkeys(filter(None, parts)))
+
+
+def result_text(
+    heads: Sequence[str],
+    warnings: Iterable[str],
+    details: Sequence[str] = (),
+    *,
+    verbose: bool = True,
+    of_fit: Collection[str] = (),
+) -> str:
+    """Return what a terminal shows of a result: heads, warnings, and details if `verbose`.
+
+    Without `verbose` there are at most `MOST` warnings, the most severe, and none of those that
+    the fit has printed, `of_fit`.
+    """
+    if not verbose:
+        return paragraphs(*heads, "\n".join(warning_lines(warnings, MOST, of_fit=of_fit)))
+    return paragraphs(*heads, "\n".join(warning_lines(warnings)), *details)
+
+
+def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
+    """Return warnings as JSON has them: ``warnings``, ``notes`` among them, ``warning_codes``."""
+    listed = list(warnings)
+    notes = [str(warning) for warning in listed if as_notice(warning).severity == "note"]
+    return {"warnings": listed, "notes": notes, "warning_codes": codes_of(listed)}
+
+
+def print_result(
+    text: str,
+    values: Mapping[str, Any],
+    folder: Path,
+    draw: Callable[[], Page],
+    *,
+    as_json: bool = False,
+    before: Sequence[Path] = (),
+    more: Callable[[], Sequence[Path]] = tuple,
+    next_step: str = "",
+) -> None:
+    """Print a result, then draw its page: a full disk does not lose what was computed.
+
+    text, values: for the terminal; `values`, with `as_json`, and in ``result.json`` of the folder.
+    draw: makes the page, which is written as ``report.html``; it takes most of the time.
+    before: files that were written already and are named, too.
+    more: writes further files and returns their paths.
+    next_step: see `next_command`.
+    """
+    content = plain(values)
+    print(json.dumps(content, indent=2) if as_json else text, flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [*before, *draw().write(folder / "report.html")]
+    written += [write_json(folder / "result.json", content), *more()]
+    if not as_json:
+        print("\n" + paragraphs(written_files(written), next_step))
+
+
+def written_files(paths: Iterable[Path]) -> str:
+    """Name the files that a command wrote, for the terminal."""
+    return "written:\n" + "\n".join(f"  {path}" for path in paths)
+
+
+def next_command(purpose: str, command: str) -> str:
+    """Name the command to give next, and what for; nothing without a command.
+
+    >>> print(next_command("count", "wc labels.txt"))
+    next step, count:
+      wc labels.txt
+    """
+    return f"next step, {purpose}:\n  {command}" if command else ""

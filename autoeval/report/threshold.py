@@ -1,0 +1,203 @@
+"""A score threshold as text, page and JSON, with the curve that it was chosen on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from autoeval.estimation.operating_curve import ENDS
+from autoeval.estimation.threshold_choice import ThresholdChoice, threshold_text
+from autoeval.report.page import Page
+from autoeval.report.text import Table, notice_values, result_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
+
+
+def choice_text(
+    choice: ThresholdChoice, *, verbose: bool = True, of_fit: Collection[str] = ()
+) -> str:
+    """Return what the terminal shows: the threshold, what is reached there, and warnings.
+
+    verbose: all warnings, and the curve.
+    of_fit: warnings that the fit has printed: they are counted alone.
+    """
+    head, details = "\n".join(choice_lines(choice)), [curve_text(choice.curve)]
+    return result_text([head], choice.warnings, details, verbose=verbose, of_fit=of_fit)
+
+
+def choice_lines(choice: ThresholdChoice) -> list[str]:
+    """Return the lines with the threshold and what is reached there, if there is one."""
+    if choice.value != choice.value:
+        return [_not_reached(choice)]
+    head = f"score threshold for {choice.wanted}: {threshold_text(choice.value)}"
+    if choice.lower < choice.upper:
+        head += f" ({threshold_text(choice.lower)} to {threshold_text(choice.upper)})"
+    lines = [head]
+    for measure, reached in choice.at.items():
+        value = f"{100 * reached['value']:.1f}"
+        around = f" ({100 * reached['lower']:.1f} to {100 * reached['upper']:.1f})"
+        known = reached["value"] == reached["value"]
+        lines.append(
+            f"  {measure} there: {value if known else 'no estimate'}"
+            f"{around if reached['lower'] < reached['upper'] else ''}"
+        )
+    return lines
+
+
+def _not_reached(choice: ThresholdChoice) -> str:
+    """Say that no threshold reaches what is wanted, and how much is reached at the best one."""
+    text = f"no threshold is estimated to reach {choice.wanted}"
+    if choice.greatest != choice.greatest:
+        return text
+    lower, upper = choice.greatest_ends
+    rows = choice.curve[choice.curve["measure"] == choice.target]
+    best = rows.loc[rows["value"].idxmax(), "threshold"]
+    text += f"; the greatest estimate at any is {choice.greatest:.3g}"
+    if lower < upper:
+        text += f" ({lower:.3g} to {upper:.3g})"
+    text += f", at {threshold_text(best)}"
+    if choice.undecided:
+        text += ". Undecided: by the interval it may be reached; label a few images to know"
+    return text
+
+
+def choice_values(
+    choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return the content of ``result.json``; `about` is what it is about."""
+    threshold = {
+        "target": choice.target,
+        "value": choice.value,
+        "lower": choice.lower,
+        "upper": choice.upper,
+        "level": choice.level,
+        "wanted": choice.wanted,
+        "threshold": choice.threshold,
+        "first": choice.first,
+        "last": choice.last,
+        "greatest": choice.greatest,
+        "at": choice.at,
+        "per_category": choice.per_category,
+        **notice_values(choice.warnings),
+    }
+    if choice.value != choice.value:
+        lower, upper = choice.greatest_ends
+        threshold |= {"greatest_lower": lower, "greatest_upper": upper}
+        threshold |= {"undecided": choice.undecided}
+    return {
+        "threshold": threshold,
+        "curve": choice.curve.to_dict("records"),
+        "warnings": list(choice.warnings),
+        "about": dict(about),
+    }
+
+
+def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})) -> Page:
+    """Make the page: the threshold, what is reached there, the curve, warnings."""
+    page = Page("Score threshold")
+    if choice.value != choice.value:
+        page.add_interval("Score threshold", "–", _not_reached(choice))
+    else:
+        bounded = choice.lower < choice.upper
+        ends = f"{threshold_text(choice.lower)} to {threshold_text(choice.upper)}"
+        page.add_interval(
+            "Score threshold",
+            threshold_text(choice.value),
+            f"may be right: {ends}" if bounded else "",
+            f"For {choice.wanted}: keep boxes with a higher score.",
+            on_scale=(choice.value, choice.lower, choice.upper),
+            top=1.0,
+        )
+        for measure, reached in choice.at.items():
+            known = reached["value"] == reached["value"]
+            ends = f"{100 * reached['lower']:.1f} to {100 * reached['upper']:.1f}"
+            page.add_headline(
+                f"{measure} there",
+                f"{100 * reached['value']:.1f}" if known else "–",
+                f"{choice.level:.0%} interval: {ends}"
+                if reached["lower"] < reached["upper"]
+                else "",
+            )
+    reached_there = {measure: reached["value"] for measure, reached in choice.at.items()}
+    add_curve(page, choice.curve, choice.value, reached_there)
+    page.add_warnings(choice.warnings)
+    page.add_about(about)
+    return page
+
+
+def add_curve(page: Page, curve: pd.DataFrame, threshold: float, at: Mapping[str, float]) -> None:
+    """Add a curve, see `expected_curve`, with a threshold marked (NaN: none).
+
+    at: precision and recall at the threshold, in [0, 1], by name.
+    """
+    page.add_heading("Precision, recall and F1 by score threshold")
+    for name, figure, caption in (
+        ("threshold_curve", draw_measures(curve, threshold), "Each measure by threshold"),
+        ("precision_recall", draw_precision(curve, threshold, at), "Precision by recall"),
+    ):
+        caption += ", all categories together; bands are intervals"
+        page.add_figure(figure, caption, name=name)
+    page.add_table(curve_table(curve), "In points of 100")
+
+
+def curve_text(curve: pd.DataFrame) -> str:
+    """Return the curve as a table for the terminal."""
+    head = "Precision, recall and F1 by score threshold, in points of 100:"
+    return f"{head}\n\n{curve_table(curve).text()}"
+
+
+def curve_table(curve: pd.DataFrame) -> Table:
+    """Lay out a curve, one row a threshold."""
+    shown = curve.assign(value=100 * curve["value"])
+    shown = shown.pivot(index="threshold", columns="measure", values="value").reset_index()
+    shown = shown[["threshold", *(name for name in COLOURS if name in shown)]]
+    shown["threshold"] = shown["threshold"].map(threshold_text)
+    return Table("threshold_curve", curve, shown, dict.fromkeys(COLOURS, "{:.1f}"))
+
+
+def draw_measures(curve: pd.DataFrame, threshold: float) -> Figure:
+    """Draw precision, recall and F1 by threshold, in points of 100."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6, 3.6), layout="constrained")
+    ax = figure.subplots()
+    for measure, rows in curve.groupby("measure"):
+        x, (value, lower, upper) = rows["threshold"], (100 * rows[end] for end in ENDS)
+        colour = COLOURS[str(measure)]
+        ax.plot(x, value, color=colour, label=measure)
+        ax.fill_between(x, lower, upper, color=colour, alpha=0.15, lw=0)
+    if not math.isnan(threshold):
+        ax.axvline(threshold, color="black", ls=":", lw=1)
+    ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
+    ax.legend(frameon=False)
+    ax.grid(alpha=0.25)
+    return figure
+
+
+def draw_precision(curve: pd.DataFrame, threshold: float, at: Mapping[str, float]) -> Figure:
+    """Draw precision by recall in points of 100, and a star at those of the threshold."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6, 3.6), layout="constrained")
+    ax = figure.subplots()
+    by_threshold = {
+        measure: 100 * rows.set_index("threshold")[list(ENDS)]
+        for measure, rows in curve.groupby("measure")
+    }
+    both = by_threshold["precision"].join(by_threshold["recall"], rsuffix="_r").dropna()
+    ax.fill_between(both["value_r"], both["lower"], both["upper"], alpha=0.15, lw=0)
+    ax.plot(both["value_r"], both["value"], marker=".", color="tab:blue")
+    if not math.isnan(threshold) and len(both):
+        star = (100 * at.get(measure, math.nan) for measure in ("recall", "precision"))
+        ax.plot(*star, "*", color="black", ms=12, label=f"threshold {threshold_text(threshold)}")
+        ax.legend(frameon=False)
+    ax.set(xlabel="recall", ylabel="precision", xlim=(0, 100), ylim=(0, 100))
+    ax.grid(alpha=0.25)
+    return figure

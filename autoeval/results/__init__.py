@@ -1,1 +1,0 @@
-"""What composes figures for people: text, page and files, from plain parameters."""

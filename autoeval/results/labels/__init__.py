@@ -1,1 +1,0 @@
-"""What is composed for people who label: the folder to label, and the reports."""

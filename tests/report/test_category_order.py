@@ -1,0 +1,84 @@
+"""Which categories an estimate with labels names first, of a made site of eight."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from label_worlds import label_set, make_site
+
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.report.labels import add_category_order, category_order_text, lowest, most_helpful
+from autoeval.report.page import Page
+
+WORDS = tuple(f"word{k}" for k in range(8))
+
+
+@pytest.fixture(scope="module")
+def site():
+    return make_site(7, n_images=80, categories=WORDS)
+
+
+@pytest.fixture(scope="module")
+def plan(site):
+    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    priors = {f"mAP/{name}": ValueWithError(0.4, 0.15) for name in WORDS}
+    priors["mAP"] = ValueWithError(0.4, 0.1)
+    return make_plan(site.pool, assistance, PlanRequest(12), PlannedSite(priors))
+
+
+@pytest.fixture(scope="module")
+def estimate(site, plan):
+    return estimate_with_labels(plan, label_set(site, plan.drawn))
+
+
+def test_the_lowest_come_first(estimate):
+    rows = lowest(estimate)
+    values = sorted(of.combined.estimate.value for of in estimate.by_category.values())
+    assert rows["value"].tolist() == pytest.approx(np.clip(values[:5], 0, 1))
+
+
+def test_labels_that_help_narrow_the_interval(estimate):
+    rows = most_helpful(estimate)
+    assert len(rows) and (np.diff(rows["half_width"]) >= 0).all()
+    assert (rows["half_width"] < estimate.recommended.half_width()).all()
+
+
+def test_where_all_images_are_labelled_no_more_labels_help(site, plan):
+    whole = estimate_with_labels(replace(plan, n=80), label_set(site, np.arange(80)))
+    assert whole.recommended.error == 0 and not len(most_helpful(whole))
+    assert "help" not in category_order_text(whole)
+
+
+def test_terminal_page_and_picture(estimate, tmp_path):
+    assert len(category_order_text(estimate).splitlines()) == 3
+    page = Page("t")
+    add_category_order(page, estimate)
+    labels = [of.get_text() for of in page.figures["categories"].axes[0].get_yticklabels()]
+    assert (len(labels), labels[0]) == (9, "all categories")
+    assert labels[-1] == lowest(estimate)["category"][0]
+
+
+def test_the_page_draws_each_category_with_and_without_labels(estimate):
+    page = Page("t")
+    add_category_order(page, estimate)
+    (plot,) = (block.content for block in page.blocks if block.kind == "intervals")
+    rows = estimate.to_pandas()
+    assert plot["lines"][0]["number"] == f"{100 * rows['value'][0]:.1f}"
+    each = rows[1:].sort_values("value", ascending=False)
+    assert [line["name"] for line in plot["lines"][1:]] == each["category"].tolist()
+    for line, of in zip(plot["lines"][1:], each.to_dict("records"), strict=True):
+        before, now = line["marks"]
+        assert float(before["at"]) == pytest.approx(100 * of["label_free"], abs=0.006)
+        assert float(now["at"]) == pytest.approx(100 * of["value"], abs=0.006)
+        assert float(now["bar"]["left"]) == pytest.approx(100 * of["lower"], abs=0.006)
+
+
+def test_one_category_is_not_put_in_order(estimate):
+    one = replace(estimate, by_category=dict(list(estimate.by_category.items())[:1]))
+    page = Page("t")
+    add_category_order(page, one)
+    assert category_order_text(one) == "" and page.blocks == [] and not page.figures

@@ -1,0 +1,59 @@
+import math
+
+import pandas as pd
+import pytest
+
+from autoeval.report.fit import formats_of, method_rows, source_rows
+from autoeval.report.text import format_cells
+from autoeval.targets import find_target
+
+RESULTS = pd.DataFrame(
+    {
+        "source": ["harbour", "ring road"],
+        "n_images": [40, 7],
+        "true": [0.5, 0.2],
+        "estimate": [0.4, 0.25],
+        "std": 0.0,
+        "error": [0.1, 0.05],
+        "lower": [0.15, math.nan],
+        "upper": [0.6, math.nan],
+    }
+)
+SUMMARY = {
+    "method": "bos",
+    "mean_absolute_error": 0.075,
+    "std": 0.01,
+    "pooled_rmse": 0.08,
+    "r2": 0.5,
+    "spearman": 1.0,
+    "coverage": 0.5,
+    "width": 0.45,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mAP", ["50.0", "40.0", "15.0 to 60.0", "10.0", "7.5"]),  # points of 100
+        ("count_mae", ["0.50", "0.40", "0.15 to 0.60", "0.10", "0.08"]),  # objects, as they are
+    ],
+)
+def test_values_are_shown_in_the_unit_of_the_target(name, expected):
+    table = source_rows({"bos": RESULTS}, find_target(name))
+    shown = format_cells(table, formats_of(table, find_target(name)))
+    columns = [f"true {name}", "bos", "interval", "error bos"]
+    assert [*shown.loc[0, columns], shown["error bos"].iloc[-1]] == expected
+    assert shown["interval"].tolist()[1:] == ["–", "–"]  # no interval, and none of the mean
+
+
+def test_shares_and_correlations_have_no_unit():
+    points, objects = (method_rows([SUMMARY], find_target(n)).loc[0] for n in ("mAP", "count_mae"))
+    assert points["interval width"] == pytest.approx(45) and objects["interval width"] == 0.45
+    assert points["coverage %"] == objects["coverage %"] == 50
+    assert points["R²"] == objects["R²"] == 0.5
+
+
+def test_sources_without_an_estimate_are_counted_where_there_are_any():
+    assert "no estimate" not in method_rows([SUMMARY], find_target("mAP"))
+    table = method_rows([SUMMARY, {**SUMMARY, "missing": 2}], find_target("mAP"))
+    assert table["no estimate"].tolist() == [0, 2]

@@ -1,0 +1,134 @@
+"""The folder to label, and the pages, of a made site."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from label_worlds import label_set, make_site
+
+from autoeval.detections import CONFIDENT
+from autoeval.io.coco import read_coco
+from autoeval.io.find_images import ImageArray
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
+from autoeval.labels.to_label import write_to_label
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.report.labels import (
+    drawn_table,
+    labelled_page,
+    labelled_text,
+    labelled_values,
+    plan_page,
+    plan_text,
+    plan_values,
+    width_rows,
+    width_text,
+)
+
+
+@dataclass(frozen=True)
+class FileOnDisk:
+    image_id: str
+    path: Path
+
+
+@pytest.fixture(scope="module")
+def site():
+    return make_site(7, n_images=40)
+
+
+@pytest.fixture(scope="module")
+def plan(site):
+    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    return make_plan(
+        site.pool, assistance, PlanRequest(12), PlannedSite({"mAP": ValueWithError(0.45, 0.09)})
+    )
+
+
+def test_the_folder_holds_what_was_drawn(plan, tmp_path):
+    for image in plan.found.images:
+        cv2.imwrite(str(tmp_path / image.file_name), np.zeros((200, 200, 3), np.uint8))
+    files = {i.image_id: FileOnDisk(i.image_id, tmp_path / i.file_name) for i in plan.found.images}
+    out = tmp_path / "out"
+    write_to_label(plan, files, out, prelabel=True)
+    drawn = {plan.found.images[k].image_id for k in plan.drawn}
+    assert {path.name for path in (out / "images").iterdir()} == drawn
+    empty = read_coco(out / "annotations.json")
+    assert ({image.file_name for image in empty.images}, empty.boxes) == (drawn, ())
+    assert empty.categories == ("car",)
+    offered = read_coco(out / "prelabels_coco.json").boxes
+    sure = (plan.found.scores > CONFIDENT) & np.isin(plan.found.image, plan.drawn)
+    assert len(offered) == sure.sum() > 0
+    tasks = json.loads((out / "prelabels_label_studio.json").read_text())
+    assert sum(len(task["predictions"][0]["result"]) for task in tasks) == sure.sum()
+    task = next(
+        k for k, image in enumerate(plan.drawn) if (sure & (plan.found.image == image)).any()
+    )
+    first = tasks[task]["predictions"][0]["result"][0]["value"]
+    row = np.flatnonzero(sure & (plan.found.image == plan.drawn[task]))[0]
+    assert first["x"] == pytest.approx(plan.found.boxes[row][0] / 2)  # percent of 200 pixels
+    assert first["rectanglelabels"] == ["car"]
+
+
+def test_the_page_of_a_plan(plan, tmp_path):
+    rows = plan_values(plan)["half_width"]
+    widths = [row["half_width"] for row in rows]
+    assert widths == sorted(widths, reverse=True)
+    assert [row["labels"] for row in rows] == [10, 12, 20, 30]
+    assert "12 of 40 images" in plan_text(plan)
+    page, folder = plan_page(plan).write(tmp_path / "report.html")
+    assert "Expected half-width" in page.read_text()
+    assert (folder / "half_width.png").exists()
+
+
+def test_the_page_of_a_plan_lists_the_images_and_shows_twelve_at_most(site):
+    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    plan = make_plan(
+        site.pool, assistance, PlanRequest(20), PlannedSite({"mAP": ValueWithError(0.45, 0.09)})
+    )
+    at_hand = [ImageArray(i.image_id, np.zeros((200, 200, 3), np.uint8)) for i in site.truth.images]
+    names = [plan.found.images[k].image_id for k in plan.drawn]
+    images = drawn_table(plan).table
+    assert images["image_id"].tolist() == names and images["order"].tolist() == [*range(1, 21)]
+    sure = [int((plan.found.image[plan.found.scores > 0.3] == k).sum()) for k in plan.drawn]
+    assert images["confident"].tolist() == sure
+    html = plan_page(plan, images=at_hand).render()
+    assert html.count("data:image/jpeg") == 12 == html.count('loading="lazy"')
+    assert f"<figcaption>{names[0]}</figcaption>" in html
+    assert "data:image/jpeg" not in plan_page(plan).render()
+
+
+def test_the_pages_end_with_what_they_are_about(plan, site):
+    estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+    about = {"images": "mine"}
+    for page in (plan_page(plan, about=about), labelled_page(estimate, about)):
+        first, *_, last = page.blocks
+        assert first.kind in ("headlines", "interval")
+        assert last.content.body[0][1].text == "mine"
+
+
+def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):
+    estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+    made = labelled_page(estimate)
+    assert made.blocks[0].content["value"] == f"{100 * estimate.recommended.value:.1f}"
+    _, folder = made.write(tmp_path / "report.html")
+    assert (folder / "shrinking.png").exists()
+    values = labelled_values(estimate)["labelled_estimate"]
+    assert values["value"] == pytest.approx(estimate.recommended.value)
+    assert {"mAP", "mAP50", "mAP75"} == set(values["whole"])
+    assert f"{estimate.more_labels(0.03)} more labels for ±3" in labelled_text(estimate)
+
+
+def test_a_plan_says_how_many_categories_its_labels_will_probably_measure(plan):
+    assert "categories_measured" not in width_rows(plan)  # one category
+    two = make_site(7, n_images=40, categories=("car", "bus"))
+    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    priors = dict.fromkeys(("mAP", "mAP/car", "mAP/bus"), ValueWithError(0.45, 0.09))
+    made = make_plan(two.pool, assistance, PlanRequest(12), PlannedSite(priors))
+    assert (width_rows(made)["categories_measured"] <= 2).all()
+    assert len(width_text(made).splitlines()) == 2

@@ -1,0 +1,93 @@
+"""What the page of an estimate shows, and what it leaves out."""
+
+import math
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_reports import ESTIMATE, HOSTILE, NONE, held_out, points, report, text
+
+from autoeval.estimation.protocol import FitResult
+from autoeval.notices import Notice
+from autoeval.report.estimate import estimate_head, estimate_warnings, sampling_text
+from autoeval.report.fit import evaluation_head
+from autoeval.report.text import result_text
+from autoeval.targets import find_target
+
+
+def block(page, kind):
+    return next(block for block in page.blocks if block.kind == kind)
+
+
+def test_the_answer_comes_before_everything_else():
+    page = report()
+    assert page.blocks[0].kind == "interval" and page.blocks[0].caption == "Estimated mAP"
+    content = page.blocks[0].content
+    assert content["value"] == "40.0" and "30.0 to 55.0" in content["interval"]
+    assert (content["at"], content["lower"], content["upper"]) == (40, 30, 55)
+    assert "80 unlabelled images" in content["note"] and "± 1.0" in content["note"]
+
+
+def test_the_answer_comes_first_on_the_terminal_and_the_details_last():
+    few = Notice("few-images", "only 3 images")
+    estimate, fit = replace(ESTIMATE, warnings=(few,)), FitResult(points(), held_out(bos=0.1))
+    heads = [estimate_head(estimate), evaluation_head(fit)]
+    warnings = estimate_warnings(estimate, fit)
+    whole = result_text(heads, warnings, ["details"])
+    assert whole.split("\n\n") == [*heads, "warning: only 3 images", "details"]
+    assert "details" not in result_text(heads, warnings, ["details"], verbose=False)
+
+
+def test_what_few_images_add_to_the_interval_is_shown():
+    known = replace(ESTIMATE, sampling_std=0.02, source_lower=0.35, source_upper=0.5)
+    for said in (text(report(known)), sampling_text(known)):
+        assert "± 2.0" in said and "35.0 to 50.0" in said
+    assert sampling_text(ESTIMATE) == ""
+
+
+def test_one_image_is_not_several():
+    assert "1 unlabelled image," in text(report(n_images=1))
+
+
+def test_warnings_are_shown_in_their_words():
+    page = report(warnings=("only 3 images", HOSTILE))
+    assert block(page, "warnings").content == ["only 3 images", HOSTILE]
+    assert "&lt;img src=x onerror=alert(1)&gt;" in text(page)
+
+
+@pytest.mark.parametrize(("error", "doubted"), [(0.2, True), (0.1, True), (0.099, False)])
+def test_a_method_no_better_than_a_constant_is_warned_of(error, doubted):
+    results = held_out(bos=error, constant=0.1)
+    warnings = estimate_warnings(ESTIMATE, FitResult(points(), results))
+    assert [of.code for of in warnings] == ["no-better-than-constant"] * doubted
+    figures = block(report(results=results), "headlines").content
+    assert figures[0][1] == f"{100 * error:.1f}" and figures[2][1] == "67%"
+
+
+def test_no_interval_is_said_and_not_drawn():
+    page = report(interval_method="none: fewer than 3 sources", **NONE).render()
+    assert "none: fewer than 3 sources" in page
+    assert 'class="mark" style="left: 40.0%"' in page and 'class="reach"' not in page
+
+
+def test_no_estimate_is_a_dash_without_a_star():
+    page = report(value=math.nan, features={"bos": math.nan}, **NONE)
+    assert page.blocks[0].content["value"] == "–"
+    assert block(page, "scatter").content["estimate"] == {"value": None}
+
+
+def test_categories_have_a_table_of_their_own(tmp_path):
+    of = {HOSTILE: {"value": 0.25, "lower": 0.1, "upper": 0.5}, "car": {"value": math.nan, **NONE}}
+    page = report(per_category=of)
+    assert re.search(r"onerror=alert\(1\)&gt;\s+25\.0\s+10\.0\s+50\.0\s+car\s+–\s+–", text(page))
+    page.write(tmp_path / "report.html")
+    written = pd.read_csv(tmp_path / "report" / "categories.csv")
+    assert written["estimate"].tolist()[0] == 0.25 and written["category"][0] == HOSTILE
+
+
+def test_a_counting_error_keeps_its_own_unit():
+    made = report(target=find_target("count_mae"), scores=["bos"], value=2.5, lower=1.0, upper=4.0)
+    page = made.render()
+    assert ">2.50<" in page and "1.00 to 4.00" in page and 'class="scale"' not in page
+    assert '"axis": "count_mae (objects an image)"' in page

@@ -1,0 +1,93 @@
+"""A figure that several pages show is the same on all of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.operating_curve import ENDS
+from autoeval.estimation.site import Site
+from autoeval.estimation.threshold_choice import choose_from
+from autoeval.io.labels.content import LabelledBox, LabelSet
+from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.report.estimate import category_table
+from autoeval.report.labels import category_table as labelled_categories
+from autoeval.report.threshold import choice_lines, draw_measures, draw_precision
+from autoeval.sites.labelled_set import labelled_set
+from autoeval.sites.site_boxes import SiteBoxes
+from tests.made_sites import WORDS, random_found, truth_from
+
+
+def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_path):
+    found = random_found(0)
+    fitted = fit_sets([labelled_set(SiteBoxes(found), truth_from(found), name="val")], context={})
+    new = random_found(1)
+    estimate = fitted.predict_site(Site(SiteBoxes(new), named=True))
+    save_plan(fitted.plan_labels(estimate, n=12), tmp_path)
+    plan = load_plan(tmp_path)
+    truth = truth_from(new)
+    boxes = tuple(
+        LabelledBox(new.images[k].image_id, WORDS[c], (x, y, right - x, bottom - y))
+        for k, c, (x, y, right, bottom) in zip(truth.image, truth.label, truth.boxes, strict=True)
+    )
+    images = tuple(new.images[k] for k in plan.drawn)
+    drawn = {image.image_id for image in images}
+    labels = LabelSet("l", images, WORDS, tuple(box for box in boxes if box.image_id in drawn))
+    labelled = estimate_with_labels(plan, labels)
+
+    whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
+    assert labelled.label_free() == pytest.approx(whole, abs=1e-9)
+    assert set(labelled.by_category) == set(estimate.per_category) == set(WORDS)
+    shown = category_table(estimate).table
+    page = labelled_categories(labelled).table.set_index("category")
+    for _, row in shown.iterrows():
+        there = {"value": row["estimate"], "lower": row["lower"], "upper": row["upper"]}
+        assert labelled.label_free(row["category"]) == pytest.approx(there, abs=1e-9)
+        assert page.loc[row["category"], "label_free"] == pytest.approx(row["estimate"], abs=1e-9)
+    # the plot and the table have these intervals too, not those of the errors in the combination
+    table = labelled.to_pandas().set_index("category")
+    car = estimate.per_category["car"]
+    arms = table.loc["car", ["label_free", "label_free_lower", "label_free_upper"]].tolist()
+    assert arms == pytest.approx([car["value"], car["lower"], car["upper"]], abs=1e-9)
+    assert labelled.by_category["car"].prior.half_width(0.9) != pytest.approx(
+        (car["upper"] - car["lower"]) / 2, abs=1e-3
+    )
+
+
+def curve_at(thresholds):
+    """Precision .1 + 10 t up to .95 and recall 1 - 5 t: at .08 .9 and .6, at .10 .95 and .5."""
+    precision = np.minimum(0.1 + 10 * thresholds, 0.95)
+    recall = np.maximum(1 - 5 * thresholds, 0)
+    values = {"precision": precision, "recall": recall, "f1": precision * recall}
+    parts = [
+        pd.DataFrame({"threshold": thresholds, "measure": name, **dict.fromkeys(ENDS, of)})
+        for name, of in values.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def star_of(curve, threshold, at):
+    """Where the star stands, and at which threshold the line."""
+    left = draw_measures(curve, threshold).axes[0]
+    right = draw_precision(curve, threshold, at).axes[0]
+    (star,) = [line for line in right.lines if line.get_marker() == "*"]
+    dotted = [line for line in left.lines if line.get_linestyle() == ":"]
+    return (*star.get_xdata(), *star.get_ydata()), dotted[0].get_xdata()[0], star.get_label()
+
+
+def test_the_star_stands_at_the_printed_threshold_and_values():
+    choice = choose_from(curve_at, precision=0.9)
+    head, *lines = choice_lines(choice)
+    assert head.endswith(": 0.08")
+    assert "  precision there: 90.0" in lines and "  recall there: 60.0" in lines
+    at = {measure: reached["value"] for measure, reached in choice.at.items()}
+    star, line, label = star_of(choice.curve, choice.value, at)
+    assert star == pytest.approx((60, 90)) and line == pytest.approx(0.08)
+    assert label == "threshold 0.08"
+
+
+def test_the_star_of_an_estimate_stands_at_its_values_not_at_a_neighbour_of_the_curve():
+    coarse = curve_at(np.array([0.05, 0.1, 0.15]))
+    star, line, _ = star_of(coarse, 0.08, {"precision": 0.9, "recall": 0.6})
+    assert star == pytest.approx((60, 90)) and line == pytest.approx(0.08)

@@ -1,0 +1,124 @@
+"""What stands behind the estimate on its page, and what pages of fits and estimates begin with."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import autoeval
+from autoeval.io.config_file import shipped_config
+from autoeval.model.priors import panel_pairs
+from autoeval.model.train_prior import FLOORS, shown_pairs
+from autoeval.report.estimate import estimate_page
+from autoeval.report.fit import fit_page, fit_summary
+from autoeval.report.scatter import chart_of_panel
+
+pytestmark = pytest.mark.usefixtures("drawn")
+
+SAMPLE = Path(__file__).parents[2] / "docs/getting-started/sample"
+SCORES = ("expected_ap", "likely_share", "box_size")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return autoeval.fit(SAMPLE / "val.json", SAMPLE / "val_predictions.json")
+
+
+@pytest.fixture(scope="module")
+def estimate(fitted):
+    return fitted.predict(SAMPLE / "new_predictions.json", images=SAMPLE / "new_site.json")
+
+
+def blocks(page, kind):
+    return [block for block in page.blocks if block.kind == kind]
+
+
+def test_the_shipped_pairs_are_those_that_the_prior_is_fitted_on():
+    content = json.loads(shipped_config("panel_pairs.json").read_text())
+    assert content == {"floors": [shown_pairs(floor) for floor in FLOORS]}
+    assert len(panel_pairs()["mAP"]) == 460
+    np.testing.assert_array_equal(panel_pairs(0.31)["mAP50"], panel_pairs(0.3)["mAP50"])
+
+
+def test_the_chart_of_an_estimate_holds_the_panel_the_labelled_pairs_and_the_star(fitted, estimate):
+    (chart,) = (of.content for of in blocks(estimate_page("t", fitted, estimate), "scatter"))
+    pairs, rows = panel_pairs(), fitted.regression_.rows_
+    assert list(chart["scores"])[:3] == list(SCORES)
+    np.testing.assert_allclose(chart["cloud"]["y"], 100 * pairs["mAP"])
+    assert [point["y"] for point in chart["points"]] == pytest.approx(100 * rows["mAP"], rel=1e-5)
+    assert [point["set"] for point in chart["points"]] == rows["category"].tolist()
+    for name in SCORES:
+        score = chart["scores"][name]
+        np.testing.assert_allclose(score["cloud"], pairs[name])
+        np.testing.assert_allclose(score["values"], rows[name], rtol=1e-5)
+        assert score["estimate"] == pytest.approx(estimate.features[name], rel=1e-5)
+        assert "new site" in score["about"]
+    star = [estimate.value, estimate.lower, estimate.upper]
+    assert list(chart["estimate"].values()) == pytest.approx(100 * np.array(star), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_line_is_what_the_fit_predicts_where_other_scores_are_as_usual(fitted, estimate, name):
+    band = chart_of_panel(fitted, estimate).lines[name]
+    pairs = panel_pairs()
+    k = len(band.x) // 2
+    row = {name: band.x[k], "n_images": estimate.n_images}
+    for other in SCORES:
+        if other != name:
+            row[other] = np.polyval(np.polyfit(pairs[name], pairs[other], 1), band.x[k])
+    found = fitted.regression_.predict(pd.DataFrame([row]))[0]
+    drawn = (band.y[k], band.lower[k], band.upper[k])
+    np.testing.assert_allclose(drawn, (found.value, found.lower, found.upper), rtol=1e-6)
+    assert band.x[0] <= min(pairs[name]) and band.x[-1] >= estimate.features[name]
+
+
+def test_targets_that_the_panel_lacks_have_lines_without_a_cloud(fitted):
+    plotted = chart_of_panel(fitted.for_target("recall@0.5"))
+    assert plotted.cloud is None and "expected_recall@0.5" in plotted.lines
+
+
+def test_a_page_begins_with_its_number_and_ends_with_what_it_is_about(fitted, estimate):
+    given = {"command": "autoeval of mine"}
+    of_estimate = estimate_page("t", fitted, estimate, about=given).blocks
+    of_fit = fit_page("t", fitted, about=given).blocks
+    assert of_estimate[0].kind == "interval"
+    assert of_fit[0].kind == "headlines"
+    coco, labelled, half, *_ = of_fit[0].content
+    (printed,) = fitted.fit_result_.labelled_sets["mAP"]  # by pycocotools: test_coco_accuracy
+    assert coco[1] == f"{100 * printed:.1f}"
+    assert labelled[1] == f"{100 * fitted.regression_.rows_['mAP'].mean():.1f}"
+    assert half[1].startswith("±")
+    for page in (of_estimate, of_fit):
+        assert page[-1].content.body[0][1].text == "autoeval of mine"
+
+
+def test_the_width_to_expect_is_that_of_a_new_site_like_the_labelled_one(fitted):
+    rows = fitted.regression_.rows_
+    found = fitted.regression_.predict_mean(rows)
+    answer = fit_summary(fitted.regression_)
+    assert answer.half_width == pytest.approx((found.upper - found.lower) / 2)
+    assert (answer.n_sets, answer.n_categories) == (1, 6)
+
+
+def test_categories_are_dots_with_intervals_the_highest_first(fitted, estimate):
+    (plot,) = (of.content for of in blocks(estimate_page("t", fitted, estimate), "intervals"))
+    first, *rows = plot["lines"]
+    assert first["name"] == "all categories" and first["number"] == f"{100 * estimate.value:.1f}"
+    each = sorted(estimate.per_category.items(), key=lambda of: -of[1]["value"])
+    assert [row["name"] for row in rows] == [name for name, _ in each]
+    for row, (_, of) in zip(rows, each, strict=True):
+        (mark,) = row["marks"]
+        left, width = (float(mark["bar"][end]) for end in ("left", "width"))
+        assert float(mark["at"]) == pytest.approx(100 * of["value"], abs=0.006)
+        assert left == pytest.approx(100 * of["lower"], abs=0.006)
+        assert left + width == pytest.approx(100 * of["upper"], abs=0.011)
+
+
+def test_columns_are_explained_and_pages_of_files_have_no_pictures(fitted, estimate):
+    page = estimate_page("t", fitted, estimate)
+    captions = " ".join(block.caption for block in page.blocks)
+    for name in ("expected_ap", "likely_share", "box_size", "share", "confident", "mean_score"):
+        assert f"{name}: " in captions
+    assert not [block for block in page.blocks if block.kind == "thumbnails"]
