@@ -122,9 +122,7 @@ def _estimate_with_labels(
     """Estimate from labels that no plan drew, as a simple random sample."""
     from autoeval.api import estimate_with_labels
 
-    plan = estimator.plan_labels(
-        estimate, n=1, pseudo_labels=args.pseudo_labels, pseudo_words=args.pseudo_words
-    )
+    plan = estimator.plan_labels(estimate, n=1)
     return estimate_with_labels(
         plan,
         args.labels,

@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.model.regression import DEFAULT_METHOD
-from autoeval.result import Result
+from autoeval.results import Result
 from autoeval.targets import find_target
 from autoeval.words import counted, ordered_warnings
 
@@ -111,9 +111,14 @@ class Estimate(Result):
     is_mean = True  # whether the value is the mean of the categories
 
     @property
-    def title(self) -> str:
-        """What the value is, in words."""
-        return f"{super().title} from {counted(self.n_images, 'image')}"
+    def basis(self) -> str:
+        """What the value rests on, in words."""
+        return f"from {counted(self.n_images, 'image')}"
+
+    @property
+    def other_targets(self) -> dict[str, dict[str, float]]:
+        """``value``, ``lower`` and ``upper`` of other targets, from the same pass."""
+        return self.beside
 
     def all_warnings(self) -> list[str]:
         """Return all warnings, that of the width among them, the most severe first."""
@@ -123,12 +128,6 @@ class Estimate(Result):
         """Return the value and its ends, by the name of the target."""
         ends = {f"{self.target}_{end}": getattr(self, end) for end in ("lower", "upper")}
         return {self.target: self.value, **ends}
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the numbers under flat keys, see `Result.to_dict`; other targets, too."""
-        others = {f"{self.kind}/{name}": ends["value"] for name, ends in self.beside.items()}
-        known = {name: float(value) for name, value in others.items() if math.isfinite(value)}
-        return super().to_dict() | known
 
     def plot(self, ax: Axes | None = None, *, training: Trained | None = None) -> Axes:
         """Draw the value and its interval, in the target's unit.

@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.labels.estimators import LabelEstimates
 from autoeval.labels.sample_size import WidthForecast
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.result import ENDS, Result
+from autoeval.results import ENDS, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,9 +60,15 @@ class LabelledEstimate(Result):
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
-    def title(self) -> str:
-        """What the value is, in words."""
-        return f"{super().title} from {self.n_labelled} labelled images of {self.n_pool}"
+    def basis(self) -> str:
+        """What the value rests on, in words."""
+        return f"from {self.n_labelled} labelled images of {self.n_pool}"
+
+    @property
+    def other_targets(self) -> dict[str, dict[str, float]]:
+        """``value``, ``lower`` and ``upper`` of other targets, inside [0, 1]."""
+        others = {name: of for name, of in self.whole.items() if name != self.target}
+        return {name: of.inside(self.level) for name, of in others.items()}
 
     def label_free(self, category: str = "", target: str = "") -> dict[str, float]:
         """Return ``value``, ``lower`` and ``upper`` of the label-free estimate, in [0, 1].

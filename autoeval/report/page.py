@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from matplotlib.figure import Figure
 
-    from autoeval.report.scatter import ScatterChart
 
 ALL = "all categories"
 
@@ -225,9 +224,12 @@ class Page:
         """Write a figure beside the page without showing it."""
         self.figures[name] = figure
 
-    def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
-        """Add a scatter plot that names each point, and lets the reader choose the score."""
-        self.blocks.append(Block("scatter", chart.to_dict(), caption))
+    def add_scatter(self, chart: Mapping[str, Any], caption: str = "") -> None:
+        """Add a scatter plot that names each point, and lets the reader choose the score.
+
+        See `autoeval.report.scatter.ScatterChart.to_dict`.
+        """
+        self.blocks.append(Block("scatter", chart, caption))
 
     def add_board(self, board: Mapping[str, Any], caption: str = "") -> None:
         """Add many things side by side that can be searched, sorted and opened.

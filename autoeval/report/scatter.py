@@ -27,7 +27,7 @@ from autoeval.model.priors import panel_pairs
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.report.page import Page
 from autoeval.report.text import explained
-from autoeval.result import ENDS
+from autoeval.results import ENDS
 from autoeval.targets import TARGETS, Target, find_target
 from autoeval.words import counted
 
@@ -244,7 +244,7 @@ def add_scatter(page: Page, chart: ScatterChart) -> None:
     page.add_heading(f"{chart.target.name} against the scores")
     star = "" if chart.estimate is None else " The red star is the estimate."
     page.add_scatter(
-        chart,
+        chart.to_dict(),
         f"{MARKS[chart.unit]}{star} Point at a mark to see what it is, click a source to single it "
         f"out. {' '.join(chart.about)}".strip(),
     )

@@ -9,17 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pandas as pd
 
 from autoeval.notices import as_notice, codes_of
-from autoeval.runtime.files import write_json, write_table, write_text
+from autoeval.runtime.files import PathLike, write_json, write_table, write_text
 from autoeval.runtime.json_values import plain
 from autoeval.words import MOST, warning_lines
-
-if TYPE_CHECKING:
-    from autoeval.report.page import Page
 
 MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
 COLUMNS = {
@@ -37,6 +34,13 @@ COLUMNS = {
     "mean_score": "mean score of the boxes over .05",
 }
 """What the columns of tables mean, where a name does not say it."""
+
+
+class Writable(Protocol):
+    """A page, see `autoeval.report.page.Page`."""
+
+    def write(self, path: PathLike, /) -> list[Path]:
+        """Write it and what belongs to it; return the paths."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,7 @@ def print_result(
     text: str,
     values: Mapping[str, Any],
     folder: Path,
-    draw: Callable[[], Page],
+    draw: Callable[[], Writable],
     *,
     as_json: bool = False,
     before: Sequence[Path] = (),

@@ -15,7 +15,7 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.site import Site
 from autoeval.model.pair_table import category_weights, features_at, with_target
 from autoeval.model.regression import Regression
-from autoeval.report.estimate import other_target_lines
+from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import MEASURES, OperatingPoint, points_at
@@ -131,7 +131,7 @@ def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, si
         assert 0 <= estimate.lower < estimate.value < estimate.upper <= 1
         assert estimate.sampling_std > 0
         assert len(estimate.per_category) == 5
-        assert f"estimated {name}: " in str(estimate)
+        assert str(estimate).startswith(f"estimated {name}: {100 * estimate.value:.1f} ")
         json.dumps(estimate.to_dict(), allow_nan=False)
     truth = truth_from(site.boxes.clean)
     known = labelled_set(site.boxes, truth, name="new")
@@ -162,11 +162,12 @@ def test_over_the_threshold_is_no_box_so_recall_is_0_and_precision_not_defined(e
     plain, estimate = estimator.predict_site(site), estimator.predict_site(site, 0.999)
     assert (estimate.value, estimate.lower) == (plain.value, plain.lower)
     assert_known_by_definition(estimate.beside, estimate.undefined)
-    text = str(estimate)
+    text = estimate_head(estimate)
     assert "precision@0.999: not defined, no box is over the threshold" in text
     assert "recall@0.999: 0.0 (0.0 to 0.0)" in text
-    assert text.count("no box on these images has a score over 0.999") == 1
-    assert estimate.to_pandas()["undefined"].tolist() == ["precision@0.999"]
+    assert "precision@0.999: not known" in str(estimate)
+    assert str(estimate).count("no box on these images has a score over 0.999") == 1
+    assert estimate_row(estimate)["undefined"].tolist() == ["precision@0.999"]
 
 
 def test_recall_as_the_target_is_0_by_definition_without_a_sampling_error(estimator, site):
@@ -181,7 +182,8 @@ def test_precision_as_the_target_is_not_defined_where_the_fit_has_boxes_over_it(
     weak = site.boxes.clean.where(site.boxes.clean.scores < 0.6)
     estimate = estimator.for_target("precision@0.7").predict_site(Site(SiteBoxes(weak)))
     assert np.isnan(estimate.value) and estimate.undefined == ("precision@0.7",)
-    assert str(estimate).startswith("precision@0.7: not defined, no box is over the threshold")
+    head = estimate_head(estimate)
+    assert head.startswith("precision@0.7: not defined, no box is over the threshold")
     assert "too wide" not in str(estimate)
 
 

@@ -62,6 +62,16 @@ class Result:
         """What the value is, in words."""
         return f"estimated {find_target(self.target).title}"
 
+    @property
+    def basis(self) -> str:
+        """What the value rests on, in words; may be empty."""
+        return ""
+
+    @property
+    def other_targets(self) -> Mapping[str, Mapping[str, float]]:
+        """``value``, ``lower`` and ``upper`` of other targets of the same images."""
+        return {}
+
     def number_text(self, value: float) -> str:
         """Write a value, or an end of an interval, in its unit; a dash where it is not known."""
         return find_target(self.target).text(value) if value == value else "–"
@@ -95,12 +105,14 @@ class Result:
 
     def _first_line(self) -> str:
         (_, whole), *_ = self._rows()
-        return f"{self.title}: {self.interval_text(whole, f'{self.level:.0%} interval')}"
+        number = self.interval_text(whole, f"{self.level:.0%} interval")
+        return f"{self.title}: {number}{f', {self.basis}' if self.basis else ''}"
 
     def __str__(self) -> str:
         _, *rows = self._rows()
-        categories = [f"  {name}: {self.interval_text(ends)}" for name, ends in rows]
-        return "\n".join([self._first_line(), *categories, *warning_lines(self.all_warnings())])
+        lines = [f"{name}: {self.interval_text(ends)}" for name, ends in self.other_targets.items()]
+        lines += [f"  {name}: {self.interval_text(ends)}" for name, ends in rows]
+        return "\n".join([self._first_line(), *lines, *warning_lines(self.all_warnings())])
 
     def __repr__(self) -> str:
         n = len(self.all_warnings())
@@ -113,7 +125,7 @@ class Result:
             f"<tr><th>{escape(name or self.title)}</th>"
             + "".join(f"<td>{self.number_text(ends[end])}</td>" for end in ENDS)
             + "</tr>"
-            for name, ends in self._rows()
+            for name, ends in [*self._rows(), *self.other_targets.items()]
         )
         items = "".join(f"<li>{escape(line)}</li>" for line in warning_lines(self.all_warnings()))
         warnings = f"<ul>{items}</ul>" if items else ""
@@ -133,11 +145,14 @@ class Result:
         """Return the numbers under flat keys, as loggers of metrics take them.
 
         ``estimate/TARGET``, ``estimate/lower``, ``estimate/upper``, and ``estimate/TARGET/NAME`` of
-        each category; what is not known is left out. Other results begin with their `kind`.
+        each category, also of other targets; what is not known is left out. Other results begin
+        with their `kind`.
         """
         (_, whole), *rows = self._rows()
         whole_name = f"{self.kind}/{self.target}"
+        others = self.other_targets.items()
         numbers = {whole_name: whole["value"]}
         numbers |= {f"{self.kind}/{end}": whole[end] for end in ENDS[1:]}
         numbers |= {f"{whole_name}/{name}": ends["value"] for name, ends in rows}
+        numbers |= {f"{self.kind}/{name}": ends["value"] for name, ends in others}
         return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
