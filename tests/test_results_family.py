@@ -11,7 +11,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 import autoeval
 from autoeval.errors import InputError
 from autoeval.report.estimate import estimate_fields
-from autoeval.results import Result
+from autoeval.result_base import Result
 
 FIGURES = ("value", "lower", "upper", "level", "target", "warnings", "per_category")
 ENDS = {"value", "lower", "upper"}

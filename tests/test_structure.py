@@ -15,7 +15,7 @@ APART = ("stability", "counting", "demo", "roadworld")  # beside the core
 LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime", "words"},
-    {"accuracy", "io", "results"},
+    {"accuracy", "io", "result_base"},
     {"model"},
     {"detectors", "roadworld", "sites"}
     | {"stability.layouts", "stability.metasets", "stability.scores"},

@@ -18,7 +18,7 @@ from autoeval.comparison.gate import (
 )
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
-from autoeval.results import Result
+from autoeval.result_base import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

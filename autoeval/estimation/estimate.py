@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.model.regression import DEFAULT_METHOD
-from autoeval.results import Result
+from autoeval.result_base import Result
 from autoeval.targets import find_target
 from autoeval.words import counted, ordered_warnings
 
@@ -113,7 +113,8 @@ class Estimate(Result):
     @property
     def basis(self) -> str:
         """What the value rests on, in words."""
-        return f"from {counted(self.n_images, 'image')}"
+        why = "" if self.lower == self.lower else f"; {self.interval_method}"
+        return f"from {counted(self.n_images, 'image')}{why}"
 
     @property
     def other_targets(self) -> dict[str, dict[str, float]]:

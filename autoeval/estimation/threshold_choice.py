@@ -11,7 +11,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.operating_curve import FINE, THRESHOLDS
-from autoeval.results import ENDS, Result
+from autoeval.result_base import ENDS, Result
 from autoeval.targets import MEASURES
 
 if TYPE_CHECKING:

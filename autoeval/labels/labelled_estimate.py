@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.labels.estimators import LabelEstimates
 from autoeval.labels.sample_size import WidthForecast
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.results import ENDS, Result
+from autoeval.result_base import ENDS, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

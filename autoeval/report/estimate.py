@@ -33,7 +33,7 @@ from autoeval.report.fit import (
 from autoeval.report.page import IntervalRow, Page
 from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.report.threshold import add_curve, curve_text
-from autoeval.results import ENDS
+from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
 from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted, ordered_warnings

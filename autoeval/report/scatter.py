@@ -27,7 +27,7 @@ from autoeval.model.priors import panel_pairs
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.report.page import Page
 from autoeval.report.text import explained
-from autoeval.results import ENDS
+from autoeval.result_base import ENDS
 from autoeval.targets import TARGETS, Target, find_target
 from autoeval.words import counted
 

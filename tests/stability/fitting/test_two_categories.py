@@ -67,5 +67,5 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
     assert set(estimate.per_category) == {"wide", "tall"}
     assert all(0 <= of["value"] <= 1 for of in estimate.per_category.values())
     assert "wide: " in str(estimate) and "tall: " in str(estimate)
-    assert estimate.to_dict()["per_category"]["wide"]["value"] is not None
-    assert "value/tall" in estimate.to_pandas()
+    assert "estimate/mAP/wide" in estimate.to_dict()
+    assert "tall" in estimate.to_pandas()["category"].tolist()

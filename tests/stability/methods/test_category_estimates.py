@@ -7,6 +7,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.score_table import stack_categories
 from autoeval.io.tasks.labelled_samples import NO_PIXELS, Sample
+from autoeval.report.estimate import estimate_head
 from autoeval.stability.methods.categories import (
     PartialPooling,
     estimate_categories,
@@ -153,7 +154,7 @@ def test_a_category_without_an_estimate_or_an_interval_says_why():
     bounds = [("car", 0.5, 0.3, 0.7), ("bus", nan, nan, nan), ("cat", 0.4, nan, nan)]
     each = {name: dict(value=v, lower=low, upper=high) for name, v, low, high in bounds}
     estimate = Estimate(0.45, 0.2, 0.7, 0.9, "predictive", "mAP", 9, per_category=each)
-    lines = str(estimate).splitlines()
+    lines = estimate_head(estimate).splitlines()
     assert "estimated mAP: 45.0, mean of 3 categories, from 9 images" in lines
     assert "  car: 50.0 (30.0 to 70.0)" in lines
     assert "  bus: no estimate, its interval would be wider than ±42 points" in lines
