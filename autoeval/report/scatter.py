@@ -272,7 +272,10 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
     here = estimate.features if estimate else {}
     n_images = estimate.n_images if estimate else int(regression.rows_["n_images"].median())
     lines = fitted_lines(regression, cloud, here, n_images)
-    chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
+    table = estimator.table_
+    if regression.target not in table:  # at a threshold, made of the counts of each pair
+        table = pd.DataFrame(dict(regression.table_))
+    chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud, table)
     return replace(chart, about=[*chart.about, explained(regression.features_)])
 
 
@@ -282,16 +285,17 @@ def chart_of_scores(
     estimate: Estimate | None = None,
     lines: Mapping[str, RegressionBand] | None = None,
     cloud: Cloud | None = None,
+    table: pd.DataFrame | None = None,
 ) -> ScatterChart:
     """Make the chart of every score of the training table, and of the held-out estimates.
 
     The scores in use come first where there are `lines` along some of them, else the held-out
-    estimates. Scores of single categories are left out. The `cloud` stands behind.
+    estimates. Scores of single categories are left out. The `cloud` stands behind. The `table` has
+    the target; by default that of the estimator.
     """
     target = find_target(estimator.target)
-    table = estimator.table_.assign(
-        **{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()}
-    )
+    rows = estimator.table_ if table is None else table
+    table = rows.assign(**{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()})
     pairs = "transforms" not in table
     if pairs:
         table = table.assign(transforms="", sample_set=table.get("category", table["source"]))

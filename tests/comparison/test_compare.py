@@ -23,6 +23,8 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import read_predictions
+from autoeval.report.comparison import comparison_text, comparison_values
+from autoeval.runtime.json_values import plain
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,8 @@ def test_the_better_detector_is_ranked_first(world):
     assert row["p_better"] > 0.9 and row["carried_over"] > 0
     assert result.ranking["p_best"][0] == pytest.approx(row["p_better"], abs=0.01)
     assert result.ranking["behind"].tolist() == [0, pytest.approx(-row["difference"])]
-    assert "strong - weak: +" in str(result) and "best with probability" in str(result)
+    assert "strong - weak: +" in comparison_text(result)
+    assert result.value == row["difference"] and "strong" in str(result).splitlines()[0]
 
 
 def test_the_order_in_which_they_are_named_changes_nothing(world):
@@ -155,7 +158,8 @@ def test_result_as_table_dict_and_picture(world):
     assert table["distinguishable"].tolist() == [
         bool(low > 0 or high < 0) for low, high in zip(table["lower"], table["upper"], strict=True)
     ]
-    assert json.loads(json.dumps(result.to_dict()))["ranking"][0]["detector"] == "strong"
+    values = plain(comparison_values(result))["comparison"]
+    assert json.loads(json.dumps(values))["ranking"][0]["detector"] == "strong"
     matrix = result.matrix()
     assert matrix.loc["strong", "weak"] + matrix.loc["weak", "strong"] == pytest.approx(1)
     ax = result.plot()

@@ -136,14 +136,14 @@ def test_scores_further_off_are_refused():
     far = table.iloc[:1].assign(expected_ap=-1.0)
     estimate = AccuracyEstimator().fit_rows(table).predict_rows(far)
     assert np.isnan(estimate.value) and np.isnan(estimate.lower) and np.isnan(estimate.upper)
-    assert "no estimate of mAP" in str(estimate) and "none: it would reach" in str(estimate)
+    assert "mAP: not known" in str(estimate) and "none: it would reach" in str(estimate)
 
 
 def test_an_interval_too_wide_to_act_on_is_printed_below_the_value():
     estimate = AccuracyEstimator().fit_rows(score_table(n=4)).predict_rows(score_table().iloc[:1])
     assert estimate.upper - estimate.lower > 0.3
-    first, second, *rest = str(estimate).splitlines()
-    assert first.startswith("estimated mAP: ") and second.startswith("90% interval: ")
+    first, *rest = str(estimate).splitlines()
+    assert first.startswith("estimated mAP: ") and "90% interval" in first
     assert sum(line.startswith("note: too wide to act on: ±") for line in rest) == 1
 
 

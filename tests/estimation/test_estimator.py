@@ -11,6 +11,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.artefact import write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.report.estimate import estimate_fields, estimate_row
+from autoeval.runtime.json_values import plain
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.source_regression import SourceRegression
 
@@ -209,9 +211,9 @@ def test_an_unfitted_estimator_says_so(tmp_path):
 def test_estimates_turn_into_json_and_rows():
     fitted = PublishedEstimator("bos").fit(make_table({"a": 0.2, "b": 0.3}))
     estimate = fitted.predict_rows(unlabelled(0.6))
-    plain = json.loads(json.dumps(estimate.to_dict()))
-    assert plain["lower"] is None and plain["interval_method"] == "none: fewer than 3 sources"
-    assert estimate.to_pandas()["bos"].tolist() == [0.6]
+    values = json.loads(json.dumps(plain(estimate_fields(estimate))))
+    assert values["lower"] is None and values["interval_method"] == "none: fewer than 3 sources"
+    assert estimate_row(estimate)["bos"].tolist() == [0.6]
 
 
 def test_left_out_estimates_are_those_of_estimators_that_never_saw_the_source():

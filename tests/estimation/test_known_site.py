@@ -127,7 +127,7 @@ def test_a_group_that_the_fit_does_not_contain_is_refused_with_those_that_it_doe
     new, same = fitted.predict(found), fitted.predict(found, group="dash cams")
     assert same.upper - same.lower < new.upper - new.lower
     assert "group dash cams, in the fit gate0" in same.interval_method
-    assert same.to_dict()["lower"] == same.lower
+    assert same.to_dict()["estimate/lower"] == same.lower
 
 
 def test_a_plan_of_a_site_of_a_group_is_of_that_group(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.detections import Detections, Evidence
+from autoeval.report.estimate import estimate_fields, estimate_row, sampling_text
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.scores.confidence_scores import AverageConfidence
 
@@ -73,9 +74,9 @@ def test_ten_images_give_a_clearly_wider_interval_than_five_hundred():
 def test_both_parts_are_printed():
     rng = np.random.default_rng(2)
     told = estimate(fitted(rng), rng, 0.5, n_images=10)
-    text, plain = str(told), told.to_dict()
+    text, plain = sampling_text(told), estimate_fields(told)
     assert f"sampling error of 10 images: ± {100 * told.sampling_std:.1f}" in text
     assert f"without the sampling error: {100 * told.source_lower:.1f} to " in text
     assert plain["sampling_std"] == told.sampling_std > 0
     assert told.lower < told.source_lower < told.source_upper < told.upper
-    assert told.to_pandas()["sampling_std"].tolist() == [told.sampling_std]
+    assert estimate_row(told)["sampling_std"].tolist() == [told.sampling_std]

@@ -6,6 +6,7 @@ import pytest
 from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
+from autoeval.report.estimate import estimate_head
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.targets import find_target
@@ -49,7 +50,7 @@ def test_counting_errors_above_one_are_estimated():
     new = table[(table["source"] == "b") & (table["kind"] == "seed")]
     estimate = estimator.predict_rows(new)
     assert estimate.value == pytest.approx(14)  # mAP .3
-    assert "estimated count_mae (objects an image): 14.00 ± 0.00" in str(estimate)
+    assert "estimated count_mae (objects an image): 14.00 ± 0.00" in estimate_head(estimate)
     assert not estimate.warnings
 
 
