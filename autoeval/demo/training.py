@@ -22,6 +22,7 @@ from autoeval.detectors import MMDetector
 from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
+from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.tasks.labelled_samples import Sample, Samples
 from autoeval.io.tasks.task import Task
@@ -40,12 +41,19 @@ TRAINING_SEED = 1000
 LOADERS = 12
 """Processes that read and change images for a GPU, of all processes of the training together."""
 PERCENT = "{:.1%}"
+FIRST_PART = (
+    "python tools/train_demo_detector.py --config configs/demo/train_roadworld_nano_first.py "
+    "--work-dir work_dirs/demo_detector_first "
+    "--checkpoint work_dirs/demo_detector_first/roadworld_nano.pth "
+    "--report work_dirs/demo_detector_first/page.md"
+)
+"""Trains the weights from which configs/demo/train_roadworld_nano.py goes on."""
 FORMATS = {"mAP": PERCENT, "mAP50": PERCENT, "mAP75": PERCENT}
 PAGE = """# The road world's detector
 
 `roadworld_nano` is a narrow YOLOX for 320 x 192 images, trained on rendered images of four clear
-environments and on nothing else. The other six environments shift light, weather, view or sensor,
-and are there to be hard. Weights: `configs/detectors/roadworld_nano.pth` (half precision).
+environments and on nothing else. The other six environments shift light, weather, view or sensor.
+Weights: `configs/detectors/roadworld_nano.pth` (half precision).
 
 ```
 {commands}
@@ -73,8 +81,10 @@ def train_detector(config: Config, work_dir: PathLike) -> tuple[Path, dict[str, 
 
     On a GPU where there is one, and in all processes of ``torchrun``, which share the images of a
     batch, and the GPU where there are fewer. An interrupted training goes on from its last epoch in
-    `work_dir`. Returns mmengine's last checkpoint and a plain summary.
+    `work_dir`, and ``load_from`` in the config names weights to start from. Returns mmengine's last
+    checkpoint and a plain summary. Raises `InputError` where there are no such weights.
     """
+    before = _epochs_before(config.get("load_from"))
     started = time.monotonic()
     root, n_images = config.data_root, config.images_per_environment
     datasets = config.train_dataloader.dataset.datasets
@@ -101,6 +111,7 @@ def train_detector(config: Config, work_dir: PathLike) -> tuple[Path, dict[str, 
         "seed_of_images": TRAINING_SEED,
         "seed": config.randomness["seed"],
         "epochs": config.max_epochs,
+        **before,
         "batch_size": config.batch_size,
         "device": _device_name(),
         "processes": n_processes,
@@ -129,6 +140,18 @@ def _join_processes(config: Config) -> None:
         "device_ids": None,
         "broadcast_buffers": False,
     }
+
+
+def _epochs_before(weights: str | None) -> dict[str, int]:
+    """Return the epochs that the weights to start from were trained for, nothing without."""
+    if not weights:
+        return {}
+    if not Path(weights).is_file():
+        raise InputError(
+            f"Expected weights of a first part of the training in {weights}. Train them:\n"
+            f"  {FIRST_PART}\nor set load_from = None in the config to start from nothing."
+        )
+    return {"epochs_before": read_training_log(weights)["epochs"]}
 
 
 def _build_runner(config: Config, work_dir: Path) -> Runner:

@@ -1,31 +1,37 @@
-"""Training of the road world's detector on its four clear environments, on a processor.
+"""Training of the road world's detector, second part: images changed as detectors' trainings do.
 
-tools/train_demo_detector.py renders the images, runs this and writes the checkpoint and report.
+It goes on from the weights of the first part (configs/demo/train_roadworld_nano_first.py), which
+knows the images as they are rendered; both commands: docs/results/demo_detector.md.
 """
 
-_base_ = "../detectors/roadworld_nano.py"
+_base_ = "train_roadworld_nano_first.py"
 
-environments = ("day_street", "overpass", "highway_day", "dusk_city")
-images_per_environment = 500
-data_root = "work_dirs/demo_detector/training_images"
+load_from = "work_dirs/demo_detector_first/roadworld_nano.pth"
 max_epochs = 8
-batch_size = 10
-base_lr = 2e-3
+base_lr = 1e-3
 
+# Changes of colour, each applied to half of the images for which it is drawn.
+colours = [
+    [{"type": name, "prob": 0.5}]
+    for name in ("AutoContrast", "Equalize", "Sharpness", "Solarize", "Color", "Brightness")
+]
 train_pipeline = [
     {"type": "LoadImageFromFile"},
     {"type": "LoadAnnotations", "with_bbox": True},
-    # Before the flip: OpenCV writes into the image, which a flip leaves as a view.
-    {"type": "YOLOXHSVRandomAug"},
+    {"type": "RandAugment", "aug_space": colours, "aug_num": 2},
+    {"type": "PhotoMetricDistortion"},
+    {
+        "type": "RandomAffine",
+        "max_rotate_degree": 12.0,
+        "max_translate_ratio": 0.1,
+        "scaling_ratio_range": (0.6, 1.5),
+        "max_shear_degree": 0.0,
+    },
     {"type": "RandomFlip", "prob": 0.5},
     {"type": "PackDetInputs"},
 ]
 train_dataloader = {
-    "batch_size": batch_size,
-    "num_workers": 0,
-    "sampler": {"type": "DefaultSampler", "shuffle": True},
     "dataset": {
-        "type": "ConcatDataset",
         "datasets": [
             {
                 "type": "CocoDataset",
@@ -35,20 +41,12 @@ train_dataloader = {
                 "filter_cfg": {"filter_empty_gt": False, "min_size": 2},
                 "pipeline": train_pipeline,
             }
-            for _ in environments
+            for _ in range(4)
         ],
     },
 }
-# mmengine wants a whole test loop or none.
-test_dataloader = None
-train_cfg = {"type": "EpochBasedTrainLoop", "max_epochs": max_epochs}
-
-optim_wrapper = {
-    "type": "OptimWrapper",
-    "optimizer": {"type": "AdamW", "lr": base_lr, "weight_decay": 0.02},
-    "paramwise_cfg": {"norm_decay_mult": 0.0, "bias_decay_mult": 0.0},
-    "clip_grad": {"max_norm": 20.0},
-}
+train_cfg = {"max_epochs": max_epochs}
+optim_wrapper = {"optimizer": {"lr": base_lr}}
 param_scheduler = [
     {"type": "LinearLR", "start_factor": 0.05, "by_epoch": False, "begin": 0, "end": 80},
     {
@@ -60,11 +58,3 @@ param_scheduler = [
         "convert_to_iter_based": True,
     },
 ]
-default_hooks = {
-    "timer": {"type": "IterTimerHook"},
-    "logger": {"type": "LoggerHook", "interval": 50},
-    "param_scheduler": {"type": "ParamSchedulerHook"},
-    "checkpoint": {"type": "CheckpointHook", "interval": 1, "max_keep_ckpts": 1},
-}
-log_processor = {"type": "LogProcessor", "window_size": 50, "by_epoch": True}
-randomness = {"seed": 0}

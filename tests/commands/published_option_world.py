@@ -50,7 +50,7 @@ def write_roads(folder):
         text = TASK.format(name=name, words=words, root="roads", mapping=mapping, sites=SITES)
         (folder / f"{name}.py").write_text(text)
     shipped = str(shipped_config("demo", "train_roadworld_nano.py"))
-    (folder / "longer.py").write_text(f"_base_ = {shipped!r}\nmax_epochs = 99\n")
+    (folder / "longer.py").write_text(f"_base_ = {shipped!r}\nload_from = None\nmax_epochs = 99\n")
     (folder / "weights").mkdir()
     (folder / "car.txt").write_text("car\n")
     (folder / "car_vehicle.txt").write_text("car\nvehicle\n")

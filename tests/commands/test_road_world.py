@@ -206,10 +206,11 @@ def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
     running_time.warn_of_long_run(observer, seed_sets, None)
     shown = capsys.readouterr().err
     assert f"{total} images at 0.05 a second on cpu" in shown and "--n-sets" not in shown
-    # 50 sample sets of 6 images each make 51 times as many images; five sets 6 times as many.
+    # 50 sample sets of 6 images each make 51 times as many images; five sets 6 times as
+    # many, of three passes each in place of one.
     running_time.warn_of_long_run(observer, seed_sets, MetaSetConfig(n_sets=50))
     shown = capsys.readouterr().err
     assert f"about {duration(51 * total / 0.05)}: {51 * total} images" in shown
-    small = f"--n-sets 5 --n-images 20 --repeats 2: about {duration(6 * total * 4 / 2 / 0.05)}"
+    small = f"--n-sets 5 --n-images 20 --repeats 2: about {duration(6 * total * 3 / 0.05)}"
     assert small in shown
     assert f"--preset light, without box stability: about {duration(total / 0.05)}" in shown

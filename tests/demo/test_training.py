@@ -14,6 +14,7 @@ from autoeval.cli import main
 from autoeval.demo import training
 from autoeval.demo.training import describe_training, measure
 from autoeval.detectors import load_detector
+from autoeval.errors import InputError
 from autoeval.io.config_file import shipped_config
 from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 from autoeval.stability.network.as_perturbable import as_perturbable
@@ -22,6 +23,7 @@ from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 pytestmark = pytest.mark.usefixtures("short_logs")
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
+FIRST = shipped_config("demo", "train_roadworld_nano_first.py")
 
 
 def test_log_keeps_the_last_losses_of_every_epoch(tmp_path):
@@ -75,6 +77,7 @@ _base_ = {base!r}
 images_per_environment = 2
 data_root = {data!r}
 max_epochs = 1
+load_from = None
 train_cfg = dict(max_epochs=1)
 default_hooks = dict(logger=dict(interval=1))
 """
@@ -141,3 +144,20 @@ def test_the_file_is_small_and_holds_nothing_but_weights_and_words():
     content = torch.load(path, weights_only=True)
     assert content["meta"]["dataset_meta"]["classes"] == (CATEGORY,)
     assert content["meta"]["training"]["losses"]
+
+
+def test_a_training_that_goes_on_needs_the_weights_of_the_first_part(tmp_path):
+    config = Config.fromfile(CONFIG)
+    config.load_from = str(tmp_path / "first.pth")
+    with pytest.raises(InputError, match=r"train_roadworld_nano_first\.py"):
+        training.train_detector(config, tmp_path / "work")
+
+
+def test_the_shipped_weights_were_trained_by_the_two_shipped_configs():
+    first, second = (Config.fromfile(path) for path in (FIRST, CONFIG))
+    log = training.read_training_log(shipped_config("detectors", f"{DETECTOR}.pth"))
+    assert (log["epochs_before"], log["epochs"]) == (first.max_epochs, second.max_epochs)
+    assert [row["epoch"] for row in log["losses"]] == [*range(1, second.max_epochs + 1)]
+    assert second.train_cfg.max_epochs == second.max_epochs
+    names = [step["type"] for step in second.train_dataloader.dataset.datasets[0].pipeline]
+    assert "RandAugment" in names and "RandomAffine" in names

@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from mmengine.config import Config
 
     from autoeval.demo.training import (
+        FIRST_PART,
         describe_training,
         export_checkpoint,
         measure,
@@ -80,7 +81,8 @@ def run(args: argparse.Namespace) -> int:
     rows = [measure(detector, name, args.images, seed=SEED) for name in ENVIRONMENTS]
     table = pd.DataFrame(rows)
     log = read_training_log(args.checkpoint)
-    commands = [f"python tools/train_demo_detector.py --threads {log['threads']}"]
+    commands = [FIRST_PART] if "epochs_before" in log else []
+    commands.append(f"python tools/train_demo_detector.py --threads {log['threads']}")
     if args.report_only:
         commands.append(f"python tools/train_demo_detector.py --report-only --images {args.images}")
     write_text(args.report, describe_training(log, table, seed=SEED, commands=commands))

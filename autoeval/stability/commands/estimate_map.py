@@ -142,6 +142,8 @@ def _assume(args: argparse.Namespace) -> None:
     values: dict[str, Any] = {"detector": road_world.DETECTOR, "preset": "paper"}
     if args.preset != LIGHT:
         values |= {"metaset": road_world.METASET, "repeats": road_world.REPEATS}
+        if args.detector in (None, road_world.DETECTOR) and not args.checkpoint:
+            values["dropout"] = road_world.DROPOUT
     values["images"] = road_world.images_of(road_world.HELD_BACK)
     road_world.assume(args, values, command=COMMAND)
 
