@@ -1,6 +1,7 @@
-"""Training of the road world's detector on its four clear environments, on a processor.
+"""First part of the training of the road world's detector, on its four clear environments.
 
-tools/train_demo_detector.py renders the images, runs this and writes the checkpoint and report.
+configs/demo/train_roadworld_nano.py goes on from its weights. tools/train_demo_detector.py
+renders the images, runs either on a processor and writes the checkpoint and report.
 """
 
 _base_ = "../detectors/roadworld_nano.py"
