@@ -54,13 +54,15 @@ class FittedRegression(Protocol):
 
     training_range_: dict[str, tuple[float, float]]
     sources_: list[str]
+    table_: Any
+    """The rows that it was fitted on: a DataFrame, or arrays by column."""
 
     @property
     def residuals_(self) -> np.ndarray:
         """Mean absolute errors of what was left out."""
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of the table of the fit without its source."""
+        """Estimate each row of `table_` without its source."""
 
 
 class Fitted(Protocol):
@@ -272,10 +274,7 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
     here = estimate.features if estimate else {}
     n_images = estimate.n_images if estimate else int(regression.rows_["n_images"].median())
     lines = fitted_lines(regression, cloud, here, n_images)
-    table = estimator.table_
-    if regression.target not in table:  # at a threshold, made of the counts of each pair
-        table = pd.DataFrame(dict(regression.table_))
-    chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud, table)
+    chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
     return replace(chart, about=[*chart.about, explained(regression.features_)])
 
 
@@ -285,16 +284,15 @@ def chart_of_scores(
     estimate: Estimate | None = None,
     lines: Mapping[str, RegressionBand] | None = None,
     cloud: Cloud | None = None,
-    table: pd.DataFrame | None = None,
 ) -> ScatterChart:
     """Make the chart of every score of the training table, and of the held-out estimates.
 
     The scores in use come first where there are `lines` along some of them, else the held-out
-    estimates. Scores of single categories are left out. The `cloud` stands behind. The `table` has
-    the target; by default that of the estimator.
+    estimates. Scores of single categories are left out. The `cloud` stands behind.
     """
     target = find_target(estimator.target)
-    rows = estimator.table_ if table is None else table
+    # The default method reads own images alone, and makes a target at a threshold of their counts.
+    rows = pd.DataFrame(estimator.regression_.table_)
     table = rows.assign(**{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()})
     pairs = "transforms" not in table
     if pairs:
