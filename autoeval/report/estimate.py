@@ -31,7 +31,7 @@ from autoeval.report.fit import (
     run_facts,
 )
 from autoeval.report.page import IntervalRow, Page
-from autoeval.report.text import Table, explained, notice_values, result_text
+from autoeval.report.text import Table, explained, notice_values, result_text, warning_texts
 from autoeval.report.threshold import add_curve, curve_text
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
@@ -93,7 +93,7 @@ def estimate_values(
     return {
         "estimate": estimate_fields(estimate),
         "unreadable": unreadable(estimate),
-        **notice_values(_of_fit_alone(estimate, fit)),
+        **warning_texts(_of_fit_alone(estimate, fit)),
         **({"curve": curve.to_dict("records")} if len(curve) else {}),
         **evaluation_values(fit),
         "facts": run_facts(_at_site(estimator, estimate), DEFAULT_METHOD, detector),

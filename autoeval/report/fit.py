@@ -20,7 +20,7 @@ from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_
 from autoeval.model.pair_table import CATEGORY, category_weights
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.report.page import Page
-from autoeval.report.text import Table, explained, notice_values, result_text
+from autoeval.report.text import Table, explained, result_text, warning_texts
 from autoeval.sites.labelled_set import FEWEST_BOXES, FEWEST_IMAGES
 from autoeval.targets import Target, find_target
 from autoeval.version import __version__
@@ -84,7 +84,7 @@ def fit_values(
         "estimate": None,
         "labelled_sets": [] if sets is None else sets.to_dict("records"),
         "unreadable": "",
-        **notice_values(fit.warnings if fit else ()),
+        **warning_texts(fit.warnings if fit else ()),
         **evaluation_values(fit),
         "facts": run_facts(estimator, DEFAULT_METHOD, detector),
         "about": dict(about),

@@ -203,7 +203,7 @@ def test_a_camera_that_went_dark_raises_the_alarm(changed, capsys):
 
 
 def test_an_alarm_is_sent_once_by_site_and_kind_and_a_deaf_webhook_is_tried_again(changed, capsys):
-    from results.monitoring.test_for_other_tools import server
+    from report.test_alarms import server
 
     with server(status=503) as (url, _):
         assert monitor(changed, *WINDOWS, "--webhook", url) == 1

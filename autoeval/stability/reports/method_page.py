@@ -35,7 +35,7 @@ from autoeval.report.fit import (
 )
 from autoeval.report.page import Page
 from autoeval.report.scatter import RegressionBand, ScatterChart, add_scatter, chart_of_scores
-from autoeval.report.text import notice_values, result_text
+from autoeval.report.text import result_text, warning_texts
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_site import ScoredSite
@@ -98,7 +98,7 @@ def method_values(
         "estimate": estimate and estimate_fields(estimate),
         **compared_values(_estimates(estimator, estimate, others), fit),
         "unreadable": unreadable(estimate) if estimate else "",
-        **notice_values(w for w in (fit.warnings if fit else ()) if str(w) not in shown),
+        **warning_texts(w for w in (fit.warnings if fit else ()) if str(w) not in shown),
     }
     if isinstance(site, ScoredSite):
         values["least_stable"] = least_stable_table(site).to_dict("records")
