@@ -11,7 +11,9 @@ import importlib.util
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable
+from importlib import metadata
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
@@ -24,6 +26,8 @@ from autoeval.detectors.ops.support import MissingOperator, torchvision_ops
 __all__ = ["FUNCTIONS", "MissingOperator", "check_needs", "register", "torchvision_ops"]
 
 NAME = "mmcv._ext"
+DISTRIBUTIONS = ("mmcv", "mmcv-full", "mmcv-lite", "onedl-mmcv")
+"""Distributions that install the folder ``mmcv``; each overwrites files of another."""
 
 FUNCTIONS: dict[str, Callable] = {
     name: getattr(module, name)
@@ -70,13 +74,35 @@ def register() -> bool:
     """Put the stand-in where ``mmcv._ext`` belongs; False where a compiled one is, or no mmcv.
 
     Call it before anything imports ``mmcv.ops``, ``mmdet.apis`` or ``mmdet.models``; a second call
-    changes nothing.
+    changes nothing. Warns where two of `DISTRIBUTIONS` are installed.
     """
     if NAME in sys.modules:
         return isinstance(sys.modules[NAME], StandIn)
+    _warn_of_two()
     if importlib.util.find_spec("mmcv") is None or importlib.util.find_spec(NAME) is not None:
         return False
     sys.modules[NAME] = StandIn()
+    return True
+
+
+def _warn_of_two() -> None:
+    """Warn where two distributions have written the folder ``mmcv``."""
+    names = [name for name in DISTRIBUTIONS if _is_installed(name)]
+    if len(names) > 1:
+        warnings.warn(
+            f"{' and '.join(names)} are both installed, into one folder: files of the one that was "
+            "installed last have overwritten those of the other, and a compiled mmcv may break. "
+            f"Keep one: pip uninstall {' '.join(names)}, then install it again "
+            "(docs/how-to/mmdet-without-compiling.md).",
+            stacklevel=3,
+        )
+
+
+def _is_installed(distribution: str) -> bool:
+    try:
+        metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return False
     return True
 
 

@@ -2,6 +2,8 @@
 
 import importlib.util
 import sys
+import warnings
+from importlib import metadata
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -60,3 +62,20 @@ def test_torchvision_that_does_not_fit_is_passed_over(monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "torchvision", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     assert torchvision_ops.__wrapped__("cpu") is None
+
+
+@pytest.mark.parametrize(
+    "names, warned", [({"mmcv", "mmcv-lite"}, True), ({"mmcv-lite"}, False), ({"mmcv"}, False)]
+)
+def test_two_distributions_in_one_folder_are_named(monkeypatch, names, warned):
+    def find(name):
+        if name not in names:
+            raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.delitem(sys.modules, "mmcv._ext", raising=False)
+    monkeypatch.setattr(metadata, "distribution", find)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ops.register()
+    said = [str(each.message) for each in caught]
+    assert any("mmcv and mmcv-lite are both installed" in text for text in said) == warned
