@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from autoeval.api import (
         compare,
         detect,
+        estimate,
         estimate_with_labels,
         fit,
         fit_task,
@@ -40,6 +41,7 @@ _HOMES = {
     "Predictions": "estimation.given_boxes:Predictions",
     "compare": "api:compare",
     "detect": "api:detect",
+    "estimate": "api:estimate",
     "estimate_with_labels": "api:estimate_with_labels",
     "fit": "api:fit",
     "fit_task": "api:fit_task",
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "compare",
     "detect",
+    "estimate",
     "estimate_with_labels",
     "fit",
     "fit_task",

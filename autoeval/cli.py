@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from autoeval.commands.command_line import Command, run_command, typed_names
 from autoeval.commands.given_input import without_input
 from autoeval.commands.short_help import add_help
 from autoeval.commands.typed_options import typed_options
@@ -71,6 +72,20 @@ GROUPS = {
 }
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
+FUNCTIONS = {
+    "fit": Command("autoeval.api.fit_functions:fit", "autoeval.commands.fit:show"),
+    "estimate": Command("autoeval.api.site_functions:estimate", "autoeval.commands.estimate:show"),
+    "label estimate": Command(
+        "autoeval.api.site_functions:estimate_with_labels",
+        "autoeval.commands.label_estimate:show",
+        in_python=("planned",),
+    ),
+    "threshold": Command(
+        "autoeval.api.site_functions:threshold", "autoeval.commands.threshold:show"
+    ),
+}
+"""Commands that are a public function; the others declare their options themselves."""
+
 HELP = ("-h", "--help", "--help-all")
 #: The extra that brings a module; others come with the package.
 EXTRA_OF = {
@@ -121,6 +136,9 @@ def _main(argv: Sequence[str] | None) -> int:
     name = next((n for n in (" ".join(words[:k]) for k in (3, 2, 1)) if n in COMMANDS), None)
     if name is None:
         return _usage(words)
+    if name in FUNCTIONS:
+        rest = words[len(name.split()) :]
+        return _run(lambda: run_command(name, FUNCTIONS[name], rest))
     module = importlib.import_module(_module(name))
     parser = parser_of(name)
     args = parser.parse_args(words[len(name.split()) :])
@@ -131,7 +149,7 @@ def _main(argv: Sequence[str] | None) -> int:
         option, inputs = lone
         print(f"error: {option} goes with {' or '.join(inputs)}: give that, too.", file=sys.stderr)
         return BAD_INPUT
-    return _run(module.run, args)
+    return _run(lambda: module.run(args))
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
@@ -143,6 +161,14 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     add_help(parser, getattr(module, "RARE", ()))
     module.add_arguments(parser)
     return parser
+
+
+def options_of(name: str) -> list[str]:
+    """Return the options of a command as they are typed; a positional argument by its name."""
+    if name in FUNCTIONS:
+        return typed_names(FUNCTIONS[name])
+    actions = [action for action in parser_of(name)._actions if action.dest != argparse.SUPPRESS]
+    return [next((o for o in a.option_strings if o.startswith("--")), a.dest) for a in actions]
 
 
 def _shown(words: Sequence[str], args: argparse.Namespace) -> str:
@@ -163,11 +189,11 @@ def _module(name: str) -> str:
     return next(m for m in (f"{package}.{file}" for package in PACKAGES) if find_spec(m))
 
 
-def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+def _run(command: Callable[[], int]) -> int:
     from autoeval.errors import InputError
 
     try:
-        return command(args) or 0
+        return command() or 0
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from autoeval.cli import GROUPS, _module
+from autoeval.cli import FUNCTIONS, GROUPS, _module
+from autoeval.commands.command_line import help_of
 
 ROOT = Path(__file__).parents[1]
 INDEX = "docs/README.md"
@@ -109,6 +110,10 @@ def commands():
     for title, group in GROUPS.items():
         parts.append(f"## {title.capitalize()}")
         for name in group:
+            if name in FUNCTIONS:
+                shown = help_of(name, FUNCTIONS[name])
+                parts += [f"### autoeval {name}", f"```text\n{shown}\n```"]
+                continue
             module = import_module(_module(name))
             parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
             module.add_arguments(parser)

@@ -7,6 +7,8 @@ import shlex
 import pytest
 
 from autoeval import cli
+from autoeval.commands.command_line import read_words, run_command
+from autoeval.errors import InputError
 from tests.doc_pages import PAGES, ROOT, name_of, shell_of, spans_of
 
 BREAKS = {";", "&&", "||", "|", "&"}
@@ -60,15 +62,25 @@ def ask(monkeypatch, capsys):
     def ask(words):
         try:
             status = cli.main(words)
-        except ValueError as error:
+        except (ValueError, InputError) as error:
             return str(error), ""
         except SystemExit as stopped:
             status = stopped.code
         shown = capsys.readouterr()
         return shown.err if status else "", shown.out
 
+    def only_read(name, command, words):
+        if not {"--help", "--help-all"} & {*words}:
+            read_words(name, command, words)
+            return 0
+        return run_command(name, command, words)
+
+    def run(call):
+        return call() if "run_command" in call.__code__.co_names else 0
+
     monkeypatch.setattr(argparse.ArgumentParser, "error", refuse)
-    monkeypatch.setattr(cli, "_run", lambda *_: 0)
+    monkeypatch.setattr(cli, "run_command", only_read)
+    monkeypatch.setattr(cli, "_run", run)
     return ask
 
 

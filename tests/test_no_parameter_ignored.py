@@ -19,6 +19,7 @@ from parameter_worlds import (
 )
 
 import autoeval
+from autoeval.commands.command_line import function_parameters as parameters
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
@@ -36,13 +37,21 @@ Estimator = autoeval.AccuracyEstimator
 
 
 def of_fit(w):
-    base = {"labels": w / "one.json", "boxes": w / "strong/one.json"}
+    base = {"labels": w / "one.json", "predictions": w / "strong/one.json"}
+    at = {"target": "recall", "score_thr": 0.3}
     return (
         autoeval.fit,
         base,
         {
-            "labels": {"labels": w / "two.json", "boxes": w / "strong/two.json"},
-            "boxes": {"boxes": w / "weak/one.json"},
+            **of_boxes(w, w / "weak/one.json"),
+            "labels": {"labels": w / "two.json", "predictions": w / "strong/two.json"},
+            "predictions": {"predictions": w / "weak/one.json"},
+            "task": {"task": w / "here.py"},
+            "data_root": {"data_root": w / "there"},
+            "join": {"join": [w / "fit_strong", w / "fit_two"]},
+            "score_thr": ({"target": "recall", "score_thr": 0.5}, {"score_thr": 0.3}),
+            "score_thr of an average precision": {"score_thr": 0.3},
+            "iou": (at, {"iou": 0.75}),
             "img_dir": {"img_dir": w / NOWHERE},
             "group": {"group": "north"},
             "categories": {"categories": {"any": ["car"]}},
@@ -54,14 +63,78 @@ def of_fit(w):
     )
 
 
+def of_estimate(w):
+    base = {"estimator": w / "fit_strong", "predictions": w / "strong/new.json"}
+    fit_here = {"estimator": None, "fit_labels": w / "one.json"}
+    fit_here |= {"fit_predictions": w / "strong/one.json"}
+    return (
+        autoeval.estimate,
+        base,
+        {
+            **of_boxes(w, w / "moved.json"),
+            **of_site(w),
+            "predictions": {"predictions": w / "moved.json"},
+            "estimator": {"estimator": w / "fit_weak"},
+            "fit_labels": (fit_here, {"fit_labels": w / "two.json"}),
+            "fit_labels beside an estimator": {"fit_labels": w / "one.json"},
+            "fit_predictions": (fit_here, {"fit_predictions": w / "weak/one.json"}),
+            "fit_predictions without labels": {"fit_predictions": w / "weak/one.json"},
+            "trained_here": (fit_here, {"trained_here": True}),
+            "trained_here without labels": {"trained_here": True},
+            "target": {"target": "mAP50"},
+            "score_thr": {"score_thr": 0.5},
+            "iou": ({"score_thr": 0.5}, {"iou": 0.75}),
+            "iou without a threshold": {"iou": 0.75},
+            "work_dir": (fit_here, {"work_dir": w / "kept_estimate"}),
+        },
+    )
+
+
+def run_here(w):
+    """A detector that is run, whose observations a folder keeps."""
+    images = w / "colours/images"
+    return {"estimator": observed(w), "predictions": None, "images": images}
+
+
+def of_boxes(w, others):
+    """Options of predictions, and of a detector, which is none beside them."""
+    run = dict.fromkeys(("detector", "checkpoint", "device", "classes"), "mine.py:detector")
+    run |= {"cfg_options": ["a=1"], "network_precision": "single", "trust_checkpoint": True}
+    run |= {"reference_checkpoint": "a.pth", "batch_size": 3, "ray": "local"}
+    run |= {"ray_workers": 2, "ray_gpus": 1.0, "ray_cpus": 1}
+    return {
+        **{name: {name: value} for name, value in run.items()},
+        "names": {"names": NAMES},
+        "numbering": {"numbering": "coco"},
+        "columns": {"columns": "class,x,y,w,h,score"},
+        "incomplete": ({"predictions": w / "cut.json"}, {"incomplete": True}),
+        "reference": {"reference": [others]},
+        "reference_names": {"reference_names": NAMES},
+    }
+
+
+def of_site(w):
+    """Options of a site whose boxes are given."""
+    return {
+        "images": {"images": w / "longer.json"},
+        "img_dir": {"img_dir": w / NOWHERE},
+        "img_dir of a list": ({"images": w / "list.json"}, {"img_dir": w / NOWHERE}),
+        "every": {"every": "2"},
+        "categories": {"categories": ONE_CATEGORY},
+        "present": {"present": ["nowhere"]},
+        "site": {"site": "one"},
+        "group": {"group": "nowhere"},
+    }
+
+
 def of_fit_task(w):
-    base = {"task": w / "here.py", "boxes": w / "strong"}
+    base = {"task": w / "here.py", "predictions": w / "strong"}
     return (
         autoeval.fit_task,
         base,
         {
             "task": {"task": w / "there.py"},
-            "boxes": {"boxes": w / "weak"},
+            "predictions": {"predictions": w / "weak"},
             "data_root": {"data_root": w / "there"},
             "target": {"target": "mAP50"},
             "level": {"level": 0.8},
@@ -106,31 +179,28 @@ def of_join(w):
 
 
 def of_plan_labels(w):
-    base = {"estimator": w / "fit_strong", "boxes": w / "strong/new.json", "n": 6}
+    base = {"estimator": w / "fit_strong", "predictions": w / "strong/new.json", "n": 6}
     base["images"] = w / "list.json"
     return (
         autoeval.plan_labels,
         base,
         {
+            **of_boxes(w, w / "moved.json"),
+            **of_site(w),
             "estimator": {"estimator": w / "fit_weak"},
-            "boxes": {"boxes": w / "moved.json"},
+            "predictions": {"predictions": w / "moved.json"},
             "images": {"images": [f"{k:06}.jpg" for k in range(25)]},
             "n": {"n": 7},
             "seed": {"seed": 1},
             "frames": {"frames": 5},
             "folder": {"folder": w / "kept_plan"},
-            "site": {"site": "one"},
-            "group": {"group": "nowhere"},
-            "site: labels": {"labels": w / "few.json"},
-            "site: words": {"words": WORDS},
-            "site: categories": {"categories": ONE_CATEGORY},
         },
     )
 
 
 def of_a_plan_that_is_there(w):
     """It keeps what it drew, so what would draw otherwise is refused."""
-    base = {"estimator": w / "fit_strong", "boxes": w / "strong/new.json", "n": 8}
+    base = {"estimator": w / "fit_strong", "predictions": w / "strong/new.json", "n": 8}
     base |= {"images": w / "list.json", "folder": w / "plan"}
     return (
         autoeval.plan_labels,
@@ -180,26 +250,24 @@ def of_estimate_with_labels(w):
 
 
 def of_threshold(w):
-    base = {"estimator": w / "fit_strong", "boxes": w / "strong/new.json"}
+    base = {"estimator": w / "fit_strong", "predictions": w / "strong/new.json"}
     labelled = {"labels": w / "few.json"}
     return (
         autoeval.threshold,
         base,
         {
+            **of_boxes(w, w / "moved.json"),
+            **of_site(w),
             "estimator": {"estimator": w / "fit_weak"},
-            "boxes": {"boxes": w / "moved.json"},
+            "predictions": {"predictions": w / "moved.json"},
+            "plan": {"plan": w / "plan"},
+            "work_dir": (run_here(w), {"work_dir": w / "kept_threshold"}),
             "precision": {"precision": 0.95},
             "recall": {"recall": 0.5},
             "iou": {"iou": 0.75},
             "labels": labelled,
-            "img_dir": (labelled, {"img_dir": w / NOWHERE}),
             "words": (labelled, {"words": {"thing 0": "thing 0"}}),
             "words without labels": {"words": WORDS},
-            "img_dir without labels": {"img_dir": w / NOWHERE},
-            "site": {"site": "one"},
-            "group": {"group": "nowhere"},
-            "site: categories": {"categories": ONE_CATEGORY},
-            "site: score_thr": {"score_thr": 0.5},
         },
     )
 
@@ -438,7 +506,11 @@ def of_load_detector(w):
     )
 
 
-TABLES = [value for name, value in list(globals().items()) if name.startswith("of_")]
+TABLES = [
+    value
+    for name, value in list(globals().items())
+    if name.startswith("of_") and name not in ("of_boxes", "of_site")
+]
 # For whoever decides between numberings; tests/io/predictions/ and tests/sites/ try them.
 OF_NUMBERING = {"read_predictions: usual", "read_predictions: undecided"}
 MADE_OTHERWISE = {"AccuracyEstimator", "BlackBoxDetector", "DetectorSpec", "Estimate", "InputError"}
@@ -497,7 +569,7 @@ def test_each_parameter_acts_or_is_refused(table, world):
 def parameters_of(function):
     """Names of the parameters; of one that passes options to a class, those of the class."""
     options = {"draw": Draw, "fitted_pass": object}
-    for name in inspect.signature(function).parameters:
+    for name in parameters(function):
         yield from inspect.signature(options[name]).parameters if name in options else [name]
 
 

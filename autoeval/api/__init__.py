@@ -1,18 +1,26 @@
-"""What users call: detect, fit, join, plan and use labels, compare; for Python and shell.
+"""What the package offers in Python: one function a command."""
 
-The names of this module are those of the package; see `autoeval.__init__`.
-"""
+from __future__ import annotations
 
-from autoeval.api.compare_detectors import compare
-from autoeval.api.detect_objects import detect
-from autoeval.api.estimator_paths import load_estimator, named_estimators
-from autoeval.api.fit_functions import SCORES, fit, fit_task, join
-from autoeval.api.site_functions import estimate_with_labels, plan_labels, threshold
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autoeval.api.compare_detectors import compare
+    from autoeval.api.detect_objects import detect
+    from autoeval.api.estimator_paths import load_estimator, named_estimators
+    from autoeval.api.fit_functions import fit, fit_task, join
+    from autoeval.api.site_functions import (
+        estimate,
+        estimate_with_labels,
+        plan_labels,
+        threshold,
+    )
 
 __all__ = [
-    "SCORES",
     "compare",
     "detect",
+    "estimate",
     "estimate_with_labels",
     "fit",
     "fit_task",
@@ -22,3 +30,24 @@ __all__ = [
     "plan_labels",
     "threshold",
 ]
+
+_HOMES = {
+    "compare": "compare_detectors",
+    "detect": "detect_objects",
+    "load_estimator": "estimator_paths",
+    "named_estimators": "estimator_paths",
+    "fit": "fit_functions",
+    "fit_task": "fit_functions",
+    "join": "fit_functions",
+    "estimate": "site_functions",
+    "estimate_with_labels": "site_functions",
+    "plan_labels": "site_functions",
+    "threshold": "site_functions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a function when it is used: help of the commands reads single ones."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

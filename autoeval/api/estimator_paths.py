@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import ESTIMATOR
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.io.wording import short_names
-from autoeval.runtime.files import PathLike
+
+if TYPE_CHECKING:
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.runtime.files import PathLike
 
 
 def named_estimators(
@@ -23,6 +26,9 @@ def named_estimators(
     InputError
         If one is given twice, or cannot be loaded.
     """
+    from autoeval.estimation.artefact import ESTIMATOR
+    from autoeval.io.wording import short_names
+
     if isinstance(estimators, Mapping):
         return {name: load_estimator(estimator) for name, estimator in estimators.items()}
     paths = [
@@ -37,7 +43,20 @@ def named_estimators(
 
 
 def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
-    """Load an estimator, where it is not one already."""
+    """Load an estimator, where it is not one already; a file that did not change is read once."""
+    from autoeval.estimation.artefact import artefact_path
+    from autoeval.estimation.estimator import AccuracyEstimator
+
     if isinstance(estimator, AccuracyEstimator):
         return estimator
-    return AccuracyEstimator.load(estimator)
+    path = artefact_path(estimator)
+    if not path.is_file():
+        return AccuracyEstimator.load(estimator)  # which says what is wrong
+    return copy.copy(_loaded(str(path.resolve()), path.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=2)  # of one command: what it computes by, and what its page shows
+def _loaded(path: str, changed_ns: int) -> AccuracyEstimator:
+    from autoeval.estimation.estimator import AccuracyEstimator
+
+    return AccuracyEstimator.load(path)

@@ -3,71 +3,87 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import Unpack
+
+from autoeval.api.options import BoxOptions, given_boxes_of, is_given
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import ESTIMATOR, artefact_path
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
-from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.joining_fits import join_fits
-from autoeval.estimation.labelled_files import GivenLabels, read_labels
-from autoeval.estimation.site import named_categories
-from autoeval.io.tasks.task import Task, load_task
-from autoeval.model.prediction_interval import check_level
-from autoeval.notices import Notice
-from autoeval.runtime.files import PathLike, write_table
+from autoeval.targets import IOUS, MEASURES, named_target
 
 if TYPE_CHECKING:
-    from autoeval.estimation.site import Categories
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.labelled_files import GivenLabels
+    from autoeval.io.tasks.task import Task
+    from autoeval.notices import Notice
+    from autoeval.runtime.files import PathLike
 
 SCORES = "scores.parquet"  # beside the estimator
+OF_LABELS = ("img_dir", "group", "trained_here", "categories")
 
 
 def fit(
-    labels: GivenLabels,
-    boxes: GivenBoxes,
+    labels: GivenLabels | None = None,
+    predictions: Any = None,
     *,
     img_dir: PathLike | None = None,
     group: str | None = None,
-    categories: Categories | None = None,
-    target: str = "mAP",
-    level: float = 0.9,
     trained_here: bool = False,
+    task: PathLike | Task | None = None,
+    data_root: PathLike | None = None,
+    join: Sequence[PathLike] = (),
+    categories: Mapping[str, Sequence[str]] | None = None,
+    target: str = "mAP",
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
+    level: float = 0.9,
     work_dir: PathLike | None = None,
+    **boxes: Unpack[BoxOptions],
 ) -> AccuracyEstimator:
-    """Fit an estimator on one labelled set.
+    """Fit an estimator: from labels and predictions of any detector, or from labels and a detector.
 
     Parameters
     ----------
     labels : path-like or object in memory
-        COCO JSON, or a folder of YOLO or VOC labels; or a COCO dict, a ``pycocotools.COCO``, or
-        what `autoeval.load_labels` returned.
-    boxes : path-like, object in memory, Predictions, Detector or ImageDetector
-        What the detector found there: the path of its predictions, an object as `Predictions`
-        takes, or `Predictions`; or the detector that is run over the images, `Detector`.
+        COCO JSON, or a folder of YOLO or VOC labels; in Python also a COCO dict, a
+        ``pycocotools.COCO``, or what `autoeval.load_labels` returned.
+    predictions : path-like, object in memory, Predictions, Detector or ImageDetector
+        What the detector found there: COCO results, JSON lines, Parquet, or a folder of text files;
+        with a task a folder of them, one a source.
     img_dir : path-like, optional
-        Images of `labels`, where their format does not say.
+        Folder of the labelled images, where the format of the labels does not say.
     group : str, optional
-        Origin of `labels`, if others that it is joined with share it.
+        Origin of the labels, if others that they are joined with share it.
+    trained_here : bool
+        The detector was trained on other images of the labelled site. It is then overconfident
+        elsewhere, and estimates of other sites are lower; see docs/results/fine_tuned.md. In a join
+        it holds for the sites that it was said of; labels of others show how far it falls.
+    task : path-like or Task, optional
+        Instead of labels: a task file such as configs/tasks/vehicle.py, whose sources are labelled.
+    data_root : path-like, optional
+        Folder with the data of the task.
+    join : sequence of path-like
+        Instead: work dirs of fits of one detector, on any number of labelled sets and tasks.
     categories : mapping of str to sequence of str, optional
-        Fit on these, expected in all images, each with the detector's words for it, as in
-        `AccuracyEstimator.predict`; labels have these words or the category's name. By default
-        every category of the labels is fitted on, on the images that hold it.
+        A category to fit on, expected in all images, with the detector's words for it, as NAME or
+        NAME=WORD,...; repeated for several (default: every category of the labels, on the images
+        that hold it).
     target : str
-        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or one at a score threshold such as
-        ``recall@0.3``. `AccuracyEstimator.for_target` changes it.
+        What is estimated: mAP, mAP50, mAP75, or with a score threshold precision, recall or f1.
+    score_thr : float, optional
+        Score threshold of the target precision, recall or f1.
+    iou : float
+        At which IoU with a labelled object a box over the threshold is a true positive.
     level : float
         Nominal coverage of the intervals.
-    trained_here : bool
-        Whether the detector was trained on other images of the same site. It is then overconfident
-        elsewhere, and estimates of other sites are lower; see docs/results/fine_tuned.md. In a
-        join it holds for the sites that it was said of; labels of others show how far it falls.
     work_dir : path-like, optional
         Where the estimator, its score table and what was observed are written: the same call goes
         on where one was interrupted.
+    **boxes
+        See `autoeval.api.options.BoxOptions`.
 
     Returns
     -------
@@ -79,15 +95,40 @@ def fit(
     InputError
         If the data cannot be read or do not belong together; the message says what to do.
     """
+    from autoeval.estimation.fitting import fit_files, fit_labelled
+    from autoeval.estimation.given_boxes import Predictions
+    from autoeval.estimation.site import named_categories
+    from autoeval.model.prediction_interval import check_level
+
     check_level(level)
-    folder, given = _folder(work_dir), given_boxes(boxes)
-    wanted: dict[str, Any] = {"target": target, "level": level}
-    wanted["trained_here"] = trained_here
+    target = _target(target, score_thr, iou)
+    typed: dict[str, Any] = {"img_dir": img_dir, "group": group, "trained_here": trained_here}
+    typed |= {"categories": categories, "data_root": data_root}
+    if join:
+        named = {"labels": labels, "predictions": predictions, "task": task}
+        _refuse_given({**named, **typed, **boxes}, "is for a fit, and --join takes what was fitted")
+        return join_fits_at(join, target=target, level=level, work_dir=work_dir)
+    given = _boxes(predictions, boxes) if labels is None or task is None else None
+    if task is not None and labels is None:
+        del typed["data_root"]
+        _refuse_given(typed, "is for --labels: a task has its own")
+        return fit_task(
+            task, given, data_root=data_root, target=target, level=level, work_dir=work_dir
+        )
+    if labels is None:
+        raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
+    if given is None:
+        raise InputError(
+            "One at a time: fit the labels and the task by themselves, then join both (--join)."
+        )
+    _refuse_given({"data_root": data_root}, "goes with --task")
+    wanted: dict[str, Any] = {"target": target, "level": level, "trained_here": trained_here}
     origin: dict[str, Any] = {
         "img_dir": img_dir,
         "group": group,
         "categories": named_categories(categories),
     }
+    folder = _folder(work_dir)
     if isinstance(given, Predictions):
         return write_fit_outputs(fit_files(given, labels=labels, **origin, **wanted), folder)
     if not isinstance(labels, str | os.PathLike):
@@ -98,9 +139,42 @@ def fit(
     return write_fit_outputs(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)
 
 
+def _target(target: str, score_thr: float | None, iou: float) -> str:
+    """Return the name of a target with its threshold."""
+    if score_thr is None:
+        return target if target not in MEASURES else named_target(target)
+    if target not in MEASURES:
+        raise InputError(
+            "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
+            "name one when you estimate."
+        )
+    return named_target(target, score_thr, iou)
+
+
+def _boxes(predictions: Any, options: BoxOptions) -> Predictions | Detector:
+    """Return predictions or the detector that is to be run; `InputError` for both or neither."""
+    if (predictions is None and options.get("detector") is None) or (
+        predictions is not None and options.get("detector") is not None
+    ):
+        raise InputError(
+            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
+        )
+    given = given_boxes_of(predictions, options)
+    assert given is not None
+    return given
+
+
+def _refuse_given(values: Mapping[str, Any], reason: str) -> None:
+    """Raise `InputError` where one of these values is given."""
+    for name, value in values.items():
+        if is_given(value):
+            option = "category" if name == "categories" else name.replace("_", "-")
+            raise InputError(f"--{option} {reason}: leave it out.")
+
+
 def fit_task(
     task: PathLike | Task,
-    boxes: GivenBoxes,
+    predictions: Any,
     *,
     data_root: PathLike | None = None,
     target: str = "mAP",
@@ -113,8 +187,8 @@ def fit_task(
     ----------
     task : path-like or Task
         A task file with labelled sources; see `autoeval.load_task`.
-    boxes : path-like, Predictions, Detector or ImageDetector
-        What the detector found there, as in `fit`; predictions are a folder with ``NAME.json`` for
+    predictions : path-like, Predictions, Detector or ImageDetector
+        What the detector found there, as in `fit`; these are a folder with ``NAME.json`` for
         each source.
     data_root : path-like, optional
         Folder with the data of a task file.
@@ -131,8 +205,13 @@ def fit_task(
     InputError
         As `fit`.
     """
+    from autoeval.estimation.fitting import fit_files, fit_sources
+    from autoeval.estimation.given_boxes import Predictions, given_boxes
+    from autoeval.io.tasks.task import load_task
+    from autoeval.model.prediction_interval import check_level
+
     check_level(level)
-    folder, given = _folder(work_dir), given_boxes(boxes)
+    folder, given = _folder(work_dir), given_boxes(predictions)
     wanted: dict[str, Any] = {"target": target, "level": level}
     if isinstance(task, str | os.PathLike):
         task = load_task(task, data_root)
@@ -143,7 +222,7 @@ def fit_task(
     return write_fit_outputs(fit_sources(given, task, folder=folder, **wanted), folder)
 
 
-def join(
+def join_fits_at(
     fits: Sequence[PathLike],
     *,
     target: str = "mAP",
@@ -164,6 +243,11 @@ def join(
     InputError
         If there are fewer than two, they are of different detectors, or share a labelled set.
     """
+    from autoeval.estimation.artefact import artefact_path
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.joining_fits import join_fits
+    from autoeval.model.prediction_interval import check_level
+
     check_level(level)
     paths = [artefact_path(path).resolve() for path in fits]
     if len(set(paths)) < 2:
@@ -172,12 +256,19 @@ def join(
     return write_fit_outputs(join_fits(loaded, target=target, level=level), _folder(work_dir))
 
 
+join = join_fits_at
+"""`autoeval.join`; the name is that of a parameter of `fit`, too."""
+
+
 def _folder(path: PathLike | None) -> Path | None:
     return None if path is None else Path(path)
 
 
 def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
     """Write a fit and its score table to a folder, where there is one; return it with its files."""
+    from autoeval.estimation.artefact import ESTIMATOR
+    from autoeval.runtime.files import write_table
+
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         estimator.save(folder / ESTIMATOR)
@@ -188,9 +279,11 @@ def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> Accu
     return estimator
 
 
-def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[str]:
+def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[Notice]:
     """Yield why the labelled images seem to be training images, and what follows."""
     from autoeval.detectors.building.training_images import trained_on
+    from autoeval.estimation.labelled_files import read_labels
+    from autoeval.notices import Notice
 
     detector = estimator.detector_
     config = getattr(detector, "config", None)

@@ -1,4 +1,4 @@
-"""What is done at a new site: plan labels, estimate with them, choose a score threshold."""
+"""What is done at a new site: estimate, plan labels, estimate with them, choose a threshold."""
 
 from __future__ import annotations
 
@@ -6,64 +6,158 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.api.estimator_paths import load_estimator
+from typing_extensions import Unpack
+
+from autoeval.api.options import SiteOptions, given_boxes_of, predict_site, refuse
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given_boxes import GivenBoxes
-from autoeval.estimation.labelled_files import GivenLabels, read_labels
-from autoeval.estimation.plan_folder import plan_in_folder
-from autoeval.labels.labelled_estimate import LabelledEstimate
-from autoeval.labels.plan import LabelPlan
-from autoeval.labels.plan_file import load_plan
-from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
-from autoeval.labels.with_labels import warnings_with_labels
-from autoeval.runtime.files import PathLike
-from autoeval.targets import IOUS
+from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.labelled_files import GivenLabels
     from autoeval.estimation.threshold_choice import ThresholdChoice
+    from autoeval.labels.labelled_estimate import LabelledEstimate
+    from autoeval.labels.plan import LabelPlan
+    from autoeval.runtime.files import PathLike
+
+USUAL_FIT = "work_dirs/fit"
+FIT_HERE = "fit"  # below the work dir of an estimate that fits
+LEVEL = 0.9  # of a labelled set, whose curve is exact
+
+
+def estimate(
+    predictions: Any = None,
+    *,
+    estimator: AccuracyEstimator | PathLike | None = None,
+    fit_labels: GivenLabels | None = None,
+    fit_predictions: Any = None,
+    trained_here: bool = False,
+    target: str | None = None,
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
+    work_dir: PathLike | None = None,
+    **site: Unpack[SiteOptions],
+) -> Estimate:
+    """Estimate how accurate a detector is on images that nobody has labelled.
+
+    Parameters
+    ----------
+    predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
+        Boxes on the new images: COCO results, JSON lines, Parquet, or a folder of text files; by
+        default the detector of the estimator is run on the images.
+    estimator : AccuracyEstimator or path-like, optional
+        What `autoeval fit` wrote: a work dir, or estimator.parquet (default: work_dirs/fit).
+    fit_labels : path-like or object in memory, optional
+        Fit here first, on this labelled set, in place of an estimator; kept in the work dir.
+    fit_predictions : path-like, object in memory, optional
+        Boxes of the detector on the labelled set that is fitted on; by default it is run there.
+    trained_here : bool
+        The detector was trained on other images of the labelled site that is fitted on.
+    target : str, optional
+        What is estimated: mAP, mAP50, mAP75, or with a score threshold precision, recall or f1
+        (default: that of the fit).
+    score_thr : float, optional
+        Score threshold: estimate precision, recall and F1 there, too.
+    iou : float
+        At which IoU with a labelled object a box over the threshold is a true positive.
+    work_dir : path-like, optional
+        Where results go, and what a detector that is run observes.
+    **site
+        See `autoeval.api.options.SiteOptions`.
+
+    Returns
+    -------
+    Estimate
+        Its `site` holds the boxes. Without a value where nothing was found.
+
+    Raises
+    ------
+    InputError
+        As `fit` and `AccuracyEstimator.predict`, or if options exclude each other.
+    """
+    if predictions is None and site.get("images") is None:
+        raise InputError("Expected --images PATH, or --predictions FILE.")
+    if fit_labels is None:
+        if fit_predictions is not None or trained_here:
+            name = "--fit-predictions" if fit_predictions is not None else "--trained-here"
+            raise InputError(f"{name} goes with --fit-labels: give that, too, or leave it out.")
+        fitted = _loaded(USUAL_FIT if estimator is None else estimator)
+    else:
+        if estimator is not None:
+            raise InputError("Expected either --estimator or --fit-labels, which makes one.")
+        fitted = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
+    if target is not None:
+        fitted = fitted.for_target(named_target(target, score_thr, iou))
+    elif score_thr is None and iou != IOUS[0]:
+        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
+    return predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
+
+
+def _loaded(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
+    from autoeval.api.estimator_paths import load_estimator
+
+    return load_estimator(estimator)
+
+
+def _fitted_here(
+    labels: Any, predictions: Any, trained_here: bool, work_dir: Any, site: SiteOptions
+) -> AccuracyEstimator:
+    """Fit on a labelled set with the detector, or on its predictions there, as `fit` does."""
+    from autoeval.api.fit_functions import fit
+    from autoeval.api.options import OF_A_RUN, OF_FILES
+
+    names = OF_FILES if predictions is not None else (*OF_A_RUN, "reference")
+    boxes: Any = {name: value for name, value in site.items() if name in names}
+    if predictions is not None:
+        boxes.pop("detector", None)
+    return fit(
+        labels,
+        predictions,
+        trained_here=trained_here,
+        categories=site.get("categories"),
+        work_dir=None if work_dir is None else Path(work_dir) / FIT_HERE,
+        **boxes,
+    )
 
 
 def plan_labels(
     estimator: AccuracyEstimator | PathLike,
-    boxes: GivenBoxes | None = None,
+    predictions: Any = None,
     *,
-    images: Any = None,
     n: int = 20,
     seed: int | None = None,
     frames: int | None = None,
     folder: PathLike | None = None,
-    **site: Any,
+    **site: Unpack[SiteOptions],
 ) -> LabelPlan:
     """Draw images of a new site to label, and say how precise their labels will make the estimate.
 
     Parameters
     ----------
     estimator : AccuracyEstimator or path-like
-    boxes, images, **site
-        See `AccuracyEstimator.predict`.
+    predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
+        As in `estimate`.
     n, seed, frames
         See `AccuracyEstimator.plan_labels`; where `folder` holds a plan its seed and its frames.
     folder : path-like, optional
         Write the plan there with a copy of the images, ready to be labelled; a plan that is there
         is enlarged to `n` images.
+    **site
+        See `autoeval.api.options.SiteOptions`.
 
     Raises
     ------
     InputError
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`.
     """
-    unread = [name for name in ("labels", "img_dir", "words") if site.get(name) is not None]
-    if unread:
-        raise InputError(
-            f"`{unread[0]}` is about labels, which a plan is made before: leave it out, and give "
-            "them to `estimate_with_labels`."
-        )
-    fitted = load_estimator(estimator)
-    estimate = fitted.predict(boxes, images=images, **site)
+    from autoeval.estimation.plan_folder import plan_in_folder
+
+    fitted = _loaded(estimator)
+    estimated = predict_site(fitted, predictions, site, folder)
     if folder is None:
-        return fitted.plan_labels(estimate, n=n, seed=seed or 0, frames=frames)
-    return plan_in_folder(fitted, estimate, Path(folder), n=n, seed=seed, frames=frames)[0]
+        return fitted.plan_labels(estimated, n=n, seed=seed or 0, frames=frames)
+    return plan_in_folder(fitted, estimated, Path(folder), n=n, seed=seed, frames=frames)[0]
 
 
 def estimate_with_labels(
@@ -75,18 +169,21 @@ def estimate_with_labels(
     planned: bool = True,
     score_thr: float | None = None,
 ) -> LabelledEstimate:
-    """Estimate the accuracy at the site of a plan from the labels of the images that it drew.
+    """Estimate accuracy from the labels of a plan, the boxes of all images, and label-free scores.
+
+    Labels that no plan drew are for `autoeval estimate` with its labels.
 
     Parameters
     ----------
     plan : LabelPlan or path-like
-        From `plan_labels`, or the folder that it was written to.
+        What `label plan` wrote; in Python also what `plan_labels` returned.
     labels : path-like
-        In any format that `autoeval.load_labels` reads.
+        COCO, YOLO or VOC, as they were made.
     img_dir : path-like, optional
         Folder of the labelled images, where their format does not say.
     words : mapping of str to str, optional
-        Category of the estimate for each word of the labels; by default equal words.
+        Words of the labels that count, each with the category of the estimate, as
+        WORD=CATEGORY,...; by default equal words.
     planned : bool
         Whether the plan drew the labelled images. Otherwise all that are labelled are taken, as a
         simple random sample.
@@ -99,79 +196,192 @@ def estimate_with_labels(
     InputError
         If plan or labels cannot be read, or do not belong together.
     """
+    from autoeval.estimation.labelled_files import read_labels
+    from autoeval.labels.plan import LabelPlan
+    from autoeval.labels.plan_file import load_plan
+    from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
+
     plan = plan if isinstance(plan, LabelPlan) else load_plan(plan)
     content = read_labels(labels, img_dir)
     return estimate_plan(plan, content, words=words, planned=planned, score_thr=score_thr)
 
 
 def threshold(
-    estimator: AccuracyEstimator | PathLike,
-    boxes: GivenBoxes | None = None,
+    estimator: AccuracyEstimator | PathLike | None = None,
+    predictions: Any = None,
     *,
     precision: float | None = None,
     recall: float | None = None,
     iou: float = IOUS[0],
     labels: GivenLabels | None = None,
-    img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
-    **site: Any,
+    plan: PathLike | None = None,
+    work_dir: PathLike | None = None,
+    **site: Unpack[SiteOptions],
 ) -> ThresholdChoice:
-    """Choose the score threshold at which a detector reaches a precision or a recall at a site.
+    """Choose the score threshold that reaches a wanted recall or precision, or the best F1.
+
+    At a new site (an estimator with images or predictions), without labels or with those of a
+    simple random sample; with the labels of a plan; or exactly on a labelled set (labels with
+    predictions, without an estimator).
 
     Parameters
     ----------
-    estimator : AccuracyEstimator or path-like
-    boxes, **site
-        See `AccuracyEstimator.predict`; such as ``images`` and ``categories``.
-    precision, recall : float, optional
-        What is wanted, over 0 and under 1; one of them, or neither for the best F1.
+    estimator : AccuracyEstimator or path-like, optional
+        What `autoeval fit` wrote: a work dir, or estimator.parquet.
+    predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
+        Boxes on the images; by default the detector of the estimator is run.
+    precision : float, optional
+        Wanted precision, over 0 and under 1, such as .9; one of precision and recall, or neither.
+    recall : float, optional
+        Wanted recall, over 0 and under 1, such as .9.
     iou : float
         At which IoU with a labelled object a box is a true positive.
     labels : path-like, optional
-        Labels of some of the images, taken as a simple random sample; without them the curve is
-        estimated label-free.
-    img_dir : path-like, optional
-        Folder of the labelled images, where the format of their labels does not say.
+        Labels of some of the images, of those of the plan, or of a labelled set.
     words : mapping of str to str, optional
-        Category for each word of the labels; by default equal words.
+        Words of the labels that count, each with its category, as WORD=CATEGORY,...; by default
+        equal words.
+    plan : path-like, optional
+        What `label plan` wrote, with the labels of its images.
+    work_dir : path-like, optional
+        Where results go, and what a detector that is run observes.
+    **site
+        See `autoeval.api.options.SiteOptions`.
+
+    Returns
+    -------
+    ThresholdChoice
 
     Raises
     ------
     InputError
-        As `AccuracyEstimator.predict`, or if both a precision and a recall are wanted.
+        As `AccuracyEstimator.predict`, or if both a precision and a recall are wanted, or options
+        exclude each other.
     """
+    from autoeval.estimation.threshold_choice import check_wanted, choose_from
+
+    check_wanted(precision, recall)
+    if labels is None and words:
+        raise InputError("--words goes with --labels: give that, too, or leave it out.")
+    start = None
+    if plan is not None:
+        given = {"estimator": estimator, "predictions": predictions, **site}
+        refuse(given, [n for n in given if n != "img_dir"], "has no use with --plan")
+        curve, warnings, level = _curve_of_plan(plan, labels, words, site, iou)
+    elif estimator is not None:
+        fitted = _loaded(estimator)
+        level = fitted.level
+        estimated = _at_lowest_threshold(fitted, predictions, site, work_dir, iou, labels)
+        curve, warnings = _curve_of_site(fitted, estimated, iou, labels, words, site)
+    else:
+        curve, warnings, start = _curve_of_labelled_set(labels, predictions, words, site, iou)
+        level = LEVEL
+    return choose_from(
+        curve, start=start, precision=precision, recall=recall, level=level, warnings=warnings
+    )
+
+
+def _curve_of_plan(
+    plan: PathLike, labels: Any, words: Any, site: SiteOptions, iou: float
+) -> tuple[Any, Any, float]:
+    """Return the curve by threshold of the labels of a plan, its warnings and its level."""
+    from autoeval.estimation.labelled_files import read_labels
+    from autoeval.estimation.operating_curve import labelled_curve
+    from autoeval.labels.plan_file import load_plan
+    from autoeval.labels.with_labels import warnings_with_labels
+
+    if labels is None:
+        raise InputError("--plan needs --labels PATH: the labels of its images.")
+    content, drawn = read_labels(labels, site.get("img_dir")), load_plan(plan)
+    if iou != drawn.iou:
+        raise InputError(f"This plan is for an IoU of {drawn.iou:g}, not {iou:g}.")
+    return (
+        lambda thresholds: labelled_curve(drawn, content, words=words, thresholds=thresholds),
+        warnings_with_labels(drawn, content, words=words),
+        drawn.level,
+    )
+
+
+def _at_lowest_threshold(
+    fitted: AccuracyEstimator,
+    predictions: Any,
+    site: SiteOptions,
+    work_dir: Any,
+    iou: float,
+    labels: Any,
+) -> Estimate:
+    """Estimate a site; with labels at the lowest threshold, from which a plan has the boxes."""
+    from autoeval.estimation.operating_curve import THRESHOLDS
+
+    if labels is None:
+        return predict_site(fitted, predictions, site, work_dir)
+    return predict_site(fitted, predictions, site, work_dir, score_thr=THRESHOLDS[0], iou=iou)
+
+
+def _curve_of_site(
+    fitted: AccuracyEstimator,
+    estimated: Estimate,
+    iou: float,
+    labels: Any,
+    words: Any,
+    site: SiteOptions,
+) -> tuple[Any, Any]:
+    """Return the curve by threshold at a new site, label-free or of labels, and its warnings."""
+    from autoeval.estimation.labelled_files import read_labels
     from autoeval.estimation.operating_curve import (
-        THRESHOLDS,
         curve_warnings,
         expected_curve,
         labelled_curve,
     )
-    from autoeval.estimation.threshold_choice import check_wanted, choose_from
+    from autoeval.labels.with_labels import warnings_with_labels
 
-    check_wanted(precision, recall)
-    if site.get("score_thr") is not None:
-        raise InputError("A threshold is chosen from all: leave out `score_thr`.")
-    if labels is None and (words or img_dir):
-        raise InputError("`words` and `img_dir` belong to labels, and there are none.")
-    fitted = load_estimator(estimator)
-    wanted: dict[str, Any] = {"precision": precision, "recall": recall, "level": fitted.level}
+    assert estimated.site is not None
     if labels is None:
-        estimate = fitted.predict(boxes, **site)
-        assert estimate.site is not None
-        if estimate.site.nothing_found:
-            raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
-        warnings = curve_warnings(fitted, estimate)
-        return choose_from(
-            lambda thresholds: expected_curve(fitted, estimate, iou, thresholds),
-            warnings=warnings,
-            **wanted,
+        if estimated.site.nothing_found:
+            raise InputError(f"There is no threshold to choose: {estimated.width_warning}.")
+        return (
+            lambda thresholds: expected_curve(fitted, estimated, iou, thresholds),
+            curve_warnings(fitted, estimated),
         )
-    estimate = fitted.predict(boxes, score_thr=THRESHOLDS[0], iou=iou, **site)
-    plan, content = fitted.plan_labels(estimate, n=1), read_labels(labels, img_dir)
-    reading: dict[str, Any] = {"words": words, "planned": False}
-    warnings = warnings_with_labels(plan, content, **reading)
-    return choose_from(
-        lambda thresholds: labelled_curve(plan, content, thresholds=thresholds, **reading),
-        warnings=warnings,
-        **wanted,
+    plan = fitted.plan_labels(estimated, n=1)
+    content = read_labels(labels, site.get("img_dir"))
+    return (
+        lambda thresholds: labelled_curve(
+            plan, content, thresholds=thresholds, words=words, planned=False
+        ),
+        warnings_with_labels(plan, content, words=words, planned=False),
+    )
+
+
+def _curve_of_labelled_set(
+    labels: Any, predictions: Any, words: Any, site: SiteOptions, iou: float
+) -> tuple[Any, Any, Any]:
+    """Return the exact curve of a labelled set, its warnings, and thresholds to begin with."""
+    from autoeval.estimation.given_boxes import Predictions
+    from autoeval.estimation.labelled_files import labels_with_files
+    from autoeval.estimation.operating_curve import exact_curve, score_thresholds
+    from autoeval.estimation.site import named_categories, words_of
+
+    files = given_boxes_of(predictions, site)
+    if labels is None or not isinstance(files, Predictions):
+        raise InputError(
+            "Expected --estimator FILE with a new site, --plan DIR with its --labels, or the "
+            "--labels and --predictions of a labelled set."
+        )
+    given: dict[str, Any] = {**site, "words": words}
+    unread = ("images", "every", "present", "site", "group", "reference", "words")
+    refuse(given, unread, "has no use with the --labels and --predictions of a labelled set")
+    named = named_categories(site.get("categories"))
+    labelled = labels_with_files(
+        labels,
+        files,
+        img_dir=site.get("img_dir"),
+        words=None if named is None else words_of(named),
+        unpredicted=True,
+    )
+    return (
+        lambda thresholds: exact_curve(labelled.rankings, iou, thresholds),
+        (*labelled.left_out, *labelled.statistics.warnings),
+        score_thresholds(labelled.rankings),
     )

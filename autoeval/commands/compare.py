@@ -30,7 +30,7 @@ NOT_FILES = "-"
 RARE = (
     *("names", "columns", "numbering", "trained_here", "known"),
     *("reference", "score_thr", "level", "seed", "present"),
-    *("max_loss", "undecided", "markdown", "batch_size", "launcher"),
+    *("max_loss", "undecided", "markdown", "batch_size", "ray"),
 )
 OF_FILES = ("names", "columns", "numbering")  # of files of predictions
 

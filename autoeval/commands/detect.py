@@ -10,7 +10,7 @@ from autoeval.commands import run_options, site_options
 from autoeval.commands.execution_options import add_execution_options, make_executor
 from autoeval.errors import InputError
 
-RARE = ("cfg_options", "device", "batch_size", "launcher")
+RARE = ("cfg_options", "device", "batch_size", "ray")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

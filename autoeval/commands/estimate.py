@@ -1,133 +1,132 @@
-"""Estimate how accurate a detector is on images that nobody has labelled, by a saved estimator."""
+"""What `autoeval estimate` prints and writes, and what labels of some of the images add."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import ESTIMATOR, after_estimate
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
+    from autoeval.commands.command_line import Given
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.report.page import Page
-
-RARE = (
-    *("cfg_options", "device", "reference", "site", "group", "target", "export"),
-    *("present", "batch_size", "launcher", "detector", "checkpoint"),
-)
+    from autoeval.runtime.files import PathLike
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    site_options.add_image_options(
-        parser, "estimate on", "; with --predictions all of them, those without a box, too"
-    )
-    parser.add_argument(
-        "--estimator",
-        default=ESTIMATOR,
-        metavar="PATH",
-        help="what `autoeval fit` wrote: a work dir, or estimator.parquet (default: %(default)s)",
-    )
-    run_options.add_detector_options(parser)
-    run_options.add_reference_options(parser)
-    run_options.add_predictions_options(
-        parser, "boxes on the new images: COCO results, JSON lines, Parquet"
-    )
-    site_options.add_category_option(parser)
-    site_options.add_site_options(parser)
-    site_options.add_target_options(parser)
-    labels = parser.add_argument_group("labels of some of the images")
-    site_options.add_labels_options(
-        labels, ", taken as a simple random draw of the images (see `label plan`)"
-    )
-    parser.add_argument(
-        "--export",
-        type=Path,
-        metavar="DIR",
-        help="CSV of the estimate and the images, COCO results with both",
-    )
-    run_options.add_run_options(parser, "work_dirs/estimate")
+def show(
+    estimate: Estimate,
+    given: Given,
+    *,
+    labels: str | None = None,
+    words: Mapping[str, str] | None = None,
+    export: str | None = None,
+    work_dir: PathLike = "work_dirs/estimate",
+    json: bool = False,
+    verbose: bool = False,
+) -> int:
+    """Print an estimate with its interval, and write its page.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Load the estimator, estimate, and print."""
-    _check(args)
-    estimator = site_options.load_for_target(args)
-    estimate = site_options.predict_site(args, estimator)
-    # after what can fail: pages take a second to load
+    Parameters
+    ----------
+    labels : path-like, optional
+        Labels of some of the images, COCO, YOLO or VOC, taken as a simple random draw of the images
+        (see `label plan`).
+    words : mapping of str to str, optional
+        Words of the labels that count, where they are not those of the estimator, as
+        WORD=CATEGORY,...
+    export : path-like, optional
+        Folder for CSV of the estimate and the images, and COCO results with both.
+    json : bool
+        Print the result as JSON.
+    verbose : bool
+        Print everything.
+    """
+    from autoeval.api.estimator_paths import load_estimator
+    from autoeval.api.site_functions import FIT_HERE
     from autoeval.report.estimate import (
         estimate_page,
         estimate_text,
         estimate_values,
-        export,
         site_curve,
     )
-    from autoeval.report.text import next_command, print_result
+    from autoeval.report.estimate import export as export_to
+    from autoeval.report.text import about, next_command, print_result
 
-    title = f"Estimate on {Path(args.predictions or args.images).name}"
-    given = site_options.site_facts(args, estimator, labels=args.labels)
-    printed: dict[str, Any] = {"verbose": args.verbose, "of_fit": estimator.statistics_.warnings}
+    if words and not labels:
+        raise InputError("--words goes with --labels: give that, too, or leave it out.")
+    folder, typed = Path(work_dir), given.values
+    fits_here = typed["fit_labels"] is not None
+    path = folder / FIT_HERE if fits_here else typed["estimator"] or ESTIMATOR
+    estimator = load_estimator(path).for_target(estimate.target)
+    spec = estimator.loading_.get("detector") or {}
+    facts = about(
+        given.command_line,
+        images=typed["images"],
+        predictions=typed["predictions"],
+        detector=typed["detector"] or spec.get("name"),
+        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
+        estimator=path,
+        labels=labels,
+    )
+    title = f"Estimate on {Path(typed['predictions'] or typed['images']).name}"
+    of_fit = () if fits_here else estimator.statistics_.warnings
     draw: Callable[[], Page]
-    if args.labels:
+    if labels:
         from autoeval.report.labels import unplanned_page, unplanned_text, unplanned_values
 
-        labelled = _estimate_with_labels(args, estimator, estimate)
-        text = unplanned_text(labelled, estimate, estimator, **printed)
-        values = unplanned_values(labelled, estimate, estimator, given)
-        draw = partial(unplanned_page, title, labelled, estimate, estimator, given)
+        labelled = _with_labels(estimator, estimate, labels, words, given)
+        text = unplanned_text(labelled, estimate, estimator, verbose=verbose, of_fit=of_fit)
+        values = unplanned_values(labelled, estimate, estimator, facts)
+        draw = partial(unplanned_page, title, labelled, estimate, estimator, facts)
         step = ""
     else:
         curve = site_curve(estimate, estimator)
-        text = estimate_text(estimate, estimator, curve=curve, **printed)
-        values = estimate_values(estimate, estimator, curve=curve, about=given)
-        draw = partial(estimate_page, title, estimator, estimate, curve=curve, about=given)
-        step = after_estimate(args, estimator, estimate)
+        text = estimate_text(estimate, estimator, curve=curve, verbose=verbose, of_fit=of_fit)
+        values = estimate_values(estimate, estimator, curve=curve, about=facts)
+        draw = partial(estimate_page, title, estimator, estimate, curve=curve, about=facts)
+        step = after_estimate(given, path, estimator, estimate)
     print_result(
         text,
         values,
-        args.work_dir,
+        folder,
         draw,
-        as_json=args.json,
-        more=lambda: export(args.export, estimate) if args.export else [],
+        as_json=json,
+        more=lambda: export_to(Path(export), estimate) if export else [],
         next_step=next_command("images to label", step),
     )
+    if fits_here and not typed["trained_here"] and not json:
+        print("\nwas the detector trained on images like the labelled ones? add --trained-here")
     return 0
 
 
-def _check(args: argparse.Namespace) -> None:
-    """Refuse options that exclude each other, or lack what they are about."""
-    from autoeval.labels.plan_file import PLAN
-
-    if not args.predictions and not args.images:
-        raise InputError("Expected --images PATH, or --predictions FILE.")
-    site_options.refuse_of_other_inputs(args)
-    if args.labels and (Path(args.labels).parent / PLAN).exists():
-        folder = Path(args.labels).parent
-        raise InputError(
-            f"{args.labels} lies in the folder of a plan, which did not draw images at random: "
-            f"`autoeval label estimate --plan {folder} --labels {args.labels}` reads it as drawn."
-        )
-
-
-def _estimate_with_labels(
-    args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
+def _with_labels(
+    estimator: AccuracyEstimator,
+    estimate: Estimate,
+    labels: str,
+    words: Mapping[str, str] | None,
+    given: Given,
 ) -> LabelledEstimate:
     """Estimate from labels that no plan drew, as a simple random sample."""
     from autoeval.api import estimate_with_labels
+    from autoeval.labels.plan_file import PLAN
 
-    plan = estimator.plan_labels(estimate, n=1)
+    folder = Path(labels).parent
+    if (folder / PLAN).exists():
+        raise InputError(
+            f"{labels} lies in the folder of a plan, which did not draw images at random: "
+            f"`autoeval label estimate --plan {folder} --labels {labels}` reads it as drawn."
+        )
     return estimate_with_labels(
-        plan,
-        args.labels,
-        img_dir=args.img_dir,
-        words=args.words,
+        estimator.plan_labels(estimate, n=1),
+        labels,
+        img_dir=given.values["img_dir"],
+        words=words,
         planned=False,
-        score_thr=args.score_thr,
+        score_thr=given.values["score_thr"],
     )

@@ -9,10 +9,8 @@ from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
 from autoeval.runtime.ray_executor import RayExecutor
 
-LAUNCHERS = ("none", "ray")
-
+THIS_MACHINE = "local"
 RAY_DETAILS = (
-    Detail("ray_address", "of a Ray cluster, or auto (default: this machine alone)"),
     Detail("ray_workers", "number of workers (default: as many as memory allows)", int),
     Detail("ray_gpus", "GPUs of each worker (default: 1 where there are GPUs)", float),
     Detail(
@@ -28,31 +26,26 @@ def add_execution_options(parser: argparse.ArgumentParser) -> None:
     """Declare who runs the detector."""
     add_input(
         parser,
-        "--launcher",
+        "--ray",
         RAY_DETAILS,
-        metavar="|".join(LAUNCHERS),
-        default="none",
-        help="ray: workers of Ray share sample sets and images",
+        metavar="ADDRESS",
+        help=f"run on workers of Ray: {THIS_MACHINE} (this machine), auto, or a cluster's address",
     )
 
 
 def make_executor(args: argparse.Namespace) -> Executor:
     """Make the executor that the options ask for."""
-    if args.launcher not in LAUNCHERS:
-        raise InputError(f"Expected --launcher {', '.join(LAUNCHERS)} but got '{args.launcher}'.")
+    if args.ray is None:
+        return LocalExecutor()
     given = {detail.name: getattr(args, detail.name) for detail in RAY_DETAILS}
     given = {name: value for name, value in given.items() if value is not None}
-    if args.launcher != "ray":
-        if given:
-            raise InputError(f"{_named(next(iter(given)))} is for --launcher ray: leave it out.")
-        return LocalExecutor()
     for name, value in given.items():
-        if name != "ray_address" and value <= 0:
+        if value <= 0:
             raise InputError(f"Expected {_named(name)} above 0 but got {value:g}.")
     import torch
 
     return RayExecutor(
-        address=args.ray_address,
+        address=None if args.ray == THIS_MACHINE else args.ray,
         workers=args.ray_workers,
         cpus=args.ray_cpus,
         gpus=args.ray_gpus,

@@ -61,6 +61,12 @@ def known_at_sites(text: str) -> dict[str, float]:
     return accuracies
 
 
+def known_accuracies(texts: Sequence[str]) -> dict[str, float]:
+    """Read ``NAME=POINTS ...``: the known accuracy of each detector."""
+    pairs = named_pairs(texts, "--known", "NAME=POINTS, such as weaker=31.2,")
+    return {name: accuracy_in_points(points, name) for name, points in pairs}
+
+
 def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
     """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
     categories: dict[str, str] = {}
@@ -70,7 +76,7 @@ def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
     return categories or None
 
 
-def named_categories(given: list[str] | None) -> dict[str, list[str]] | None:
+def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None:
     """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
     categories: dict[str, list[str]] = {}
     for name, _, words in (text.partition("=") for text in given or []):

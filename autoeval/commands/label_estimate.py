@@ -1,74 +1,65 @@
-"""Estimate accuracy from the labels of a plan, the boxes of all images, and label-free scores.
-
-Labels that no plan drew are for `autoeval estimate --labels`.
-"""
+"""What `autoeval label estimate` prints and writes."""
 
 from __future__ import annotations
 
-import argparse
-import json
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import larger_plan
+from autoeval.errors import InputError
 
 if TYPE_CHECKING:
+    from autoeval.commands.command_line import Given
     from autoeval.labels.labelled_estimate import LabelledEstimate
+    from autoeval.runtime.files import PathLike
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "--plan", type=Path, required=True, metavar="DIR", help="what `label plan` wrote"
-    )
-    site_options.add_labels_options(parser, required=True)
-    parser.add_argument(
-        "--until",
-        type=run_options.above_zero,
-        metavar="POINTS",
-        help="wanted half-width: say whether it is reached, and how many to label next if not",
-    )
-    parser.add_argument(
-        "--score-thr",
-        type=float,
-        metavar="S",
-        help="estimate precision, recall and F1 at this score threshold, too",
-    )
-    run_options.add_work_dir(parser, None, "for the report (default: estimate/ in the plan)")
-    run_options.add_printing(parser)
+def show(
+    estimate: LabelledEstimate,
+    given: Given,
+    *,
+    until: float | None = None,
+    work_dir: PathLike | None = None,
+    json: bool = False,
+    verbose: bool = False,
+) -> int:
+    """Print an estimate with labels, and write its page.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Read the labels, estimate, and print."""
-    from autoeval.api import estimate_with_labels
-
-    estimate = estimate_with_labels(
-        args.plan,
-        args.labels,
-        img_dir=args.img_dir,
-        words=args.words,
-        score_thr=args.score_thr,
-    )
-    # after what can fail: pages take a second to load
+    Parameters
+    ----------
+    until : float, optional
+        Wanted half-width in points of 100: say whether it is reached, and how many to label next if
+        not.
+    work_dir : path-like, optional
+        Folder for the report (default: estimate/ in the plan).
+    json : bool
+        Print the result as JSON.
+    verbose : bool
+        Print everything.
+    """
     from autoeval.report.labels import labelled_page, labelled_text, labelled_values
     from autoeval.report.text import about, next_command, print_result
 
-    page = args.plan / "result.json"  # of the plan
-    facts = json.loads(page.read_bytes()).get("about", {}) if page.exists() else {}
+    if until is not None and not 0 < until < float("inf"):
+        raise InputError(f"Expected --until above 0 but got {until:g}.")
+    plan = Path(given.values["plan"])
+    page = plan / "result.json"
+    facts = loads(page.read_bytes()).get("about", {}) if page.exists() else {}
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
-    given = {"plan": str(args.plan)} | of_plan | about(args.command_line, labels=args.labels)
-    n, until = _more(estimate), ""
+    typed = about(given.command_line, labels=given.values["labels"])
+    of_page = {"plan": str(plan)} | of_plan | typed
+    n, reached = _more(estimate), ""
     values: dict[str, dict[str, float | None]] = {}
-    if args.until:
-        n, until, values = _until(estimate, args.until / 100)
+    if until is not None:
+        n, reached, values = _until(estimate, until / 100)
     step = larger_plan(facts.get("command", ""), n) if n else ""
     print_result(
-        labelled_text(estimate, until, verbose=args.verbose),
-        labelled_values(estimate, given, **values),
-        args.work_dir or args.plan / "estimate",
-        lambda: labelled_page(estimate, given),
-        as_json=args.json,
+        labelled_text(estimate, reached, verbose=verbose),
+        labelled_values(estimate, of_page, **values),
+        Path(work_dir) if work_dir else plan / "estimate",
+        lambda: labelled_page(estimate, of_page),
+        as_json=json,
         next_step=next_command("images to label", step),
     )
     return 0

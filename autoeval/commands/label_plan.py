@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RARE = (
     *("site", "group", "target", "frames", "prelabel", "reference", "present"),
-    *("cfg_options", "device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
+    *("cfg_options", "device", "batch_size", "ray", "seed", "detector", "checkpoint"),
 )
 
 

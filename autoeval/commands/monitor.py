@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
     *("keep", "alarm_on", "false_alarms", "present", "prometheus", "webhook", "quiet"),
-    *("checkpoint", "cfg_options", "device", "detector", "batch_size", "launcher"),
+    *("checkpoint", "cfg_options", "device", "detector", "batch_size", "ray"),
     *("site_category", "verbose", "reference"),
 )
 

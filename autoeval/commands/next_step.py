@@ -10,54 +10,56 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
+    from autoeval.commands.command_line import Given
     from autoeval.comparison.comparison import Comparison
     from autoeval.comparison.gate import Gate
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.runtime.files import PathLike
 
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
 LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
+N_LABELS = 20  # images that a plan draws by default
 OF_REFERENCE = ("reference_checkpoint", "reference_names")
 SAME_SITE = (
     *("images", "img_dir", "every"),
     *("detector", "classes", "network_precision", "trust_checkpoint", "checkpoint", "device"),
-    *("predictions", "names", "complete", "numbering", "columns"),
+    *("predictions", "names", "incomplete", "numbering", "columns"),
     *("reference", *OF_REFERENCE),
-    *("category", "present", "site", "group", "target", "score_thr", "iou", "cfg_options"),
+    *("categories", "present", "site", "group", "target", "score_thr", "iou", "cfg_options"),
 )
 """Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
 """
 
 
-def after_fit(args: argparse.Namespace, *, from_files: bool) -> str:
+def after_fit(given: Given, folder: Path, *, from_files: bool) -> str:
     """Return the command that estimates new images by what a fit wrote; capitals stand for files.
 
     A fit whose reference detector was given by its boxes needs these of the new images, too.
     """
-    path = args.work_dir / ESTIMATOR.name
+    path = folder / ESTIMATOR.name
     boxes = ["--predictions", "NEW.json"] if from_files else []
     named = ["--estimator", path] if path != ESTIMATOR else []
-    reference = [word for name in ("reference", *OF_REFERENCE) for word in _option(args, name)]
-    if len(args.reference or ()) > 1 or isinstance(run_options.named_reference(args), Path):
-        names = _option(args, "reference_names")
-        reference = ["--reference", "REFERENCE.json", *names]
-    words = ["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference]
-    return _command(words)
+    reference = [
+        word for name in ("reference", *OF_REFERENCE) for word in given.words.get(name, ())
+    ]
+    if reference and (from_files or Path(reference[1]).suffix == ".json"):
+        reference = ["--reference", "REFERENCE.json", *given.words.get("reference_names", ())]
+    return _command(["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference])
 
 
 def after_estimate(
-    args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
+    given: Given, path: PathLike, estimator: AccuracyEstimator, estimate: Estimate
 ) -> str:
     """Return the command that plans labels for the same images, or nothing.
 
     There is none where the interval needs no labels, where the images came from standard input,
     and where a plan would be refused: it needs what was fitted on enough labelled boxes, and a
-    target that labels measure.
+    target that labels measure. `path` is that of the estimator.
     """
     from autoeval.labels.estimators import LEVELS
     from autoeval.targets import OperatingPoint
@@ -65,15 +67,14 @@ def after_estimate(
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
     if estimator.label_assistance_ is None or not measured:
         return ""
-    if not estimate.width_warning or args.images == STANDARD_INPUT:
+    if not estimate.width_warning or given.values["images"] == STANDARD_INPUT:
         return ""
-    n = min(site_options.N_LABELS, estimate.n_images)
-    words = ["autoeval", "label", "plan", "--estimator", args.estimator]
-    for name in SAME_SITE:
-        words += _option(args, name)
+    n = min(N_LABELS, estimate.n_images)
+    words = ["autoeval", "label", "plan", "--estimator", path]
+    words += [word for name in SAME_SITE for word in given.words.get(name, ())]
     folder = _plan_folder(estimate, n)
     words += ["--work-dir", folder] if folder != LABELS else []
-    return _command([*words, *(["--n", n] if n < site_options.N_LABELS else [])])
+    return _command([*words, *(["--n", n] if n < N_LABELS else [])])
 
 
 def after_compare(
@@ -89,7 +90,7 @@ def after_compare(
     """
     from autoeval.comparison.comparison import distinguishable
 
-    best, n = result.overall.iloc[0], site_options.N_LABELS
+    best, n = result.overall.iloc[0], N_LABELS
     a, b, decided = best["a"], best["b"], distinguishable(best)
     if gate is not None:
         a, b, decided = gate.candidate, gate.decisive.detector, gate.outcome != "undecided"

@@ -36,7 +36,7 @@ OF_A_RUN = (
         "device",
     ),
     *("reference_checkpoint", "every", "batch_size"),
-    *("launcher", "ray_address", "ray_workers", "ray_gpus", "ray_cpus"),
+    *("ray", "ray_workers", "ray_gpus", "ray_cpus"),
 )
 """Options that nothing reads where boxes come from files."""
 

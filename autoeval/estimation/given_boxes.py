@@ -255,7 +255,7 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
     if not path.exists() and (not path.suffix or ".py" in path.name):
         raise InputError(
             f"No predictions {boxes}: check the path. A detector to be run is given as "
-            f"autoeval.Detector({str(boxes)!r})."
+            f"`detector` (--detector {boxes})."
         )
     return Predictions(boxes)
 

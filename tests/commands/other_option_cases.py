@@ -23,7 +23,7 @@ OTHER_CASES = {
         "reference_names": (WATCH, "--predictions watched --reference-names words.txt"),
         "reference": (WATCH_BY_RUN, "--reference nowhere.py:detector"),
         "reference_checkpoint": (WATCH_BY_RUN, "--reference-checkpoint nowhere.pth"),
-        "complete": (WATCH_CUT, "--predictions watched_cut --incomplete"),
+        "incomplete": (WATCH_CUT, "--predictions watched_cut --incomplete"),
         "numbering": (WATCH, "--predictions watched --numbering coco"),
         "present": (WATCH, "--present nowhere"),
         "images": ("monitor --estimator run/estimator.parquet", "--images nowhere"),

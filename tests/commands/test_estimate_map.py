@@ -236,10 +236,9 @@ def test_a_video_is_taken_frame_by_frame(again, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--launcher", "none", "--ray-workers", "2"], "--ray-workers is for --launcher ray"),
-        (["--launcher", "ray", "--ray-workers", "0"], "Expected --ray-workers above 0"),
-        (["--launcher", "ray", "--ray-gpus", "-1"], "--ray-gpus above 0"),
-        (["--launcher", "pytorch"], "Expected --launcher none, ray but got 'pytorch'"),
+        (["--ray-workers", "2"], "--ray-workers goes with --ray"),
+        (["--ray", "local", "--ray-workers", "0"], "Expected --ray-workers above 0"),
+        (["--ray", "local", "--ray-gpus", "-1"], "--ray-gpus above 0"),
     ],
 )
 def test_launchers_that_make_no_sense_are_refused(options, message, capsys):

@@ -119,5 +119,6 @@ def test_a_source_by_another_detector_is_told(command, tmp_path, capsys):
 
 
 def test_no_folder(command, capsys):
-    assert main([*command, "--predictions", "nowhere"]) == 2
-    assert "No folder nowhere" in capsys.readouterr().err
+    k = command.index("--predictions") + 1
+    assert main([*command[:k], "nowhere", *command[k + 1 :]]) == 2
+    assert "No predictions nowhere" in capsys.readouterr().err

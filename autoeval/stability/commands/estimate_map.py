@@ -221,7 +221,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     folder = meta_set_options.work_dir(args, task.name)
     if args.dropout:
         meta_set_options.note_sources_of_search(args.dropout, task)
-    if args.launcher == "none" and not (folder / "rows").exists():
+    if args.ray is None and not (folder / "rows").exists():
         # Where rows of a former run are kept, nobody knows how much is left.
         timed: Observer = Observer(run.loaded, task, settings, batch_size=args.batch_size)
         warn_of_long_run(timed, task.load_seed_sets(), meta_set)

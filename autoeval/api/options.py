@@ -1,0 +1,392 @@
+"""What every call on a detector's boxes takes: files of predictions, or a detector to run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
+
+from autoeval.errors import InputError
+from autoeval.targets import IOUS
+
+if TYPE_CHECKING:
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.given_boxes import Detector, Predictions
+
+OF_FILES = ("names", "numbering", "columns", "incomplete")
+OF_A_DETECTOR = (
+    *("checkpoint", "cfg_options", "device", "classes", "network_precision"),
+    "trust_checkpoint",
+)
+OF_RAY = ("ray_workers", "ray_gpus", "ray_cpus")
+OF_A_RUN = ("detector", *OF_A_DETECTOR, "reference_checkpoint", "batch_size", "ray", *OF_RAY)
+THIS_MACHINE = "local"
+SITE = ("site", "group", "present")
+
+
+class BoxOptions(TypedDict, total=False):
+    """How predictions are read, or which detector is run.
+
+    Parameters
+    ----------
+    names : mapping of str to str, or path-like
+        Words for the category numbers of the predictions: data.yaml, or a text file with a word a
+        line, counted from 0.
+    numbering : str
+        How category numbers count, where several ways fit: labels (as in the labels, the names or
+        the fit), 0 or 1 (positions in their list), coco (1 to 90).
+    columns : str
+        What stands in which column of text files, where they fit several orders: such as
+        class,score,left,top,right,bottom, or class,x,y,w,h,score with the centre; - for another
+        number.
+    incomplete : bool
+        Go on although boxes with a score under .3 are missing.
+    reference : sequence of str
+        A stronger detector, whose boxes count as probable labels: its results on the same images,
+        with a task a folder of them, or one to run (an alias or FILE.py:NAME).
+    reference_names : path-like
+        Words of the detector for the category numbers of the reference, as names.
+    reference_checkpoint : path-like
+        Weights of the reference detector.
+    detector : str
+        Detector to run: one of configs/detectors/, an mmdet config (CONFIG.py or
+        mmdet::FOLDER/FILE.py), or FILE.py:NAME of a BlackBoxDetector.
+    checkpoint : path-like
+        Weights of the detector.
+    cfg_options : sequence of str
+        Changes to its config as KEY=VALUE, as in mmdet.
+    device : str
+        cpu, cuda, cuda:1 ... (default: cuda where there is one).
+    classes : path-like
+        File with the names of the detector's labels, one in a line, where it has none.
+    network_precision : str
+        single: the same numbers on every device; half: 16 bits; by default the framework's own.
+    trust_checkpoint : bool
+        Unpickle everything in the checkpoint, which may run code.
+    batch_size : int
+        Images at once; changes no number (default: as many as the device takes).
+    ray : str
+        Run on workers of Ray: local (this machine), auto, or the address of a cluster.
+    ray_workers : int
+        Number of workers (default: as many as memory allows).
+    ray_gpus : float
+        GPUs of each worker (default: 1 where there are GPUs).
+    ray_cpus : int
+        Processors of each worker, also its threads (default: 1 with GPUs, else those of this
+        process, so that workers round as it does).
+    """
+
+    names: Any
+    numbering: str
+    columns: str
+    incomplete: bool
+    reference: Sequence[str]
+    reference_names: Any
+    reference_checkpoint: str
+    detector: Any
+    checkpoint: str
+    cfg_options: Sequence[str]
+    device: str
+    classes: str
+    network_precision: str
+    trust_checkpoint: bool
+    batch_size: int
+    ray: str
+    ray_workers: int
+    ray_gpus: float
+    ray_cpus: int
+
+
+class SiteOptions(BoxOptions, total=False):
+    """Which images, categories and site are meant; and as `BoxOptions`.
+
+    Parameters
+    ----------
+    images : path-like or sequence
+        The images: a folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of
+        paths, or - for paths on standard input. With predictions all images that the detector was
+        run on, those without a box, too.
+    img_dir : path-like
+        Folder of the images that a COCO JSON, a list or labels name.
+    every : str
+        Frames of videos: 2s for one in so many seconds, or every Nth.
+    categories : mapping of str to sequence of str
+        A category, with the detector's words for it if the fit lacks them, as NAME or
+        NAME=WORD,...; repeated for several (default: those of the fit, or all words). What is found
+        counts, a single one always.
+    present : collection of str
+        A category that is there and counts, found or not; may be given several times.
+    site : str
+        Labelled set, or source of a task, of the fit of which these are new images: the estimate is
+        its labelled accuracy, changed as its scores are.
+    group : str
+        Group of the fit that the new site belongs to, such as cameras of one make: how far its
+        labelled sets are off says how far this site is.
+    """
+
+    images: Any
+    img_dir: str
+    every: str
+    categories: Mapping[str, Sequence[str]]
+    present: Sequence[str]
+    site: str
+    group: str
+
+
+def given_boxes_of(
+    predictions: Any, options: Mapping[str, Any], loading: Mapping[str, Any] | None = None
+) -> Predictions | Detector | None:
+    """Return what is given of boxes: files, or the detector to run; None where neither is.
+
+    Parameters
+    ----------
+    predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
+    options : BoxOptions
+    loading : mapping, optional
+        How the detector of an estimator is loaded, which is run by default; what is given goes
+        before.
+
+    Raises
+    ------
+    InputError
+        If both are given, or an option is about what is not.
+    """
+    from autoeval.estimation.given_boxes import Detector, Predictions, given_boxes
+
+    if predictions is not None:
+        made = given_boxes(predictions)
+        if not isinstance(made, Predictions) or made is predictions:
+            refuse(options, (*OF_FILES, *OF_A_RUN, "reference"), "is said by the object itself")
+            return made
+        refuse(options, OF_A_RUN, "is about running a detector, and --predictions need none")
+        if options.get("reference_names") and not options.get("reference"):
+            raise InputError("--reference-names goes with --reference: give that, too.")
+        columns = options.get("columns") or ()
+        return Predictions(
+            predictions,
+            reference=_references(options),
+            names=options.get("names") or {},
+            complete=not options.get("incomplete"),
+            reference_names=options.get("reference_names") or {},
+            columns=columns.split(",") if isinstance(columns, str) else columns,
+            numbering=options.get("numbering") or "",
+        )
+    refuse(options, OF_FILES, "goes with --predictions")
+    spec = _spec(options, loading)
+    if spec is None:
+        refuse(options, OF_A_RUN, "goes with --detector")
+        return None
+    return Detector(
+        spec,
+        reference=_reference(options),
+        batch_size=options.get("batch_size"),
+        executor=executor_of(options),
+    )
+
+
+def is_given(value: Any) -> bool:
+    """Whether a value is another one than nothing, no and none."""
+    return value is not None and value is not False and not (isinstance(value, tuple) and not value)
+
+
+def refuse(options: Mapping[str, Any], names: Sequence[str], reason: str) -> None:
+    """Raise `InputError` where one of these options is given; `reason` goes behind its name."""
+    for name in names:
+        if is_given(options.get(name)):
+            end = (
+                "give that, too, or leave it out." if reason.startswith("goes") else "leave it out."
+            )
+            raise InputError(f"--{name.replace('_', '-')} {reason}: {end}")
+
+
+def _references(options: Mapping[str, Any]) -> Any:
+    given = options.get("reference")
+    return [given] if isinstance(given, str | os.PathLike) else given
+
+
+def _reference(options: Mapping[str, Any]) -> Any:
+    """Return the reference beside a detector that is run: another one, or its boxes."""
+    from autoeval.detectors.detector_spec import DetectorSpec, names_python
+    from autoeval.io.wording import listed
+
+    given = _references(options)
+    if not given:
+        refuse(options, ("reference_checkpoint", "reference_names"), "goes with --reference")
+        return None
+    if len(given) > 1:
+        raise InputError(
+            "Expected one --reference beside a detector that is run but got "
+            f"{listed(given)}: several are given by their boxes, with --predictions."
+        )
+    (named,) = given
+    if not isinstance(named, str):
+        return named
+    if named.endswith(".json") or Path(named).is_dir():
+        reason = f"is for a detector that is run, and {named} holds boxes"
+        refuse(options, ["reference_checkpoint"], reason)
+        return Path(named)
+    refuse(options, ["reference_names"], f"has the words of a file of boxes, and {named} is run")
+    checkpoint = options.get("reference_checkpoint")
+    if names_python(named):
+        return DetectorSpec(named, checkpoint)
+    device, precision = options.get("device"), options.get("network_precision")
+    return DetectorSpec(named, checkpoint, device, precision=precision)
+
+
+def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
+    """Return how the detector is loaded, the detector itself, or None where none is given."""
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.given_boxes import Detector, given_boxes
+
+    named = options.get("detector")
+    if named is not None and not isinstance(named, str):
+        refuse(options, OF_A_DETECTOR, "is for a detector that is named, and this one is loaded")
+        made = given_boxes(named)
+        return made.detector if isinstance(made, Detector) else named
+    changes = {name: options[name] for name in OF_A_DETECTOR if options.get(name)}
+    if "network_precision" in changes:
+        changes["precision"] = changes.pop("network_precision")
+    if "cfg_options" in changes:
+        changes["cfg_options"] = cfg_options_of(changes["cfg_options"])
+    if named is not None:
+        return DetectorSpec(named, **changes)
+    return DetectorSpec.from_dict({**loading, **changes}) if loading else None
+
+
+def cfg_options_of(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+    """Read words such as ``KEY=VALUE`` as MMDetection does; a mapping is what it is."""
+    if isinstance(given, Mapping):
+        return given
+    import argparse
+
+    from mmengine.config import DictAction
+
+    bare = [word for word in given if "=" not in word]
+    if bare:
+        raise InputError(
+            f"Expected --cfg-options as KEY=VALUE, such as model.test_cfg.score_thr=0.01, but got "
+            f"{', '.join(bare)}."
+        )
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cfg-options", nargs="+", action=DictAction)
+    read: Mapping[str, Any] = parser.parse_args(["--cfg-options", *given]).cfg_options
+    return read
+
+
+def executor_of(options: Mapping[str, Any]) -> Any:
+    """Return the workers of Ray that run a detector, None for this process."""
+    address = options.get("ray")
+    if address is None:
+        refuse(options, OF_RAY, "goes with --ray")
+        return None
+    for name in OF_RAY:
+        value = options.get(name)
+        if value is not None and value <= 0:
+            raise InputError(f"Expected --{name.replace('_', '-')} above 0 but got {value:g}.")
+    import torch
+
+    from autoeval.runtime.ray_executor import RayExecutor
+
+    return RayExecutor(
+        address=None if address == THIS_MACHINE else address,
+        workers=options.get("ray_workers"),
+        cpus=options.get("ray_cpus"),
+        gpus=options.get("ray_gpus"),
+        cpus_without_gpu=torch.get_num_threads(),
+    )
+
+
+def found_images(options: Mapping[str, Any], *, labels: bool = False) -> Any:
+    """Find the images that a detector is run on, and name what is passed over.
+
+    labels: whether ``img_dir`` may be the folder of the images that labels name.
+    """
+    from autoeval.io.find_images import VIDEOS_SKIPPED, find_images
+
+    images, img_dir = options.get("images"), options.get("img_dir")
+    if images is None:
+        raise InputError("Expected --images PATH, or --predictions FILE.")
+    if not isinstance(images, str | os.PathLike):
+        refuse(options, ("every", "img_dir"), "is for images that are named by a path")
+        return images
+    if labels and Path(images).suffix != ".json":
+        img_dir = None
+    listed = find_images(images, img_dir, every=options.get("every"))
+    for skipped in listed.skipped:
+        hint = ": --every 2s takes their frames" if skipped.startswith(VIDEOS_SKIPPED) else ""
+        print(f"note: {skipped}{hint}", file=sys.stderr)
+    return listed.images
+
+
+def predict_site(
+    fitted: AccuracyEstimator,
+    predictions: Any,
+    options: Mapping[str, Any],
+    work_dir: Any = None,
+    *,
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
+) -> Estimate:
+    """Estimate the site that the options name.
+
+    Parameters
+    ----------
+    fitted : AccuracyEstimator
+    predictions : path-like or object
+        See `given_boxes_of`.
+    options : SiteOptions
+    work_dir : path-like, optional
+        Keeps what a detector that is run observes.
+    score_thr, iou
+        See `AccuracyEstimator.predict`.
+    """
+    from autoeval.estimation.given_boxes import Detector, Predictions
+
+    site = {name: options[name] for name in SITE if options.get(name)}
+    site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
+    boxes = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
+    images = options.get("images")
+    if isinstance(boxes, Predictions):
+        refuse(options, ["every"], "is about running a detector, and --predictions need none")
+        made = fitted.predict(boxes, images=images, **site)
+        return with_images(made, options.get("img_dir"))
+    pictures = found_images(options, labels=True)
+    keep = boxes.keeping(work_dir) if boxes else None
+    if fitted.detector_ is not None and options.get("detector") is None and predictions is None:
+        loaded = Detector(fitted.detector_)  # in this process
+        keep = keep or loaded.keeping(work_dir)
+        if boxes is not None:
+            loaded.reference, loaded.batch_size = boxes.reference, boxes.batch_size
+        boxes = loaded
+    running: dict[str, Any] = {} if keep is None else {"keep": keep}
+    return fitted.predict(boxes, images=pictures, labels=None, **site, **running)
+
+
+def with_images(estimate: Estimate, folder: Any) -> Estimate:
+    """Add where the images of an estimate from files lie, so that its page can show some.
+
+    Raises `InputError` if none of them lies in the folder.
+    """
+    if folder is None or estimate.site is None:
+        return estimate
+    from autoeval.io.image_folder import ImageFile
+
+    listed = estimate.site.boxes.clean.images
+    paths = [Path(folder) / image.file_name for image in listed]
+    images = [
+        ImageFile(image.image_id, path)
+        for image, path in zip(listed, paths, strict=True)
+        if path.is_file()
+    ]
+    if not images:
+        raise InputError(
+            f"Expected the listed images in {folder}, but none of the {len(paths)} is "
+            f"there, first {paths[0]}: correct --img-dir, or leave it out."
+        )
+    return replace(estimate, site=replace(estimate.site, images=images))
