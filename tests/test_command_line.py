@@ -5,7 +5,8 @@ from importlib import import_module
 
 import pytest
 
-from autoeval.api.options import BoxOptions, SiteOptions
+import autoeval
+from autoeval.api.options import BoxOptions, SiteOptions, given_boxes_of
 from autoeval.cli import FUNCTIONS
 from autoeval.commands import command_line
 from autoeval.commands.command_line import Given, help_of, parameters_of, read_words, run_command
@@ -121,3 +122,14 @@ GIVEN = Given({"plan": "p", "labels": None, "images": "i"}, {}, "autoeval")
 def test_what_would_do_nothing_is_refused(show, options, named):
     with pytest.raises(InputError, match=named):
         import_module(f"autoeval.commands.{show}").show(None, GIVEN, **options)
+
+
+@pytest.mark.parametrize("options", [{"boxes": "c.json"}, {"images": "new/"}])
+def test_a_keyword_that_a_fit_does_not_have_is_refused(options):
+    with pytest.raises(TypeError, match=next(iter(options))):
+        autoeval.fit("labels.json", "boxes.json", **options)
+
+
+def test_a_keyword_that_a_site_does_not_have_is_refused():
+    with pytest.raises(TypeError, match="boxes"):
+        given_boxes_of("b.json", {"boxes": "c.json"})

@@ -34,6 +34,11 @@ def few(world):
     return some_labels(world, world / "few.json", ids)
 
 
+def given(site):
+    """The site as functions of the package take it."""
+    return {"predictions": site["boxes"], "images": site["images"]}
+
+
 def _content(world):
     return json.loads(site_labels(world).read_text())
 
@@ -75,8 +80,8 @@ def test_all_results_are_of_one_family(world, site, few, tmp_path):
     for result in (
         strong.predict(**site),
         strong.predict(**site, labels=few),
-        autoeval.threshold(strong, recall=0.4, **site),
-        autoeval.threshold(strong, labels=few, **site),
+        autoeval.threshold(strong, recall=0.4, **given(site)),
+        autoeval.threshold(strong, labels=few, **given(site)),
         compared,
         autoeval.compare(both, files, images=images, labels=few),
         watched["gate"],
@@ -101,7 +106,7 @@ def test_labels_that_do_not_fit_are_warned_of_by_a_threshold(world, site, tmp_pa
         box["bbox"][0] += 20
     path = tmp_path / "moved.json"
     path.write_text(json.dumps(moved))
-    chosen = autoeval.threshold(world / "strong", recall=0.4, labels=path, **site)
+    chosen = autoeval.threshold(world / "strong", recall=0.4, labels=path, **given(site))
     assert "labels-displaced" in {warning.code for warning in chosen.warnings}
     assert "warning: labelled boxes lie" in str(chosen)
 
@@ -135,7 +140,7 @@ def test_an_estimate_with_labels(world, site, few):
 
 
 def test_a_plan_is_printed_as_the_images_to_label(world, site):
-    plan = autoeval.plan_labels(world / "strong", n=3, **site)
+    plan = autoeval.plan_labels(world / "strong", n=3, **given(site))
     lines = str(plan).splitlines()
     assert lines[0].startswith("3 of 80 images to label, for mAP of ")
     assert [line.strip() for line in lines[1:4]] == [
@@ -145,21 +150,23 @@ def test_a_plan_is_printed_as_the_images_to_label(world, site):
 
 
 def test_a_threshold_without_and_with_labels(world, site, few):
-    free = autoeval.threshold(world / "strong", recall=0.4, **site)
+    free = autoeval.threshold(world / "strong", recall=0.4, **given(site))
     assert free.lower <= free.value <= free.upper
     assert len(free.to_pandas()) == len(free.curve) and "value" in free.to_pandas()
     assert legend(free.plot())[-1] == f"{free.value:.2f}"
     assert len(repr(free).splitlines()) == 1
-    measured = autoeval.threshold(world / "strong", recall=0.4, labels=few, **site)
-    whole = autoeval.threshold(world / "strong", recall=0.4, labels=site_labels(world), **site)
+    measured = autoeval.threshold(world / "strong", recall=0.4, labels=few, **given(site))
+    whole = autoeval.threshold(
+        world / "strong", recall=0.4, labels=site_labels(world), **given(site)
+    )
     assert whole.lower == pytest.approx(whole.upper) and whole.at["recall"]["value"] >= 0.4 - 1e-9
     assert measured.upper - measured.lower > 0
-    strict = autoeval.threshold(world / "strong", recall=0.4, iou=0.75, labels=few, **site)
+    strict = autoeval.threshold(world / "strong", recall=0.4, iou=0.75, labels=few, **given(site))
     assert strict.value <= measured.value and strict.at != measured.at
     with pytest.raises(InputError, match="got both"):
-        autoeval.threshold(world / "strong", recall=0.4, precision=0.4, **site)
-    with pytest.raises(InputError, match="belong to labels"):
-        autoeval.threshold(world / "strong", words={"a": "b"}, **site)
+        autoeval.threshold(world / "strong", recall=0.4, precision=0.4, **given(site))
+    with pytest.raises(InputError, match="--words goes with --labels"):
+        autoeval.threshold(world / "strong", words={"a": "b"}, **given(site))
 
 
 def test_boxes_of_every_kind_are_told_apart(world, site, tmp_path):
@@ -168,7 +175,7 @@ def test_boxes_of_every_kind_are_told_apart(world, site, tmp_path):
     by_path = strong.predict(path, images=site["images"])
     given = autoeval.Predictions(path, complete=False)
     assert strong.predict(given, images=site["images"]) == by_path
-    with pytest.raises(InputError, match=r"No predictions retinanet_r50.*Detector\('retinanet"):
+    with pytest.raises(InputError, match=r"No predictions retinanet_r50.*--detector retinanet"):
         strong.predict("retinanet_r50", images=site["images"])
     with pytest.raises(InputError, match="repeats: for a detector that is run"):
         strong.predict(path, images=site["images"], repeats=2)

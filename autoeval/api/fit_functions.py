@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.api.options import BoxOptions, given_boxes_of, is_given
+from autoeval.api.options import BoxOptions, check_names, given_boxes_of, is_given
 from autoeval.errors import InputError
 from autoeval.targets import IOUS, MEASURES, named_target
 
@@ -101,6 +101,7 @@ def fit(
     from autoeval.model.prediction_interval import check_level
 
     check_level(level)
+    check_names(boxes, BoxOptions)
     target = _target(target, score_thr, iou)
     typed: dict[str, Any] = {"img_dir": img_dir, "group": group, "trained_here": trained_here}
     typed |= {"categories": categories, "data_root": data_root}

@@ -159,6 +159,7 @@ def given_boxes_of(
     """
     from autoeval.estimation.given_boxes import Detector, Predictions, given_boxes
 
+    check_names(options)
     if predictions is not None:
         made = given_boxes(predictions)
         if not isinstance(made, Predictions) or made is predictions:
@@ -188,6 +189,13 @@ def given_boxes_of(
         batch_size=options.get("batch_size"),
         executor=executor_of(options),
     )
+
+
+def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
+    """Raise `TypeError` for a keyword that there is not, as Python does for other parameters."""
+    unknown = sorted(set(options) - set(known.__annotations__))
+    if unknown:
+        raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
 
 
 def is_given(value: Any) -> bool:

@@ -94,7 +94,7 @@ def test_draws_of_new_sites_fall_together():
 def test_it_is_of_a_labelled_set_and_refused_with_a_task(files, capsys):
     boxes = str(files[1])
     assert main(["fit", "--task", "task.py", "--trained-here", "--predictions", boxes]) == 2
-    assert "--trained-here goes with --labels" in capsys.readouterr().err
+    assert "--trained-here is for --labels" in capsys.readouterr().err
 
 
 def test_estimates_of_other_sites_are_corrected_by_the_model_of_detectors_away():
