@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -268,23 +270,33 @@ def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
 
 
 def cfg_options_of(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
-    """Read words such as ``KEY=VALUE`` as MMDetection does; a mapping is what it is."""
+    """Read words such as ``KEY=VALUE`` as MMDetection does; a mapping is what it is.
+
+    Without mmengine values are Python's literals, or else words: other frameworks nest nothing.
+    """
     if isinstance(given, Mapping):
         return given
-    import argparse
-
-    from mmengine.config import DictAction
-
     bare = [word for word in given if "=" not in word]
     if bare:
         raise InputError(
             f"Expected --cfg-options as KEY=VALUE, such as model.test_cfg.score_thr=0.01, but got "
             f"{', '.join(bare)}."
         )
+    try:
+        from mmengine.config import DictAction
+    except ModuleNotFoundError:
+        return {name: _literal(value) for name, _, value in (word.partition("=") for word in given)}
     parser = argparse.ArgumentParser()
     parser.add_argument("--cfg-options", nargs="+", action=DictAction)
     read: Mapping[str, Any] = parser.parse_args(["--cfg-options", *given]).cfg_options
     return read
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def executor_of(options: Mapping[str, Any]) -> Any:

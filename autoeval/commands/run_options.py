@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.api.options import cfg_options_of
 from autoeval.commands.execution_options import add_execution_options, make_executor
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.typed_options import refuse_beside
@@ -182,33 +182,9 @@ def named_reference(args: argparse.Namespace) -> DetectorSpec | Path | None:
     )
 
 
-def read_cfg_options(words: list[str] | None) -> dict | None:
-    """Read words such as ``KEY=VALUE`` as MMDetection does; None where there are none.
-
-    Without mmengine values are Python's literals, or else words: other frameworks nest nothing.
-    """
-    if not words:
-        return None
-    bare = [word for word in words if "=" not in word]
-    if bare:
-        raise InputError(
-            f"Expected --cfg-options as KEY=VALUE, such as model.test_cfg.score_thr=0.01, but got "
-            f"{', '.join(bare)}."
-        )
-    try:
-        from mmengine.config import DictAction
-    except ModuleNotFoundError:
-        return {name: _literal(value) for name, _, value in (word.partition("=") for word in words)}
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cfg-options", nargs="+", action=DictAction)
-    return parser.parse_args(["--cfg-options", *words]).cfg_options
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+def read_cfg_options(words: list[str] | None) -> dict[str, Any] | None:
+    """Read words such as ``KEY=VALUE`` as MMDetection does; None where there are none."""
+    return dict(cfg_options_of(words)) if words else None
 
 
 def add_predictions_options(
