@@ -184,7 +184,7 @@ def pool(
     if ids is not None:
         by_id = {image.image_id: image for image in images}
         images = [by_id[image_id] for image_id in ids]
-    found = autoeval.Predictions(file).read(images, where=str(file), numbers={}).clean
+    found = autoeval.Predictions(file).read(images, where=str(file), numbers={}).boxes
     boxes = found.as_categories(OF_TASK[task], WORDS)
     truth = Truth.of(content, OF_TASK[task])
     at = {image.image_id: k for k, image in enumerate(content.images)}

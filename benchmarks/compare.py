@@ -75,8 +75,7 @@ from autoeval.labels.variance_prior import VariancePrior
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.train_prior import QUARTERS, enough, fit_prior, kin, quarters, read_scores
 from autoeval.report.text import format_cells, to_markdown
-from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 from benchmarks.panel import (
     LABELLED,
     WIDE,
@@ -109,7 +108,7 @@ class Scored:
     """One detector on all sites."""
 
     name: str
-    sites: Mapping[str, LabelledSet]
+    sites: Mapping[str, Site]
     rows: pd.DataFrame  # its pairs on the labelled set
     calibration: ScoreCalibration
     estimates: pd.DataFrame  # of each site and category, by a prior that has seen neither
@@ -234,10 +233,9 @@ def read_detector(name: str, data: Path, predictions: Path) -> Scored:
     return Scored(name, every, rows, calibration, pd.concat(estimates))
 
 
-def with_roots(of: LabelledSet) -> LabelledSet:
+def with_roots(of: Site) -> Site:
     """Take the square roots of all scores."""
-    clean = of.boxes.clean
-    return replace(of, boxes=replace(of.boxes, clean=replace(clean, scores=np.sqrt(clean.scores))))
+    return replace(of, boxes=replace(of.boxes, scores=np.sqrt(of.boxes.scores)))
 
 
 def pairs_of(detectors: Sequence[Scored]) -> list[tuple[Scored, Scored]]:
@@ -267,7 +265,7 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
     both = a.estimates[columns].merge(
         b.estimates[[*key, "true", "estimate"]], on=key, suffixes=("_a", "_b")
     )
-    both = both.assign(n_pool=[len(a.sites[name].boxes) for name in both["source"]])
+    both = both.assign(n_pool=[len(a.sites[name]) for name in both["source"]])
     both = both.assign(a=a.name, b=b.name, carried=carried_over(a.rows, b.rows))
     words = [words_of(category) for category in both["category"]]
     both["log_odds"] = [log_odds_on_labels(a.rows, b.rows, "mAP", of) for of in words]
@@ -278,7 +276,7 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
         agree[name] = agreement(first, second), agreement(second, first)
     found = []
     for site, category in zip(both["source"], both["category"], strict=True):
-        k = a.sites[site].truth.categories.index(category)
+        k = a.sites[site].labels.categories.index(category)
         expected = expected_at(a, b, site, category)
         moments = influence_moments(a.sites[site], b.sites[site], k, expected.influence)
         mutual = agree[site][0][k] - agree[site][1][k]
@@ -290,7 +288,7 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
 
 def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDifference:
     """Compare what both detectors find at a site."""
-    k = a.sites[site].truth.categories.index(category)
+    k = a.sites[site].labels.categories.index(category)
     return expected_difference(*(Found.of(of, k) for of in calibrated(a, b, site)))
 
 
@@ -312,14 +310,12 @@ def words_of(category: str) -> tuple[str, ...]:
     return words or (category,)
 
 
-def calibrated(a: Scored, b: Scored, name: str) -> tuple[SiteBoxes, ...]:
+def calibrated(a: Scored, b: Scored, name: str) -> tuple[Site, ...]:
     """Return the calibrated boxes of both at a site."""
-    return tuple(replace(of.sites[name].boxes, calibration=of.calibration) for of in (a, b))
+    return tuple(of.sites[name].changed(calibration=of.calibration) for of in (a, b))
 
 
-def influence_moments(
-    a: LabelledSet, b: LabelledSet, k: int, predicted: np.ndarray
-) -> tuple[float, ...]:
+def influence_moments(a: Site, b: Site, k: int, predicted: np.ndarray) -> tuple[float, ...]:
     """Return the moments of the predicted and the true influence on a difference."""
     true = true_influence(a.rankings[k]) - true_influence(b.rankings[k])
     centred = true - true.mean()
@@ -476,9 +472,9 @@ def labelled_pair(
 ) -> ComparedPair | None:
     """Add boxes and labels to a pair at a site; None at a small one."""
     sites = a.sites[one.site], b.sites[one.site]
-    if len(sites[0].boxes) < FEWEST_IMAGES:
+    if len(sites[0]) < FEWEST_IMAGES:
         return None
-    k = sites[0].truth.categories.index(one.category)
+    k = sites[0].labels.categories.index(one.category)
     expected = expected_at(a, b, one.site, one.category)
     level = differences(pd.DataFrame([row]))[1][0]
     return replace(

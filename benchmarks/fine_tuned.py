@@ -67,7 +67,7 @@ from autoeval.model.train_prior import (
     read_scores,
 )
 from autoeval.report.text import to_markdown
-from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.site import Site, labelled_site
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.fine_tuned_detectors import HOMES, MORE_HOMES, home_categories, site_images
 from benchmarks.fine_tuned_detectors import sites as read_sites
@@ -185,7 +185,7 @@ def folder_of(boxes: Path, home: str) -> Path:
 
 def read_sets(
     data: Path, folder: Path, categories: Sequence[str], home: str = ""
-) -> Iterator[LabelledSet]:
+) -> Iterator[Site]:
     """Read the sites with the boxes of a detector, ``<task>/<site>.json``, in some categories.
 
     Images are those of `site_images`, for the detector of a home.
@@ -204,7 +204,7 @@ def read_sets(
         found, truth = found.on_images(kept), truth.on_images(kept)
         name = Path(site).name
         try:
-            yield labelled_set(found, truth, name=name, group=group_of(name), everywhere=True)
+            yield labelled_site(found, truth, name=name, group=group_of(name), everywhere=True)
         except InputError as error:
             print(f"{file}: {error}")
 
@@ -216,33 +216,28 @@ def calibration_without_parent() -> CalibrationPrior:
     return read_calibration_prior(calibration_coefficients(known))
 
 
-def labelled(home: LabelledSet) -> LabelledSet:
+def labelled(home: Site) -> Site:
     """Return a home as a user's labelled set: each category on the images that hold it."""
     return replace(home, everywhere=False)
 
 
-def with_reference(
-    sets: dict[str, LabelledSet], others: dict[str, LabelledSet], home: str
-) -> dict[str, LabelledSet]:
+def with_reference(sets: dict[str, Site], others: dict[str, Site], home: str) -> dict[str, Site]:
     """Add the boxes of a reference detector, calibrated at home by the usual calibration."""
     own, prior = [labelled(others[home])], calibration_without_parent()
-    calibration = fit_calibration(own, [np.ones(len(own[0].boxes), bool)], prior)
+    calibration = fit_calibration(own, [np.ones(len(own[0]), bool)], prior)
     found = dict(sets)
     for name, of in sets.items():
         if name in others:
-            boxes = others[name].boxes.clean
+            boxes = others[name].boxes
             p = (
                 cross_fitted(own, prior)[0]
                 if name == home
                 else calibration.probabilities(boxes.scores)
             )
             found[name] = of.changed(
-                boxes=replace(
-                    of.boxes,
-                    reference=boxes,
-                    reference_calibration=calibration,
-                    reference_probabilities=p[0],
-                )
+                reference=boxes,
+                reference_calibration=calibration,
+                reference_probabilities=p[0],
             )
     return found
 
@@ -480,9 +475,9 @@ def labelled_away(
     requested = requested[common(requested) & enough(requested)].dropna(subset=["mAP"])
     aways = [fit(without(own.group, fold, rows)) for fold in range(QUARTERS)]
     rng = np.random.default_rng(list(home.encode()))
-    usable = [of for of in others if len(of.boxes) > max(FEW)]
+    usable = [of for of in others if len(of) > max(FEW)]
     for site in [usable[k] for k in rng.permutation(len(usable))[:SECOND_SITES]]:
-        order = rng.permutation(len(site.boxes))
+        order = rng.permutation(len(site))
         fits = {"0": at_home}
         try:
             for name, n in {**{str(n): n for n in FEW}, "whole site": len(order)}.items():

@@ -69,7 +69,7 @@ from autoeval.model.train_prior import (
     read_scores,
 )
 from autoeval.report.text import format_cells, to_markdown
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 from benchmarks.compare import (
     Scored,
     at_home_left_out,
@@ -220,7 +220,7 @@ def labelled_pairs(args: argparse.Namespace) -> Iterator[pd.DataFrame]:
     for a, b, home in pairs(args):
         for row in known.get((home, a.name, b.name), rows[:0]).to_dict("records"):
             site = a.sites.get(row["source"])
-            if site is None or row["category"] not in site.truth.categories:
+            if site is None or row["category"] not in site.labels.categories:
                 continue  # in the turn of another category
             own, prior = rows.iloc[[row["place"]]], priors[row["place"]]
             cases = [("no", prior.predict(undeclared(own))[0])]
@@ -295,7 +295,7 @@ def compared(data: Path) -> Iterator[tuple[tuple[str, ...], list[str]]]:
 
 def read_detectors(
     args: argparse.Namespace, names: Sequence[str], homes: Sequence[str]
-) -> Iterator[tuple[str, dict[str, LabelledSet]]]:
+) -> Iterator[tuple[str, dict[str, Site]]]:
     """Read the sites with the boxes of each detector, in some categories."""
     folders = {
         f"{TUNED}{Path(home).name}": args.boxes / "predictions" / Path(home).name for home in homes
@@ -304,7 +304,7 @@ def read_detectors(
         yield name, {of.name: of for of in read_sets(args.data, folder, names)}
 
 
-def fitted(name: str, sets: dict[str, LabelledSet], home: str) -> Scored | None:
+def fitted(name: str, sets: dict[str, Site], home: str) -> Scored | None:
     """Fit a detector on a labelled set, and estimate the sites of other groups."""
     if Path(home).name not in sets:
         return None

@@ -52,7 +52,7 @@ from autoeval.model.train_prior import (
     read_scores,
 )
 from autoeval.report.text import to_markdown
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 from benchmarks.panel import (
     LABELLED,
     add_detectors,
@@ -113,7 +113,7 @@ def priors_without(name: str) -> tuple[Scaling, Prior, CalibrationPrior]:
     return scaling, prior, read_calibration_prior(calibration_coefficients(others))
 
 
-def by_images(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
+def by_images(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled images."""
     panel, (_, _, of_boxes) = read_scores(), priors_without(name)
     quarter = quarters(panel)
@@ -132,9 +132,9 @@ def by_images(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def drawn_images(labelled: LabelledSet) -> Iterator[tuple[int, int, LabelledSet]]:
+def drawn_images(labelled: Site) -> Iterator[tuple[int, int, Site]]:
     """Draw parts of the labelled set, the whole last, with their number of images."""
-    n = len(labelled.boxes)
+    n = len(labelled)
     for size in IMAGES:
         for draw in range(IMAGE_DRAWS):
             chosen = np.random.default_rng(draw).permutation(n)[:size]
@@ -149,7 +149,7 @@ def image_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
         yield tabulated(estimates, by, "constant", mean)
 
 
-def by_boxes(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
+def by_boxes(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled boxes."""
     scaling, prior, of_boxes = priors_without(name)
     (labelled,) = (of for of in sets if of.name == LABELLED)
@@ -157,7 +157,7 @@ def by_boxes(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
     parts = []
     for size, draw in tqdm(draws, name):
         part = drawn_boxes(labelled, size, draw)
-        calibration = fit_calibration([part], [np.ones(len(part.boxes), bool)], of_boxes)
+        calibration = fit_calibration([part], [np.ones(len(part), bool)], of_boxes)
         known = labelled_rows(labelled, calibration)
         sites = [of for of in sets if of.name != LABELLED]
         rows = pd.concat([evaluable(of, labelled_rows(of, calibration)) for of in sites])
@@ -167,9 +167,9 @@ def by_boxes(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def drawn_boxes(of: LabelledSet, n_boxes: float, draw: int) -> LabelledSet:
+def drawn_boxes(of: Site, n_boxes: float, draw: int) -> Site:
     """Draw images until they hold so many labelled boxes."""
-    order = np.random.default_rng(draw).permutation(len(of.boxes))
+    order = np.random.default_rng(draw).permutation(len(of))
     n = np.sum([ranking.n_true for ranking in of.rankings], axis=0)[order].cumsum()
     return of.on_images(np.sort(order[: int(np.searchsorted(n, n_boxes)) + 1]))
 
@@ -185,7 +185,7 @@ def box_tables(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     yield table[sorted(table)].rename(index=lambda size: "all" if np.isinf(size) else f"{size:.0f}")
 
 
-def by_one_site(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
+def by_one_site(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Fit on each site of one category, and estimate the others."""
     scaling, prior, of_boxes = priors_without(name)
     sites = [of for of in sets if of.everywhere]
@@ -198,7 +198,7 @@ def by_one_site(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
         others = [
             labelled_rows(other, calibration)
             for other in sites
-            if other.group != fitted.group and category in other.truth.categories
+            if other.group != fitted.group and category in other.labels.categories
         ]
         rows = pd.concat(others)
         rows = rows[(rows["category"] == category) & (rows["n_boxes"] >= FEWEST_BOXES)]
@@ -212,11 +212,9 @@ def one_site_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
     yield tabulated(estimates, by, "constant", estimates.groupby(by)["true"].transform("mean"))
 
 
-def known_sites(
-    name: str, sets: Sequence[LabelledSet], draws: int, *, together: bool
-) -> pd.DataFrame:
+def known_sites(name: str, sets: Sequence[Site], draws: int, *, together: bool) -> pd.DataFrame:
     """Estimate the other half of the images of each site that a fit holds one half of."""
-    sites = [of for of in sets if of.everywhere and set(of.truth.categories) <= set(COMMON)]
+    sites = [of for of in sets if of.everywhere and set(of.labels.categories) <= set(COMMON)]
     priors, parts = priors_without(name), []
     for draw in tqdm(range(draws), name):
         parts.append(halves(sites, draw, priors, together=together).assign(draw=draw))
@@ -224,7 +222,7 @@ def known_sites(
 
 
 def halves(
-    sets: Sequence[LabelledSet],
+    sets: Sequence[Site],
     draw: int,
     priors: tuple[Scaling, Prior, CalibrationPrior],
     *,
@@ -248,9 +246,9 @@ def halves(
     return pd.concat(parts, ignore_index=True)
 
 
-def divided(of: LabelledSet, draw: int) -> tuple[LabelledSet, LabelledSet]:
+def divided(of: Site, draw: int) -> tuple[Site, Site]:
     """Divide the images of a site at random into two halves."""
-    order = np.random.default_rng([draw, len(of.boxes)]).permutation(len(of.boxes))
+    order = np.random.default_rng([draw, len(of)]).permutation(len(of))
     first, second = (np.sort(part) for part in np.array_split(order, 2))
     return of.on_images(first), of.on_images(second)
 

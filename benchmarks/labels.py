@@ -46,7 +46,7 @@ from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.model.regression import Regression
 from autoeval.report.text import format_cells, to_markdown
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 from benchmarks.panel import LABELLED, read_sets
 
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for the figures of every site as CSV")
     args = parser.parse_args()
     sets = list(read_sets(args.data, args.predictions))
-    sites = [of for of in sets if set(of.truth.categories) <= set(CATEGORIES)]
+    sites = [of for of in sets if set(of.labels.categories) <= set(CATEGORIES)]
     for kind in (args.fit_on,) if args.fit_on else ("set", "site"):
         coco = [of for of in sets if of.name == LABELLED]
         labelled = coco if kind == "set" else single_sites(sites)
@@ -93,20 +93,18 @@ def main() -> None:
             evaluated.to_csv(args.out / f"labels_from_one_{kind}.csv", index=False)
 
 
-def single_sites(sites: Sequence[LabelledSet]) -> list[LabelledSet]:
+def single_sites(sites: Sequence[Site]) -> list[Site]:
     """Choose the largest sites of each category, one of a group."""
-    chosen: list[LabelledSet] = []
+    chosen: list[Site] = []
     for category in CATEGORIES:
-        own = [site for site in sites if site.truth.categories == (category,)]
-        own.sort(key=lambda site: (-len(site.boxes), site.name))
+        own = [site for site in sites if site.labels.categories == (category,)]
+        own.sort(key=lambda site: (-len(site), site.name))
         first = {site.group: site for site in reversed(own)}
         chosen += [site for site in own if first[site.group] is site][:FIRST]
     return chosen
 
 
-def pairs_from(
-    labelled: Sequence[LabelledSet], sites: Sequence[LabelledSet], target: str
-) -> list[EvaluatedPair]:
+def pairs_from(labelled: Sequence[Site], sites: Sequence[Site], target: str) -> list[EvaluatedPair]:
     """Return the pairs of sites of other groups, for each labelled set that is fitted on alone.
 
     A set of one category evaluates that category only.
@@ -124,13 +122,13 @@ def pairs_from(
 
 
 def priors_from(
-    labelled: LabelledSet, sites: Sequence[LabelledSet], target: str = "mAP"
+    labelled: Site, sites: Sequence[Site], target: str = "mAP"
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""
     fitted_rows, calibration = calibrated_rows([labelled])
     estimator = Regression(target=target).fit(fitted_rows)
     error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
-    single = labelled.truth.categories if len(labelled.truth.categories) == 1 else None
+    single = labelled.labels.categories if len(labelled.labels.categories) == 1 else None
     priors = {}
     for site in sites:
         rows = labelled_rows(site, calibration)
@@ -190,7 +188,7 @@ class EvaluatedPair:
 
 def evaluated_pairs(
     assistance: LabelAssistance,
-    sites: Sequence[LabelledSet],
+    sites: Sequence[Site],
     priors: Priors,
     *,
     target: str = "mAP",
@@ -200,7 +198,7 @@ def evaluated_pairs(
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in sites:
-        probable = ProbableLabels.of_reference(site.boxes)
+        probable = ProbableLabels.of_reference(site)
         predicted = [drawn.mean(axis=0) for drawn in assistance.predict(site.pool, probable)]
         mixing = assistance.mixing_weights(probable)
         if point is not None:
@@ -214,7 +212,7 @@ def evaluated_pairs(
                 for category_counts in counts
             ]
         for pair in pairs_of(site, everywhere=True):
-            category = site.truth.categories[pair.category]
+            category = site.labels.categories[pair.category]
             prior = priors.get((site.name, category))
             if prior is not None:
                 made = EvaluatedPair(

@@ -36,7 +36,7 @@ from autoeval.model.regression import Regression
 from autoeval.model.train_prior import COMMON, FLOORS, TABLES
 from autoeval.model.train_prior import THRESHOLDS as FITTED
 from autoeval.runtime.files import write_text
-from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.site import Site, labelled_site
 from autoeval.targets import points_at
 
 WORDS = {name: "vehicle" for name in ("car", "bus", "truck", "vehicle")} | {"person": "person"}
@@ -86,7 +86,7 @@ def group_of(site: str) -> str:
     return next((origin for origin in ORIGINS if site.startswith(origin)), site)
 
 
-def read_sets(data: Path, predictions: Path) -> Iterator[LabelledSet]:
+def read_sets(data: Path, predictions: Path) -> Iterator[Site]:
     """Read the labelled sets with the boxes of one detector; of coco_mini the `val` images."""
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
@@ -108,14 +108,14 @@ def read_sets(data: Path, predictions: Path) -> Iterator[LabelledSet]:
                 continue
             site = path.stem != LABELLED
             try:
-                yield labelled_set(
+                yield labelled_site(
                     boxes, truth, name=path.stem, group=group_of(path.stem), everywhere=site
                 )
             except InputError as error:
                 print(f"{path}: {error}")
 
 
-def add_detector(name: str, sets: Sequence[LabelledSet]) -> None:
+def add_detector(name: str, sets: Sequence[Site]) -> None:
     """Score all sites by one detector, and put its rows and calibrations into the tables."""
     rows, calibrations = scored(sets)
     replace_rows("scores.csv", name, rows, [*COLUMNS, *FEATURES, *ACCURACIES])
@@ -133,7 +133,7 @@ def add_detector(name: str, sets: Sequence[LabelledSet]) -> None:
     replace_calibrations("missed.json", name, missed)
 
 
-def scored(sets: Sequence[LabelledSet]) -> tuple[pd.DataFrame, list[ScoreCalibration]]:
+def scored(sets: Sequence[Site]) -> tuple[pd.DataFrame, list[ScoreCalibration]]:
     """Return a row for each set and category, and calibrations: of the labelled set, of sites."""
     labelled = [of for of in sets if of.name == LABELLED]
     sites = [of for of in sets if of.name != LABELLED]
@@ -143,7 +143,7 @@ def scored(sets: Sequence[LabelledSet]) -> tuple[pd.DataFrame, list[ScoreCalibra
     of_sites = [
         fit_calibration([site], [np.ones(len(site.boxes), bool)], WEAK)
         for site in sites
-        if len(site.boxes.clean)
+        if len(site.boxes)
         and sum(ranking.n_true.sum() for ranking in site.rankings) >= FEWEST_LABELS
     ]
     return pd.concat(parts, ignore_index=True), [calibration, *of_sites]
@@ -190,7 +190,7 @@ def shortened(calibration: ScoreCalibration) -> dict[str, Any]:
     return {name: np.round(value, 4).tolist() for name, value in values}
 
 
-def evaluable(of: LabelledSet, rows: pd.DataFrame) -> pd.DataFrame:
+def evaluable(of: Site, rows: pd.DataFrame) -> pd.DataFrame:
     """Add ``n_held``, see `with_held`, and leave out what is too rare."""
     rows = with_held(of, rows)
     return rows[common(rows)]
@@ -201,11 +201,11 @@ def common(rows: pd.DataFrame) -> pd.Series:
     return (rows["n_boxes"] >= 8) & (rows["n_held"] >= 5)
 
 
-def with_held(of: LabelledSet, rows: pd.DataFrame) -> pd.DataFrame:
+def with_held(of: Site, rows: pd.DataFrame) -> pd.DataFrame:
     """Add ``n_held``, the number of images with a category."""
     held = {
         category: int(np.sum(ranking.n_true > 0))
-        for category, ranking in zip(of.truth.categories, of.rankings, strict=True)
+        for category, ranking in zip(of.labels.categories, of.rankings, strict=True)
     }
     return rows.assign(n_held=rows["category"].map(held))
 

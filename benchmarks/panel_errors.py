@@ -50,7 +50,7 @@ from autoeval.model.train_prior import (
     read_scores,
 )
 from autoeval.report.text import to_markdown
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 from autoeval.targets import MEASURES
 from benchmarks.panel import (
     LABELLED,
@@ -259,7 +259,7 @@ def at_floors(data: Path, detectors: Sequence[tuple[str, Path]]) -> pd.DataFrame
     return pd.concat(parts, ignore_index=True)
 
 
-def mixed_rows(name: str, sets: Sequence[LabelledSet], floor: float) -> pd.DataFrame:
+def mixed_rows(name: str, sets: Sequence[Site], floor: float) -> pd.DataFrame:
     """Score sites cut at a floor by a calibration on a labelled set that is not."""
     own = [of for of in sets if of.name == LABELLED]
     boxes = fit_calibration(own, [np.ones(len(of.boxes), bool) for of in own], WIDE).boxes
@@ -296,7 +296,7 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
         table, site = labelled_rows(of, calibration), of.at_most(MOST_IMAGES)
         for row in table.index:
             category = str(table.loc[row, "category"])
-            k = of.truth.categories.index(category)
+            k = of.labels.categories.index(category)
             if np.sum(site.rankings[k].n_true > 0) < FEWEST_HOLDING:
                 continue
             curves["no labels"] = without_labels(table.loc[[row]], regressions)

@@ -41,10 +41,9 @@ from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.label_warnings import overconfident
-from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.score_range import unseen_share, unseen_warning
-from autoeval.sites.site_boxes import SiteBoxes, check_floor
+from autoeval.sites.score_range import check_floor, unseen_share, unseen_warning
+from autoeval.sites.site import Site, labelled_site
 from benchmarks.panel import group_of
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
@@ -115,7 +114,7 @@ def main() -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class Case:
     """A labelled set and what was found there."""
 
     name: str
@@ -123,34 +122,34 @@ class Site:
     truth: Truth
     everywhere: bool = True
 
-    def changed(self, change: Change) -> LabelledSet:
+    def changed(self, change: Change) -> Site:
         """Return it after a change of its confidences."""
-        boxes, name = SiteBoxes(change(self.found)), self.name
-        return labelled_set(
+        boxes, name = Site(change(self.found)), self.name
+        return labelled_site(
             boxes, self.truth, name=name, group=group_of(name), everywhere=self.everywhere
         )
 
     def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
         """Calibrate on it and score it after a change."""
         made = self.changed(change)
-        floor = made.statistics.floor
+        floor = made.looks.floor
         rows, calibration = calibrated_rows([made], prior=calibration_prior(floor))
-        return rows.assign(unseen=unseen_share(made.boxes.clean), floor=floor), calibration
+        return rows.assign(unseen=unseen_share(made.boxes), floor=floor), calibration
 
     def pairs(self, change: Change, calibration: ScoreCalibration) -> pd.DataFrame:
         """Score it after a change, by the calibration of another set."""
         made = self.changed(change)
         rows = labelled_rows(made, calibration)
-        return rows.assign(unseen=unseen_share(made.boxes.clean), floor=made.statistics.floor)
+        return rows.assign(unseen=unseen_share(made.boxes), floor=made.looks.floor)
 
 
-def sites(data: Path, predictions: Path) -> Iterator[Site]:
+def sites(data: Path, predictions: Path) -> Iterator[Case]:
     """Read all sites."""
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
             found = read(path, content, categories, WORDS)
-            yield Site(path.stem, found, Truth.of(content, categories))
+            yield Case(path.stem, found, Truth.of(content, categories))
 
 
 def read(
@@ -194,13 +193,13 @@ def whole(data: Path, predictions: Path) -> None:
     print("\n" + to_markdown(format_cells(many, formats)))
 
 
-def coco(data: Path, predictions: Path, name: str) -> LabelledSet:
+def coco(data: Path, predictions: Path, name: str) -> Site:
     """Read a split of coco_mini."""
     found, truth = split(data, predictions, name)
-    return labelled_set(SiteBoxes(found), truth, name="coco_mini", group=OF_LABELS)
+    return labelled_site(Site(found), truth, name="coco_mini", group=OF_LABELS)
 
 
-def rows_of(sets: Sequence[LabelledSet], calibration: ScoreCalibration) -> pd.DataFrame:
+def rows_of(sets: Sequence[Site], calibration: ScoreCalibration) -> pd.DataFrame:
     """Return a pair for every category of every set, by the calibration of another."""
     return pd.concat([labelled_rows(of, calibration) for of in sets], ignore_index=True)
 
@@ -216,9 +215,7 @@ def alone(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def without_groups(
-    sets: Sequence[LabelledSet], further: Sequence[LabelledSet] = ()
-) -> pd.DataFrame:
+def without_groups(sets: Sequence[Site], further: Sequence[Site] = ()) -> pd.DataFrame:
     """Estimate every pair without its group, by the others and further sets."""
     parts = []
     for name in dict.fromkeys(of.group for of in sets):
@@ -257,9 +254,8 @@ def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
         pairs, calibration = calibrated_rows([coco(data, predictions, known)])
         estimator = Regression().fit(pairs)
         found, truth = split(data, predictions, new)
-        boxes = SiteBoxes(found, calibration=calibration)
-        presence = boxes.presence()
-        pairs = site_rows(site_scores(boxes, FEATURES, presence), presence)
+        site = Site(found, calibration=calibration)
+        pairs = site_rows(site_scores(site, FEATURES), site.presence)
         pairs = rows_where(pairs, pairs[COUNTED])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
         precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
@@ -286,7 +282,7 @@ def changed(data: Path, predictions: Path) -> None:
     """Estimate changed files by fits on files changed alike, and by a fit on whole ones."""
     there = [of for of in sites(data, predictions) if group_of(of.name) != OF_LABELS]
     labelled, truth = split(data, predictions, "val")
-    val = Site(OF_LABELS, labelled, truth, everywhere=False)
+    val = Case(OF_LABELS, labelled, truth, everywhere=False)
     fits = fits_at_floors(val)
     floors = tuple((of, float(np.mean(labelled.scores >= of))) for of in tuple(fits)[1:])
     statistics = replace(ReferenceStatistics.of(labelled), floors=floors)
@@ -352,7 +348,7 @@ def _inside(rows: pd.DataFrame) -> str:
     return f"{100 * inside.mean():.0f}" if len(rows) else "–"
 
 
-def warnings_of_fit(val: Site, change: Change) -> dict[str, object]:
+def warnings_of_fit(val: Case, change: Change) -> dict[str, object]:
     """Return whether a fit on the changed labelled set gives a warning."""
     found = change(val.found)
     warnings = (
@@ -363,13 +359,13 @@ def warnings_of_fit(val: Site, change: Change) -> dict[str, object]:
     return {"doubted": "yes" if warnings else "no"}
 
 
-def fits_at_floors(val: Site) -> dict[float, tuple[pd.DataFrame, ScoreCalibration]]:
+def fits_at_floors(val: Case) -> dict[float, tuple[pd.DataFrame, ScoreCalibration]]:
     """Fit on a full list, at its own floor (0) and at those that a fit knows, too."""
     full = val.changed(CHANGES["as they are"])
     known = CalibratedSets.of([full])
     above = fits_above([full], known)
     fits = {floor: (of.rows, of.calibration) for floor, of in above.items()}
-    unseen = unseen_share(full.boxes.clean)
+    unseen = unseen_share(full.boxes)
     return {
         floor: (rows.assign(unseen=unseen, floor=floor), calibration)
         for floor, (rows, calibration) in ({0.0: (known.rows, known.calibration)} | fits).items()
@@ -379,7 +375,7 @@ def fits_at_floors(val: Site) -> dict[float, tuple[pd.DataFrame, ScoreCalibratio
 def unlike(
     fits: Mapping[float, tuple[pd.DataFrame, ScoreCalibration]],
     statistics: ReferenceStatistics,
-    there: Sequence[Site],
+    there: Sequence[Case],
     change: Change,
     *,
     widened: bool,

@@ -28,7 +28,7 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.labelled_files import labels_with_files
 from autoeval.report.text import format_cells, to_markdown
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 from benchmarks.many_categories import SET, write_boxes, write_part
 from benchmarks.panel import group_of
 from benchmarks.panel_errors import LEVEL, interval_score
@@ -41,7 +41,7 @@ EVERY = "every category"  # of those named at the fit, or with a likely box
 FORMS = ("raw", "moved", "widened")
 
 
-def read_sets(data: Path, predictions: Path, folder: Path) -> Iterator[tuple[LabelledSet, str]]:
+def read_sets(data: Path, predictions: Path, folder: Path) -> Iterator[tuple[Site, str]]:
     """Read the sets of two categories, and the halves of the set of 80, each with its kind."""
     for path in sorted((predictions / "two").glob("*.json")):
         labels = data / "two" / path.stem / "annotations.json"
@@ -55,7 +55,7 @@ def read_sets(data: Path, predictions: Path, folder: Path) -> Iterator[tuple[Lab
         yield replace(made, name=part, group=part), "80 categories"
 
 
-def parts_of(site: LabelledSet, kind: str) -> Iterator[tuple[str, LabelledSet]]:
+def parts_of(site: Site, kind: str) -> Iterator[tuple[str, Site]]:
     """Yield the images of a site that are estimated, by a name."""
     yield "all", site
     if kind == "80 categories":
@@ -64,13 +64,13 @@ def parts_of(site: LabelledSet, kind: str) -> Iterator[tuple[str, LabelledSet]]:
             drawn = np.sort(rng.choice(len(site), DRAWN, replace=False))
             yield f"draw {k}", site.on_images(drawn)
         return
-    for name, ranking in zip(site.truth.categories, site.rankings, strict=True):
+    for name, ranking in zip(site.labels.categories, site.rankings, strict=True):
         without = np.flatnonzero(ranking.n_true == 0)
         if len(without) >= FEWEST_IMAGES:
             yield f"without {name}", site.on_images(without)
 
 
-def true_map(site: LabelledSet) -> float:
+def true_map(site: Site) -> float:
     """Return COCO's mAP: the mean over the categories with a label."""
     labelled = [ranking for ranking in site.rankings if ranking.n_true.any()]
     return float(
@@ -78,12 +78,11 @@ def true_map(site: LabelledSet) -> float:
     )
 
 
-def estimates(fitted: AccuracyEstimator, site: LabelledSet, named: bool) -> pd.DataFrame:
+def estimates(fitted: AccuracyEstimator, site: Site, named: bool) -> pd.DataFrame:
     """Estimate a site by every rule and every form of the interval."""
-    regression, names = fitted.regression_, site.boxes.clean.categories
-    boxes = replace(site.boxes, calibration=fitted.calibration_)
-    presence = boxes.presence(names if named else ())
-    scores = site_scores(boxes, regression.features_, presence)
+    regression, names = fitted.regression_, site.boxes.categories
+    site = site.changed(calibration=fitted.calibration_, present=names if named else ())
+    presence, scores = site.presence, site_scores(site, regression.features_)
     if not scores or not presence.likely.any():
         return pd.DataFrame()
     rows = regression.site_rows(site_rows(scores, presence))

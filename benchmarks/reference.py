@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +54,7 @@ from autoeval.model.train_prior import (
 )
 from autoeval.model.train_reference_prior import PAIR, TABLE, chosen, estimated, maker
 from autoeval.report.text import to_markdown
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 from benchmarks.panel import LABELLED, WIDE, add_detectors, evaluable, read_sets
 
 POINTS = TABLES / "reference_points.csv"
@@ -100,7 +100,7 @@ class CalibratedDetector:
     probabilities (10, N) of its boxes on each, by calibrations that have not seen the labels there.
     """
 
-    sets: dict[str, LabelledSet]
+    sets: dict[str, Site]
     calibration: ScoreCalibration
     probabilities: dict[str, np.ndarray]
 
@@ -109,8 +109,8 @@ class CalibratedDetector:
         """Read and calibrate it; see `read_sets`."""
         sets = {of.name: of for of in read_sets(data, predictions)}
         own = [sets[LABELLED]]
-        calibration = fit_calibration(own, [np.ones(len(own[0].boxes), bool)], WIDE)
-        p = {k: calibration.probabilities(of.boxes.clean.scores) for k, of in sets.items()}
+        calibration = fit_calibration(own, [np.ones(len(own[0]), bool)], WIDE)
+        p = {k: calibration.probabilities(of.boxes.scores) for k, of in sets.items()}
         return cls(sets, calibration, {**p, LABELLED: cross_fitted(own, WIDE)[0]})
 
     def rows_with(self, reference: CalibratedDetector) -> pd.DataFrame:
@@ -119,13 +119,11 @@ class CalibratedDetector:
         for name, of in self.sets.items():
             if name not in reference.sets:
                 continue
-            boxes = replace(
-                of.boxes,
-                reference=reference.sets[name].boxes.clean,
+            both = of.changed(
+                reference=reference.sets[name].boxes,
                 reference_calibration=reference.calibration,
                 reference_probabilities=reference.probabilities[name][0],
             )
-            both = of.changed(boxes=boxes)
             p = self.probabilities[name] if name == LABELLED else None
             parts.append(evaluable(both, labelled_rows(both, self.calibration, probabilities=p)))
         return pd.concat(parts, ignore_index=True)
@@ -147,16 +145,15 @@ def points(known: dict[str, CalibratedDetector], student: str, reference: str) -
     """Return the precision of a student by the boxes of a reference, of every pair."""
     own, other, rows = known[student], known[reference], []
     for name in (of for of in own.sets if of in other.sets):
-        boxes = replace(
-            own.sets[name].boxes,
+        site = own.sets[name].changed(
             calibration=own.calibration,
-            reference=other.sets[name].boxes.clean,
+            reference=other.sets[name].boxes,
             reference_calibration=other.calibration,
             reference_probabilities=other.probabilities[name][0],
         )
         for k in np.flatnonzero(own.sets[name].enough).tolist():
-            images = boxes.images_with(k, own.probabilities[name][0])
-            row = CategoryScores(boxes, k, images, READ).row()
+            images = site.images_with(k, own.probabilities[name][0])
+            row = CategoryScores(site, k, images, READ).row()
             rows.append({"source": name, **{of: row[of] for of in ("category", *READ)}})
     return pd.DataFrame(rows).assign(student=student, reference=reference)
 

@@ -5,9 +5,8 @@ import numpy as np
 from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 SIDE = 200
 
@@ -41,7 +40,14 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
     )
     name = name or f"site{seed}"
     statistics = ReferenceStatistics.of(predictions)
-    return LabelledSet(name, name, SiteBoxes(predictions), truth, statistics, everywhere=True)
+    return Site(
+        predictions,
+        truth=truth,
+        statistics=statistics,
+        name=name,
+        group=name,
+        everywhere=True,
+    )
 
 
 def label_set(site, images, *, folder="labels"):

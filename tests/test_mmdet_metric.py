@@ -29,8 +29,7 @@ from autoeval.io.image_folder import load_image_folder
 from autoeval.io.predictions import read_image_list, read_predictions
 from autoeval.io.tasks.task import Task
 from autoeval.mmdet_metric import LabelFreeMAP
-from autoeval.sites.labelled_set import labelled_set
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site, labelled_site
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import ScoredSettings, light
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
@@ -175,7 +174,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     """An estimator of the default method, made as if this detector had found random boxes."""
     sites = {f"s{k}": random_found(k) for k in range(3)}
     sets = [
-        labelled_set(SiteBoxes(boxes), truth_from(boxes), name=name, everywhere=True)
+        labelled_site(Site(boxes), truth_from(boxes), name=name, everywhere=True)
         for name, boxes in sites.items()
     ]
     fitted = fit_sets(sets, context={})

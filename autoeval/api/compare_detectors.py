@@ -11,7 +11,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.site import named_categories
+from autoeval.estimation.read_site import named_categories
 from autoeval.io.wording import listed
 from autoeval.labels.plan_file import load_plan
 from autoeval.model.prediction_interval import check_level
@@ -19,7 +19,7 @@ from autoeval.runtime.files import PathLike
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
-    from autoeval.estimation.site import Categories
+    from autoeval.estimation.read_site import Categories
 
 
 def compare(

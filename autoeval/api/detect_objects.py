@@ -19,7 +19,7 @@ from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
-from autoeval.estimation.site import own_words
+from autoeval.estimation.read_site import own_words
 from autoeval.io.find_images import Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.labels.content import LabelledImage

@@ -97,7 +97,7 @@ def fit(
     """
     from autoeval.estimation.fitting import fit_files, fit_labelled
     from autoeval.estimation.given_boxes import Predictions
-    from autoeval.estimation.site import named_categories
+    from autoeval.estimation.read_site import named_categories
     from autoeval.model.prediction_interval import check_level
 
     check_level(level)

@@ -361,7 +361,7 @@ def _curve_of_labelled_set(
     from autoeval.estimation.given_boxes import Predictions
     from autoeval.estimation.labelled_files import labels_with_files
     from autoeval.estimation.operating_curve import exact_curve, score_thresholds
-    from autoeval.estimation.site import named_categories, words_of
+    from autoeval.estimation.read_site import named_categories, words_of
 
     files = given_boxes_of(predictions, site)
     if labels is None or not isinstance(files, Predictions):
@@ -382,6 +382,6 @@ def _curve_of_labelled_set(
     )
     return (
         lambda thresholds: exact_curve(labelled.rankings, iou, thresholds),
-        (*labelled.left_out, *labelled.statistics.warnings),
+        (*labelled.left_out, *labelled.looks.warnings),
         score_thresholds(labelled.rankings),
     )

@@ -219,7 +219,7 @@ def with_images(estimate: Estimate, folder: str | None) -> Estimate:
         return estimate
     from autoeval.io.image_folder import ImageFile
 
-    listed = estimate.site.boxes.clean.images
+    listed = estimate.site.boxes.images
     paths = [Path(folder) / image.file_name for image in listed]
     images = [
         ImageFile(image.image_id, path)

@@ -10,12 +10,12 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.site import Site
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
+from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 from autoeval.words import counted
 
@@ -95,17 +95,14 @@ def on_common_ground(
     images, warnings = _common_images(sites)
     common_sites = {
         name: replace(
-            site,
-            boxes=replace(
-                site.boxes.on_images(images[name]),
-                calibration=fits[name].calibration_,
-                reference_calibration=fits[name].reference_calibration_,
-            ),
+            site.on_images(images[name]),
+            calibration=fits[name].calibration_,
+            reference_calibration=fits[name].reference_calibration_,
             evidence=(),
         )
         for name, site in sites.items()
     }
-    pool = next(iter(common_sites.values())).boxes.clean
+    pool = next(iter(common_sites.values())).boxes
     labelled: set[str] = set()
     if labels is not None:
         used = categories_with_a_box(labels, pool)
@@ -114,7 +111,7 @@ def on_common_ground(
     if labels is not None:
         vocabulary = None
         if all(site.named for site in sites.values()):
-            vocabulary = next(iter(sites.values())).boxes.clean.categories
+            vocabulary = next(iter(sites.values())).boxes.categories
         elif words:
             vocabulary = ()
         chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
@@ -128,8 +125,8 @@ def on_common_ground(
 def on_categories(site: Site, names: Sequence[str]) -> Site:
     """Let the named categories of a site count, and no others; an unknown one has no box."""
     words = {name: name for name in names}
-    boxes = site.boxes.knowing(names).as_categories(names, words)
-    return replace(site, boxes=boxes, named=True, present=tuple(names))
+    site = site.knowing(names).as_categories(names, words)
+    return replace(site, named=True, present=tuple(names))
 
 
 def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], list[str]]:
@@ -137,7 +134,7 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
 
     Detectors may name images in different ways: they are looked up among those of the first one.
     """
-    images = {name: site.boxes.clean.images for name, site in sites.items()}
+    images = {name: site.boxes.images for name, site in sites.items()}
     first, *others = sites
     places = {first: {k: k for k in range(len(images[first]))}}
     for name in others:
@@ -173,14 +170,14 @@ def _common_categories(
     wanted: dict[str, str] = {}  # category: a detector that finds it
     words_of = {}
     for name, site in sites.items():
-        vocabulary = site.boxes.clean.categories
+        vocabulary = site.boxes.categories
         wanted = {**dict.fromkeys(site.presence.counted, name), **wanted}
         words_of[name] = (
             {*vocabulary} if named else {*vocabulary, *fits[name].statistics_.categories}
         )
     if not wanted:  # then labels alone say what there is
         if not labelled:
-            n_images = len(next(iter(sites.values())).boxes)
+            n_images = len(next(iter(sites.values())))
             nothing = nothing_found_text(n_images, next(iter(fits.values())).target)
             raise InputError(f"No detector finds anything to compare: {nothing}.")
         wanted = dict.fromkeys(sorted(labelled), "")
@@ -223,7 +220,7 @@ def _refuse_equal(sites: Mapping[str, Site]) -> None:
     """Refuse a detector that is given twice."""
     seen: dict[bytes, str] = {}
     for name, site in sites.items():
-        clean = site.boxes.clean
+        clean = site.boxes
         digest = b"".join(
             np.ascontiguousarray(column).tobytes() for column in (clean.boxes, clean.scores)
         )

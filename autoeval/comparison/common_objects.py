@@ -16,11 +16,10 @@ import numpy as np
 from autoeval.accuracy.average_precision import RankedDetections, influence_function
 from autoeval.accuracy.coco_matching import AT_HALF, rank_categories
 from autoeval.boxes import overlapping_pairs
-from autoeval.errors import InputError
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibration import FOUND, LIKELY
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 FEWEST_LIKELY = 3  # boxes that stand for labels
 LEAST = 0.02  # true-positive probability at IoU .5 of a box that counts
@@ -37,20 +36,18 @@ class Found:
     n_true: np.ndarray  # expected objects of each image, by this detector alone, (N,)
 
     @classmethod
-    def of(cls, site: SiteBoxes, category: int) -> Found:
+    def of(cls, site: Site, category: int) -> Found:
         """Take the boxes of one category of a calibrated site."""
-        if site.calibration is None:
-            raise InputError("These boxes have no calibration: an estimator that was fitted has.")
-        clean = site.clean
-        rows = clean.rows_of(category)
-        p = site.calibration.probabilities(clean.scores[rows], clean.boxes[rows])
+        found = site.boxes
+        rows = found.rows_of(category)
+        p = site.calibrated.probabilities(found.scores[rows], found.boxes[rows])
         kept = p[AT_HALF] > LEAST
         rows, p = rows[kept], p[:, kept]
-        image = clean.image[rows]
+        image = found.image[rows]
         at_half = p[AT_HALF]
         expected = np.bincount(image, at_half, minlength=len(site))
-        n_true = expected + site.calibration.n_missed(at_half, image, len(site))
-        return cls(image, clean.boxes[rows].astype(np.float64), clean.scores[rows], p, n_true)
+        n_true = expected + site.calibrated.n_missed(at_half, image, len(site))
+        return cls(image, found.boxes[rows].astype(np.float64), found.scores[rows], p, n_true)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +105,7 @@ def _best(index: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
     return best
 
 
-def disagreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
+def disagreement(a: Site, b: Site) -> np.ndarray:
     """Measure how little two detectors find the same, category by category, (K,) in [0, 1].
 
     1 less the mean of two average precisions: of A's boxes, with B's likely boxes (true-positive
@@ -121,9 +118,9 @@ def disagreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     return np.clip(1 - mean, 0, 1)
 
 
-def agreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
+def agreement(a: Site, b: Site) -> np.ndarray:
     """Average precision of A's boxes with B's likely boxes as labels, (K,); NaN for too few."""
-    ranked = rank_categories(a.clean, _as_labels(_likely(b)))
+    ranked = rank_categories(a.boxes, _as_labels(_likely(b)))
     return np.array(
         [
             ranking.average_precision().mean()
@@ -134,7 +131,7 @@ def agreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     )
 
 
-def different_boxes(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
+def different_boxes(a: Site, b: Site) -> np.ndarray:
     """Count the likely boxes of each image that one detector has and the other has not, (M,).
 
     Two boxes of a category are the same from an IoU of .5 on.
@@ -148,8 +145,8 @@ def different_boxes(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     return counts
 
 
-def _likely(boxes: SiteBoxes) -> FoundBoxes:
-    return boxes.clean.where(boxes.right_at_half > LIKELY)
+def _likely(site: Site) -> FoundBoxes:
+    return site.boxes.where(site.right_at_half > LIKELY)
 
 
 def _as_labels(boxes: FoundBoxes) -> Truth:

@@ -29,7 +29,7 @@ from autoeval.comparison.paired_labels import (
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.site import Categories, Site
+from autoeval.estimation.read_site import Categories
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.plan import LabelPlan
@@ -38,6 +38,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.score_range import unseen_warning
+from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 
 DRAWS = 40_000  # behind the probability of being best
@@ -86,7 +87,7 @@ def compare_sites(
     for name, site in common.items():
         messages = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
         if paired is None and not site.presence.likely.any():
-            messages = (*messages, nothing_found_text(len(site.boxes), target))
+            messages = (*messages, nothing_found_text(len(site), target))
         for warning in messages:
             of_sites.setdefault(warning, []).append(name)
     for warning, names in of_sites.items():  # fits on one labelled set have its warnings in common
@@ -139,7 +140,7 @@ def compare_sites(
     return Comparison(
         target,
         level,
-        len(common[sides[0].name].boxes),
+        len(common[sides[0].name]),
         len(paired.sample) if paired else 0,
         ranking,
         _ordered(pd.DataFrame(parts), list(ranking["detector"])),
@@ -175,7 +176,7 @@ def _differences(
     level: float,
 ) -> tuple[list[dict], PairForecast]:
     """Return a row for each category and one for their mean, and the value of that."""
-    names, n_pool = a.site.boxes.clean.categories, len(a.site.boxes)
+    names, n_pool = a.site.boxes.categories, len(a.site)
     free = compare_label_free(a, b, target, prior, categories)
     if paired is None:
         k = 0

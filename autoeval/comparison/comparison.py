@@ -23,7 +23,7 @@ from autoeval.result_base import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from autoeval.estimation.site import Site
+    from autoeval.sites.site import Site
 
 ALL = "all"
 """The mean over categories, in the column ``category``."""

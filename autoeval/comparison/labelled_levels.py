@@ -11,7 +11,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.label_planning import Draw, plan_site
 from autoeval.estimation.labelling import priors_of_targets
-from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
@@ -21,6 +20,7 @@ from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
 from autoeval.labels.target_estimates import estimate_target
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.sites.site import Site
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 NO_ASSISTANCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
@@ -59,7 +59,7 @@ def _plan_without_assistance(
     point: OperatingPoint | None,
 ) -> LabelPlan:
     """Make a plan that predicts no influence: labels then count by themselves."""
-    boxes = site.boxes.clean
+    boxes = site.boxes
     n, n_categories = len(boxes.images), len(boxes.categories)
     return LabelPlan(
         boxes,

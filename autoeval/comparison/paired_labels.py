@@ -16,7 +16,6 @@ from autoeval.comparison.common_ground import on_categories
 from autoeval.comparison.pair_model import PairPrior
 from autoeval.comparison.unlabelled_difference import LabelFree
 from autoeval.errors import InputError
-from autoeval.estimation.site import Site
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.labels.truth import Truth
 from autoeval.labels.difference import difference_estimate
@@ -41,6 +40,7 @@ from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
 from autoeval.notices import prefixed
 from autoeval.sites.label_check import check_labels
 from autoeval.sites.label_warnings import contradicted_by_boxes, labelled_twice
+from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 
 SPREAD = 1.15
@@ -204,8 +204,8 @@ def pair_labels(
     if no image of the plan is labelled.
     """
     first = next(iter(sites.values()))
-    images = first.boxes.clean.images
-    subset = match_labels(labels, first.boxes.clean, words)
+    images = first.boxes.images
+    subset = match_labels(labels, first.boxes, words)
     if plan is not None:
         subset, blocks, sizes = _by_plan(subset, plan, [image.image_id for image in images])
     else:
@@ -220,11 +220,11 @@ def pair_labels(
     if sample.complete and OperatingPoint.of(target) is None:
         truth = _with_objects(truth)
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
-    found = [site.boxes.clean.on_images(subset.images) for site in sites.values()]
+    found = [site.boxes.on_images(subset.images) for site in sites.values()]
     warnings = [*subset.warnings, *check_labels(truth, found)]
     rankings, accuracies, pooled = {}, {}, {}
     for name, site in sites.items():
-        boxes = site.boxes.clean.on_images(subset.images)
+        boxes = site.boxes.on_images(subset.images)
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
         accuracies[name] = [

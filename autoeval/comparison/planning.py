@@ -14,10 +14,10 @@ from autoeval.comparison.paired_labels import SPREAD, outlook_without_labels
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.plan_folder import plan_in_folder
-from autoeval.estimation.site import Site
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
 from autoeval.labels.sample_size import Outlook
+from autoeval.sites.site import Site
 
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
@@ -67,12 +67,12 @@ def plan_difference(
 def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
     """Forecast the precision that labels give of the difference of two detectors."""
     free = compare_label_free(a, b, target, pair_prior(), {})
-    outlook = outlook_without_labels(free, len(a.site.boxes), level)
+    outlook = outlook_without_labels(free, len(a.site), level)
     if outlook is not None:
         return outlook
     # at a threshold, of two detectors that are taken to be independent
     residual = plan.residual_variance().scaled(2.0 * SPREAD**2)
-    return Outlook(residual, len(a.site.boxes), free.whole, level)
+    return Outlook(residual, len(a.site), free.whole, level)
 
 
 def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:

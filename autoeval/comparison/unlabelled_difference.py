@@ -18,13 +18,14 @@ from autoeval.comparison.pair_model import (
     on_labels,
 )
 from autoeval.errors import InputError
+from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.checks import nothing_over_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.site import Site
 from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.model import Away
 from autoeval.model.pair_table import nothing_over, table_of, undefined_at
+from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 
 
@@ -56,7 +57,7 @@ class Side:
         A fit that says that its detector was trained at the labelled site counts as `trained_here`.
         """
         regression = fitted.regression_
-        scores = site.scores(regression.features_)
+        scores = site_scores(site, regression.features_)
         rows = table_of([category_scores.row() for category_scores in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
         if undefined_at(fitted.target) and nothing_over(rows, fitted.target).all():
@@ -111,18 +112,17 @@ def compare_label_free(
     independent: they are not, so the interval is wide. `categories` says what categories are called
     on the labelled sets, beside their own names.
     """
-    names = a.site.boxes.clean.categories
+    names = a.site.boxes.categories
     labelled_pairs = on_labels(a.rows, b.rows, target)
     carried = float((labelled_pairs["a"] - labelled_pairs["b"]).mean())
     if OperatingPoint.of(target):
         each = list(map(_independent, a.each, b.each))
-        nothing = np.zeros((len(names), len(a.site.boxes)))
+        nothing = np.zeros((len(names), len(a.site)))
         whole = _independent(a.whole, b.whole)
         return LabelFree(each, whole, nothing, [None] * len(names), carried)
-    u = disagreement(a.site.boxes, b.site.boxes)
+    u = disagreement(a.site, b.site)
     expected = [
-        expected_difference(*(Found.of(side.site.boxes, k) for side in (a, b)))
-        for k in range(len(names))
+        expected_difference(*(Found.of(side.site, k) for side in (a, b))) for k in range(len(names))
     ]
     words = [(name, *categories.get(name, ())) for name in names]
     table = pd.DataFrame(
@@ -132,7 +132,7 @@ def compare_label_free(
             "log_odds": [log_odds_on_labels(a.rows, b.rows, target, called) for called in words],
             "expected": [difference.value for difference in expected],
             "disagreement": u,
-            "objects": [difference.n_true * len(a.site.boxes) for difference in expected],
+            "objects": [difference.n_true * len(a.site) for difference in expected],
             "usual": [bool(USUAL.intersection(called)) for called in words],
             "home_a": a.home,
             "home_b": b.home,

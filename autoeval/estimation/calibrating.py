@@ -23,7 +23,7 @@ from autoeval.model.calibration import (
     image_terms,
 )
 from autoeval.model.priors import calibration_prior
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,9 @@ class CalibratedSets:
     probabilities: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, sets: Sequence[LabelledSet]) -> CalibratedSets:
+    def of(cls, sets: Sequence[Site]) -> CalibratedSets:
         """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
-        prior = calibration_prior(min(labelled_set.statistics.floor for labelled_set in sets))
+        prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
         check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
         rows, calibration = calibrated_rows(sets, prior=prior, probabilities=probabilities)
         bins = reliability(sets, probabilities)
@@ -52,7 +52,7 @@ class CalibratedSets:
 
 
 def calibrated_rows(
-    sets: Sequence[LabelledSet],
+    sets: Sequence[Site],
     *,
     prior: CalibrationPrior | None = None,
     probabilities: Sequence[np.ndarray] | None = None,
@@ -79,7 +79,7 @@ def calibrated_rows(
     return pd.concat(rows, ignore_index=True), calibration
 
 
-def calibrated_on(sets: Sequence[LabelledSet]) -> list[LabelledSet]:
+def calibrated_on(sets: Sequence[Site]) -> list[Site]:
     """Return the labelled sets that a detector is calibrated on.
 
     Those of sites that it was trained on, if some are: the model of its fall elsewhere
@@ -89,14 +89,12 @@ def calibrated_on(sets: Sequence[LabelledSet]) -> list[LabelledSet]:
     return [labelled_set for labelled_set in sets if labelled_set.trained_here] or list(sets)
 
 
-def _fit_on_all_images(sets: Sequence[LabelledSet], prior: CalibrationPrior) -> ScoreCalibration:
-    every = [np.ones(len(labelled_set.boxes), bool) for labelled_set in sets]
+def _fit_on_all_images(sets: Sequence[Site], prior: CalibrationPrior) -> ScoreCalibration:
+    every = [np.ones(len(labelled_set), bool) for labelled_set in sets]
     return fit_calibration(sets, every, prior)
 
 
-def cross_fitted(
-    sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
-) -> list[np.ndarray]:
+def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
     home = calibrated_on(sets)
     if len(home) < len(sets):
@@ -105,25 +103,23 @@ def cross_fitted(
         return [
             next(at_home)
             if labelled_set.trained_here
-            else calibration.probabilities(
-                labelled_set.boxes.clean.scores, labelled_set.boxes.clean.boxes
-            )
+            else calibration.probabilities(labelled_set.boxes.scores, labelled_set.boxes.boxes)
             for labelled_set in sets
         ]
     folds, calibrations = without_each_fold(sets, prior)
     probabilities = [
-        np.zeros((len(IOU_THRESHOLDS), len(labelled_set.boxes.clean))) for labelled_set in sets
+        np.zeros((len(IOU_THRESHOLDS), len(labelled_set.boxes))) for labelled_set in sets
     ]
     for fold, others in calibrations.items():
         for labelled_set, image_fold, p in zip(sets, folds, probabilities, strict=True):
-            mine = image_fold[labelled_set.boxes.clean.image] == fold
-            boxes = labelled_set.boxes.clean.where(mine)
+            mine = image_fold[labelled_set.boxes.image] == fold
+            boxes = labelled_set.boxes.where(mine)
             p[:, mine] = others.probabilities(boxes.scores, boxes.boxes)
     return probabilities
 
 
 def without_each_fold(
-    sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
+    sets: Sequence[Site], prior: CalibrationPrior | None = None
 ) -> tuple[list[np.ndarray], dict[int, ScoreCalibration]]:
     """Return the fold of each image of each set, and the calibration by the others of each fold."""
     folds = image_folds(sets)
@@ -137,7 +133,7 @@ def without_each_fold(
 
 
 def fit_calibration(
-    sets: Sequence[LabelledSet], images: Sequence[np.ndarray], prior: CalibrationPrior
+    sets: Sequence[Site], images: Sequence[np.ndarray], prior: CalibrationPrior
 ) -> ScoreCalibration:
     """Fit a calibration on some images, (M,) bool, of each labelled set.
 
@@ -151,18 +147,18 @@ def fit_calibration(
         has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.rankings])
         usable = (
             ~ignored[AT_HALF]
-            & chosen[labelled_set.boxes.clean.image]
-            & has_labels[labelled_set.boxes.clean.label]
-            & has_area(labelled_set.boxes.clean.boxes)
+            & chosen[labelled_set.boxes.image]
+            & has_labels[labelled_set.boxes.label]
+            & has_area(labelled_set.boxes.boxes)
         )
-        scores.append(labelled_set.boxes.clean.scores[usable])
+        scores.append(labelled_set.boxes.scores[usable])
         matched.append(hits[:, usable])
     boxes = fit_boxes(scores, matched, prior, n_pairs)
     return ScoreCalibration(boxes, fit_missed_objects(sets, images, boxes, prior))
 
 
 def fit_missed_objects(
-    sets: Sequence[LabelledSet],
+    sets: Sequence[Site],
     images: Sequence[np.ndarray],
     boxes: np.ndarray,
     prior: CalibrationPrior,
@@ -179,10 +175,10 @@ def fit_missed_objects(
 
 
 def _missed(
-    labelled_set: LabelledSet, chosen: np.ndarray, calibration: ScoreCalibration
+    labelled_set: Site, chosen: np.ndarray, calibration: ScoreCalibration
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return terms (3, M) and false negatives (M,) of images with labels or likely boxes."""
-    boxes = labelled_set.boxes.clean
+    boxes = labelled_set.boxes
     p = calibration.at_half(boxes.scores, boxes.boxes)
     terms, missed = [np.zeros((3, 0))], [np.zeros(0)]
     for k, ranking in enumerate(labelled_set.rankings):

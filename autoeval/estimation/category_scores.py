@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,26 +43,25 @@ from autoeval.model.reference_features import (
     REFERENCE_FEATURES,
     ReferenceFeatures,
 )
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.presence import Presence
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
 
 
 class CategoryScores:
-    """The features of one category (an index into those of `boxes`) on m images of a site.
+    """The features of one category, an index into those of the boxes of a calibrated site.
 
     images (m,), int64: images on which the category is evaluated, in rising order.
-    features: columns to fill; those that need a pass which `boxes` lacks are left out.
-    probabilities (10, N): of all boxes of the clean pass, by a calibration that has not seen these
-        labels; by default by that of `boxes`.
+    features: columns to fill; those that need a reference are left out where the site has none.
+    probabilities (10, N): of all boxes, by a calibration that has not seen these labels; by default
+        by that of the site.
     """
 
     def __init__(
         self,
-        boxes: SiteBoxes,
+        site: Site,
         category: int,
         images: np.ndarray,
         features: Sequence[str],
@@ -71,29 +69,56 @@ class CategoryScores:
         probabilities: np.ndarray | None = None,
     ) -> None:
         _check_features(features)
-        self.category = boxes.clean.categories[category]
+        found, reference, q = site.boxes, site.reference, site.reference_right
+        rows = found.rows_of(category)
+        self.category = found.categories[category]
         self.images = images
-        scores = boxes.clean.scores[boxes.clean.rows_of(category)]
-        self._highest = float(scores.max(initial=0.0))
-        self._features = [name for name in features if needs_of([name]) <= boxes.passes]
-        # of each image of the site its number among those evaluated, -1 for the others
-        place = np.full(len(boxes), -1)
-        place[images] = np.arange(len(images))
-        rows = boxes.clean.rows_of(category)
-        rows = rows[place[boxes.clean.image[rows]] >= 0]
+        self._highest = float(found.scores[rows].max(initial=0.0))
+        self._features = [
+            name for name in features if reference is not None or not needs_of([name])
+        ]
         points, agreed = (
             [
-                name.removeprefix(prefix)
+                name.removeprefix(start)
                 for name in features
-                if name.startswith(prefix) and "@" in name
+                if name.startswith(start) and "@" in name
             ]
-            for prefix in (EXPECTED, BY_REFERENCE)
+            for start in (EXPECTED, BY_REFERENCE)
         )
-        self._calibrated = _calibrated_features(boxes, rows, place, points, probabilities)
+        # of each image of the site its number among those evaluated, -1 for the others
+        place = np.full(len(site), -1)
+        place[images] = np.arange(len(images))
+        rows = rows[place[found.image[rows]] >= 0]
+        if probabilities is None:
+            p = site.calibrated.probabilities(found.scores[rows], found.boxes[rows])
+        else:
+            p = probabilities[:, rows]
+        at = place[found.image[rows]]
+        self._calibrated = CalibratedFeatures(
+            site.calibrated,
+            found.scores[rows],
+            relative_sides(found.boxes[rows], site.areas[found.image[rows]]),
+            at,
+            len(images),
+            probabilities=p,
+            at_thresholds=points,
+        )
         self._reference: ReferenceFeatures | None = None
         self._unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
-        if needs_of(self._features) or agreed:
-            self._reference = _reference_features(boxes, category, rows, place, agreed)
+        if reference is not None and q is not None and (needs_of(self._features) or agreed):
+            others = reference.rows_of(category)
+            others = others[place[reference.image[others]] >= 0]
+            self._reference = ReferenceFeatures(
+                Detections(found.boxes[rows], found.scores[rows], found.label[rows]),
+                at,
+                Detections(
+                    reference.boxes[others], reference.scores[others], reference.label[others]
+                ),
+                place[reference.image[others]],
+                len(images),
+                q[others],
+                at_thresholds=agreed,
+            )
 
     @property
     def found(self) -> bool:
@@ -141,71 +166,14 @@ def _check_features(features: Sequence[str]) -> None:
         )
 
 
-def _calibrated_features(
-    boxes: SiteBoxes,
-    rows: np.ndarray,
-    place: np.ndarray,
-    points: Sequence[str],
-    probabilities: np.ndarray | None,
-) -> CalibratedFeatures:
-    """Read some `rows` of the clean boxes; `place` (M,) of each image among those evaluated."""
-    clean = boxes.clean
-    if probabilities is None:
-        p = boxes.calibrated.probabilities(clean.scores[rows], clean.boxes[rows])
-    else:
-        p = probabilities[:, rows]
-    sides = relative_sides(clean.boxes[rows], boxes.areas[clean.image[rows]])
-    return CalibratedFeatures(
-        boxes.calibrated,
-        clean.scores[rows],
-        sides,
-        place[clean.image[rows]],
-        int(place.max(initial=-1)) + 1,
-        probabilities=p,
-        at_thresholds=points,
-    )
-
-
-def _reference_features(
-    boxes: SiteBoxes,
-    category: int,
-    rows: np.ndarray,
-    place: np.ndarray,
-    at_thresholds: Sequence[str],
-) -> ReferenceFeatures | None:
-    """Compare some `rows` with the boxes of the reference; None where it has no calibration."""
-    clean, reference, q = boxes.clean, boxes.reference, boxes.reference_right
-    if reference is None or q is None:
-        return None
-    of_reference = reference.rows_of(category)
-    of_reference = of_reference[place[reference.image[of_reference]] >= 0]
-    return ReferenceFeatures(
-        Detections(clean.boxes[rows], clean.scores[rows], clean.label[rows]),
-        place[clean.image[rows]],
-        Detections(
-            reference.boxes[of_reference],
-            reference.scores[of_reference],
-            reference.label[of_reference],
-        ),
-        place[reference.image[of_reference]],
-        int(place.max(initial=-1)) + 1,
-        q[of_reference],
-        at_thresholds=at_thresholds,
-    )
-
-
-def site_scores(
-    boxes: SiteBoxes, features: Sequence[str], presence: Presence
-) -> list[CategoryScores]:
+def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
     """Score the categories that count or are found, each on the images where it is.
 
     At a new site nobody knows which images hold a category, so those that show none of its boxes
     say nothing of it: absence is not taken for blindness.
     """
-    return [
-        CategoryScores(boxes, k, boxes.images_with(k), features)
-        for k in presence.candidates.tolist()
-    ]
+    candidates = site.presence.candidates.tolist()
+    return [CategoryScores(site, k, site.images_with(k), features) for k in candidates]
 
 
 def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str, np.ndarray]:
@@ -220,7 +188,7 @@ def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str,
 
 
 def labelled_rows(
-    labelled: LabelledSet,
+    labelled: Site,
     calibration: ScoreCalibration,
     *,
     probabilities: np.ndarray | None = None,
@@ -232,12 +200,12 @@ def labelled_rows(
         error of each accuracy, ``mAP_std`` and the like; of a task on all images, else on those
         that hold the category.
     """
-    rows, boxes = [], replace(labelled.boxes, calibration=calibration)
-    p = boxes.right_at_half if probabilities is None else probabilities[AT_HALF]
+    rows, labelled = [], labelled.changed(calibration=calibration)
+    p = labelled.right_at_half if probabilities is None else probabilities[AT_HALF]
     for k in np.flatnonzero(labelled.enough).tolist():
         ranking = labelled.rankings[k]
-        images = boxes.images_with(k, p)
-        scores = CategoryScores(boxes, k, images, LABELLED_FEATURES, probabilities=probabilities)
+        images = labelled.images_with(k, p)
+        scores = CategoryScores(labelled, k, images, LABELLED_FEATURES, probabilities=probabilities)
         held = np.flatnonzero(ranking.n_true)
         evaluated = ranking if labelled.everywhere else ranking.take(held)
         precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)
@@ -252,7 +220,7 @@ def labelled_rows(
     return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
 
 
-def _true_ap_of_reference(labelled: LabelledSet, category: int) -> float:
+def _true_ap_of_reference(labelled: Site, category: int) -> float:
     """Return the average precision of the reference detector where the labels are known."""
     ranking = labelled.reference_rankings[category]
     if not labelled.everywhere:

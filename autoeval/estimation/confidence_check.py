@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from autoeval.accuracy.coco_matching import AT_HALF, match_categories
 from autoeval.errors import InputError
 from autoeval.notices import Notice
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 
 # Chosen on the panel of detectors.
 LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
@@ -32,7 +32,7 @@ class ConfidenceCheck:
     warnings: tuple[str, ...] = ()
 
 
-def check_confidences(sets: Sequence[LabelledSet]) -> ConfidenceCheck:
+def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
     """Evaluate confidences on all labelled boxes together, at IoU .5."""
     scores, hits = labelled_boxes(sets)
     n_right, n_wrong = int(hits.sum()), int((~hits).sum())
@@ -80,24 +80,22 @@ def check_confidences(sets: Sequence[LabelledSet]) -> ConfidenceCheck:
     return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
 
 
-def labelled_boxes(sets: Sequence[LabelledSet]) -> tuple[np.ndarray, np.ndarray]:
+def labelled_boxes(sets: Sequence[Site]) -> tuple[np.ndarray, np.ndarray]:
     """Return confidences (N,) and which boxes are right (N,), matched in a random order."""
     scores, hits = [np.zeros(0)], [np.zeros(0, bool)]
     for labelled_set in sets:
-        boxes, counted = labelled_set.boxes.clean, counted_boxes(labelled_set)
+        boxes, counted = labelled_set.boxes, counted_boxes(labelled_set)
         mixed = np.random.default_rng(0).permutation(len(boxes)).astype(np.float32)
-        matches = match_categories(replace(boxes, scores=mixed), labelled_set.truth)
+        matches = match_categories(replace(boxes, scores=mixed), labelled_set.labels)
         scores.append(boxes.scores[counted])
         hits.append(matches.hits[AT_HALF][counted])
     return np.concatenate(scores), np.concatenate(hits)
 
 
-def counted_boxes(labelled_set: LabelledSet) -> np.ndarray:
+def counted_boxes(labelled_set: Site) -> np.ndarray:
     """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
     has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.rankings])
-    return np.asarray(
-        ~labelled_set.matches.ignored[AT_HALF] & has_labels[labelled_set.boxes.clean.label]
-    )
+    return np.asarray(~labelled_set.matches.ignored[AT_HALF] & has_labels[labelled_set.boxes.label])
 
 
 def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from autoeval.words import counted, ordered_warnings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from autoeval.estimation.site import Site
+    from autoeval.sites.site import Site
 
 
 SMALL, LARGE = 14, 70

@@ -22,9 +22,9 @@ from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_la
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
+from autoeval.estimation.read_site import Categories
 from autoeval.estimation.score_floors import FloorFit
 from autoeval.estimation.score_table import pair_rows
-from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.estimation.site_reading import read_site
 from autoeval.io.find_images import Images
@@ -38,6 +38,7 @@ from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site import Site
 from autoeval.targets import IOUS
 
 

@@ -15,13 +15,13 @@ from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.score_floors import FloorFit
 from autoeval.estimation.score_table import pair_rows
-from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.pair_table import undefined_at
+from autoeval.model.pair_table import columns, undefined_at
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
+from autoeval.sites.site import Site
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 
@@ -69,7 +69,11 @@ class FitState:
         if target not in self._regressions:
             floor = float(self.context.get("boxes", {}).get("floor", FULL))
             regression = Regression(target=target, level=self.level, floor=floor)
-            self._regressions[target] = regression.fit(pair_rows(self.table))
+            wide = any("/" in str(name) for name in self.table)
+            regression.fit(pair_rows(self.table) if wide else self.table)
+            if wide:
+                regression.table_ = columns(self.table)
+            self._regressions[target] = regression
         return self._regressions[target]
 
     def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
@@ -139,7 +143,7 @@ class FitState:
         score_thr, iou: where precision, recall and F1 are estimated, too.
         """
         if "boxes" in self.context:
-            site = site.warned(self.of_pass.statistics.confident_unlike(site.boxes.clean))
+            site = site.warned(self.of_pass.statistics.confident_unlike(site.boxes))
         if site.floor:
             there = self.at_floor(site.floor)
             estimate = there.estimate(replace(site, floor=0.0), score_thr, iou)
@@ -161,10 +165,10 @@ class FitState:
 
     def _calibrated(self, site: Site) -> Site:
         """Give the boxes of a site the calibrations of the fit."""
-        boxes = replace(
-            site.boxes,
+        widening = self.of_pass.statistics.widening if "boxes" in self.context else 0.0
+        return replace(
+            site,
             calibration=self.calibration,
             reference_calibration=self.reference_calibration,
+            unseen=max(site.unseen, widening),
         )
-        widening = self.of_pass.statistics.widening if "boxes" in self.context else 0.0
-        return replace(site, boxes=boxes, unseen=max(site.unseen, widening))

@@ -17,8 +17,8 @@ from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.estimation.read_site import Categories, own_words, site_of_files
 from autoeval.estimation.reference_choice import as_fitted
-from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.image_header import image_size
@@ -28,6 +28,7 @@ from autoeval.labels.plan_file import load_plan
 from autoeval.model.pair_table import CATEGORY, needs_of
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site import Site
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +112,9 @@ class FittedPass:
             labelled=labelled,
             present=present,
         )
-        self.check_read(site.boxes.passes)
-        if self.needs(self.features) - site.boxes.passes:
+        if site.reference is not None:
+            self.check_read(["reference"])
+        elif self.needs(self.features):
             raise InputError(
                 "This estimator was fitted with a reference detector: give its boxes on these "
                 "images, too (--reference), or fit again without."

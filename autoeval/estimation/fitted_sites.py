@@ -18,10 +18,9 @@ from autoeval.io.labels.truth import BoxColumns, Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import Pool
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 FORMAT = 2
 SUFFIX = ".sites.npz"  # in place of that of the estimator's file
@@ -37,7 +36,7 @@ Columns = TypeVar("Columns", bound=BoxColumns)
 class FittedSites:
     """The labelled sets of a fit, in memory or in the file that `write` made."""
 
-    sets: tuple[LabelledSet, ...] = ()
+    sets: tuple[Site, ...] = ()
     path: Path | None = None
 
     @classmethod
@@ -46,7 +45,7 @@ class FittedSites:
         path = estimator.with_suffix(SUFFIX)
         return cls(path=path if path.is_file() else None)
 
-    def read(self) -> tuple[LabelledSet, ...]:
+    def read(self) -> tuple[Site, ...]:
         """Return the labelled sets; empty where they are not known."""
         if self.sets or self.path is None:
             return self.sets
@@ -82,38 +81,40 @@ class FittedSites:
             np.savez_compressed(file, **{SITES: np.array(text)}, **arrays)  # type: ignore[arg-type]
 
 
-def _described(labelled: LabelledSet) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _described(labelled: Site) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return plain values and arrays of a labelled set."""
-    boxes, pool = labelled.boxes, labelled.stored_pool
-    passes = {name: getattr(boxes, name) for name in ("clean", *boxes.passes)}
+    found, pool = labelled.boxes, labelled.stored_pool
+    passes = {"boxes": found}
+    if labelled.reference is not None:
+        passes["reference"] = labelled.reference
     if pool is not None:
         passes["pool"] = pool.found
     arrays = {f"truth/{name}": getattr(labelled.truth, name) for name in OF_TRUTH}
     for name, columns in passes.items():
         arrays |= {f"{name}/{column}": getattr(columns, column) for column in OF_BOXES}
-    if boxes.blocks is not None:
-        arrays["blocks"] = boxes.blocks
+    if labelled.blocks is not None:
+        arrays["blocks"] = labelled.blocks
     if pool is not None:
         arrays["pool/features"] = pool.features
     images = [
         [image.image_id, image.file_name, image.size, image.taken and image.taken.isoformat()]
-        for image in boxes.clean.images
+        for image in found.images
     ]
     return {
         "name": labelled.name,
         "group": labelled.group,
         "everywhere": labelled.everywhere,
         "trained_here": labelled.trained_here,
-        "categories": list(boxes.clean.categories),
+        "categories": list(found.categories),
         "passes": list(passes),
         "images": images,
-        "statistics": labelled.statistics.to_dict(),
+        "statistics": labelled.looks.to_dict(),
         "left_out": codes_of(labelled.left_out),
         "pool": None if pool is None else [list(pool.names), codes_of(pool.warnings)],
     }, arrays
 
 
-def _read_set(values: Mapping[str, Any], arrays: Arrays) -> LabelledSet:
+def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
     images = tuple(
         LabelledImage(
             image_id,
@@ -135,13 +136,14 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> LabelledSet:
         names, warnings = values["pool"]
         features = arrays["pool/features"]
         pool = Pool(passes["pool"], features, tuple(names), notices_of(warnings))
-    boxes = SiteBoxes(passes["clean"], passes.get("reference"), arrays.get("blocks"))
-    return LabelledSet(
-        values["name"],
-        values["group"],
-        boxes,
-        truth,
-        ReferenceStatistics.from_dict(values["statistics"]),
+    return Site(
+        passes["boxes"],
+        truth=truth,
+        reference=passes.get("reference"),
+        statistics=ReferenceStatistics.from_dict(values["statistics"]),
+        blocks=arrays.get("blocks"),
+        name=values["name"],
+        group=values["group"],
         everywhere=values["everywhere"],
         left_out=notices_of(values["left_out"]),
         trained_here=values["trained_here"],
@@ -158,7 +160,7 @@ def _part(arrays: Arrays, prefix: str) -> dict[str, np.ndarray]:
     }
 
 
-def named_sets(sets: Sequence[LabelledSet], names: Mapping[str, str]) -> list[LabelledSet]:
+def named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
     """Give labelled sets other names, and groups that bear their name."""
     return [
         labelled.changed(

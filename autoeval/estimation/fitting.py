@@ -31,6 +31,7 @@ from autoeval.estimation.protocol import (
     has_groups,
     worse_than_constant,
 )
+from autoeval.estimation.read_site import Categories, any_task, words_of
 from autoeval.estimation.reference_calibrating import (
     reference_calibration,
     with_calibrated_reference,
@@ -38,7 +39,6 @@ from autoeval.estimation.reference_calibrating import (
 from autoeval.estimation.reference_choice import read_with_strongest
 from autoeval.estimation.score_floors import fits_above, share_above
 from autoeval.estimation.score_table import with_pairs
-from autoeval.estimation.site import Categories, any_task, words_of
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import SeedSetFiles, Task
 from autoeval.io.wording import listed
@@ -47,12 +47,12 @@ from autoeval.model.pair_table import CONFIDENCE
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import (
     ReferenceStatistics,
     different_floors,
     joined_statistics,
 )
+from autoeval.sites.site import Site
 
 
 def fit_files(
@@ -148,7 +148,7 @@ def fit_sources(
 
 @one_blas_thread
 def fit_sets(
-    sets: Sequence[LabelledSet],
+    sets: Sequence[Site],
     *,
     context: Mapping[str, Any],
     trained_here: bool = False,
@@ -194,7 +194,7 @@ def fit_sets(
     return estimator
 
 
-def _described(labelled: LabelledSet) -> dict[str, Any]:
+def _described(labelled: Site) -> dict[str, Any]:
     """Return a row of `FitResult.labelled_sets`."""
     counts = [bool(ranking.n_true.any()) for ranking in labelled.rankings]
     return {
@@ -207,13 +207,13 @@ def _described(labelled: LabelledSet) -> dict[str, Any]:
 
 
 def checked_sets(
-    sets: Sequence[LabelledSet], check: ConfidenceCheck
+    sets: Sequence[Site], check: ConfidenceCheck
 ) -> tuple[list[str], ReferenceStatistics]:
     """Return the warnings of a fit on some sets, and how their boxes look together.
 
     The warnings of the statistics are those that every estimate repeats.
     """
-    statistics = [labelled_set.statistics for labelled_set in sets]
+    statistics = [labelled_set.looks for labelled_set in sets]
     warnings = [
         warning
         for labelled_set in sets

@@ -26,7 +26,7 @@ from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
 from autoeval.sites.category_numbers import usual_way
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Predictions:
         numbers: Mapping[str, str],
         words: Sequence[str] | None = None,
         kind: str = "",
-    ) -> SiteBoxes:
+    ) -> Site:
         """Read all passes, in the words of the detector, on the images that all of them cover.
 
         Category numbers that several ways fit are left to the caller, see
@@ -117,8 +117,8 @@ class Predictions:
             kept = np.intersect1d(kept, reference.covered)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
-        boxes = SiteBoxes(clean, reference, blocks)
-        return boxes if len(kept) == len(boxes) else boxes.on_images(kept)
+        site = Site(clean, reference=reference, blocks=blocks)
+        return site if len(kept) == len(site) else site.on_images(kept)
 
     def of_source(self, path: Path) -> Predictions:
         """Return those of one source of a task: its file, and those of equal name beside it."""

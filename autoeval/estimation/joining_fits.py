@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from autoeval.errors import InputError
@@ -16,7 +15,7 @@ from autoeval.estimation.observation.pass_settings import PASS_OF_DROPOUT, of_pl
 from autoeval.estimation.reference_choice import CHOSEN
 from autoeval.io.wording import listed, short_names
 from autoeval.runtime.blas_threads import one_blas_thread
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 
 REFERENCE = "reference"
 NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)
@@ -42,8 +41,8 @@ def join_fits(
         for labelled_set in named_sets(sites[name], names)
     ]
     context = {name: value for name, value in one.context_.items() if name not in ("task", "boxes")}
-    if any(labelled_set.boxes.reference is None for labelled_set in sets):
-        sets = [_without_reference(labelled_set) for labelled_set in sets]
+    if any(labelled_set.reference is None for labelled_set in sets):
+        sets = [labelled_set.changed(reference=None) for labelled_set in sets]
         if "pass" in context:
             context = {**context, "pass": _without(context["pass"], REFERENCE)}
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
@@ -57,7 +56,7 @@ def join_fits(
     )
 
 
-def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[LabelledSet, ...]:
+def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
     """Return the labelled sites of a fit; refused where it does not hold them."""
     sets = fitted.sites_.read()
     if not sets:
@@ -66,10 +65,6 @@ def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[LabelledSet, ...]:
             f"joined: fit it again, or copy its whole folder, with the file that ends in {SUFFIX}."
         )
     return sets
-
-
-def _without_reference(labelled: LabelledSet) -> LabelledSet:
-    return labelled.changed(boxes=replace(labelled.boxes, reference=None))
 
 
 def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
@@ -94,7 +89,7 @@ def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
 
 
 def names_of_sites(
-    sites: Mapping[str, Sequence[LabelledSet]],
+    sites: Mapping[str, Sequence[Site]],
 ) -> dict[str, dict[str, str]]:
     """Return new names of the labelled sets of each fit that share one and have other images.
 
@@ -119,12 +114,12 @@ def names_of_sites(
     return renamed
 
 
-def _image_ids(labelled: LabelledSet) -> list[str]:
-    return [image.image_id for image in labelled.boxes.clean.images]
+def _image_ids(labelled: Site) -> list[str]:
+    return [image.image_id for image in labelled.boxes.images]
 
 
-def _labelled_categories(labelled: LabelledSet) -> list[str]:
-    names = zip(labelled.truth.categories, labelled.enough, strict=True)
+def _labelled_categories(labelled: Site) -> list[str]:
+    names = zip(labelled.labels.categories, labelled.enough, strict=True)
     return [name for name, enough in names if enough]
 
 

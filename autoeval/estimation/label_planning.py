@@ -15,7 +15,7 @@ from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
-from autoeval.estimation.site import Site, unreadable_warning
+from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.image_header import read_header
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
@@ -26,8 +26,8 @@ from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.model.pair_table import counted_rows
-from autoeval.sites.pool import Pool, pool_of_evidence
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.pool import Pool
+from autoeval.sites.site import Site
 from autoeval.targets import IOUS, OperatingPoint
 
 
@@ -84,8 +84,8 @@ def plan_site(
             "20 labelled images with 10 boxes of a category, or more."
         )
     n = draw.n
-    boxes, threshold = _boxes_of_pool(site), OperatingPoint.of(fit.target)
-    pool, others = _pool(site, boxes), ProbableLabels.of_reference(boxes)
+    counted, threshold = _counted_part(site), OperatingPoint.of(fit.target)
+    pool, others = counted.pool, ProbableLabels.of_reference(counted)
     rest = None if site.nothing_found else _other_boxes(site, pool)
     if threshold and threshold.measure == "precision" and not draw.everywhere:
         pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
@@ -127,7 +127,7 @@ def _warnings(site: Site, target: str) -> tuple[str, ...]:
     unreadable = str(site.row.get("unreadable") or "")
     warnings: list[str] = []
     if site.nothing_found:
-        warnings.append(nothing_found_text(len(site.boxes), target))
+        warnings.append(nothing_found_text(len(site), target))
     warnings += site.left_out
     return (*warnings, *unreadable_warning(unreadable.split("; ") if unreadable else ()))
 
@@ -135,47 +135,39 @@ def _warnings(site: Site, target: str) -> tuple[str, ...]:
 def fingerprint_of(site: Site) -> str:
     """Return a short name of the boxes of a site, where no detector is known."""
     digest = hashlib.sha256()
-    for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
+    for array in (site.boxes.boxes, site.boxes.scores, site.boxes.image):
         digest.update(np.ascontiguousarray(array).tobytes())
     return f"predictions {digest.hexdigest()[:16]}"
 
 
 def _other_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
     """Return the boxes of the categories that do not count; named ones may have none."""
-    vocabulary = site.boxes.clean.categories
+    vocabulary = site.boxes.categories
     words = set(vocabulary)
     if not site.named:
-        words = {vocabulary[k] for k in np.unique(site.boxes.clean.label)}
+        words = {vocabulary[k] for k in np.unique(site.boxes.label)}
     others = sorted(words - set(pool.found.categories))
     if not others:
         return None
-    boxes = site.boxes.clean.as_categories(others, {name: name for name in others})
+    boxes = site.boxes.as_categories(others, {name: name for name in others})
     boxes = replace(boxes, images=pool.found.images)
     return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
 
 
-def _pool(site: Site, boxes: SiteBoxes) -> Pool:
-    """Describe the boxes of a site."""
-    vocabulary = site.boxes.clean.categories
-    if site.named and site.evidence and boxes.clean.categories == vocabulary:
-        return pool_of_evidence(site.evidence, vocabulary)
-    return boxes.as_pool()
-
-
-def _boxes_of_pool(site: Site) -> SiteBoxes:
-    """Return the boxes of a site in the categories that count; in all where nothing was found."""
+def _counted_part(site: Site) -> Site:
+    """Return a site in the categories that count; in all where nothing was found."""
     files = {image.image_id: getattr(image, "path", None) for image in site.images}
     images = []
-    for image in site.boxes.clean.images:  # whose size is read where it is not known
+    for image in site.boxes.images:  # whose size is read where it is not known
         path = files.get(image.image_id) if image.size is None else None
         header = read_header(path) if path is not None else None
         size = (header.height, header.width) if header else image.size
         images.append(LabelledImage(image.image_id, image.file_name, size))
-    boxes = site.boxes.with_images(tuple(images))
+    site = site.with_images(tuple(images))
     if site.nothing_found:  # those that count will be labelled
-        return boxes
+        return site
     rows = site.row["rows"]
     names = rows["category"][counted_rows(rows)].tolist()
-    if tuple(names) == boxes.clean.categories:
-        return boxes
-    return boxes.as_categories(names, {name: name for name in names})
+    if tuple(names) == site.boxes.categories:
+        return site
+    return site.as_categories(names, {name: name for name in names})

@@ -12,6 +12,7 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.read_site import left_out_of
 from autoeval.io.coco import read_coco
 from autoeval.io.image_folder import image_folders, with_sizes
 from autoeval.io.in_memory import labels_in_memory
@@ -30,10 +31,10 @@ from autoeval.sites.label_warnings import (
     never_predicted,
     unpredicted_categories,
 )
-from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
+from autoeval.sites.score_range import check_floor, check_limit
+from autoeval.sites.site import Site, labelled_site
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.task import Task
@@ -49,8 +50,8 @@ FILES_WRONG = (
 
 
 def set_of_detector(
-    boxes: SiteBoxes, truth: Truth, *, name: str, left_out: Sequence[str] = (), **of_set: Any
-) -> LabelledSet:
+    site: Site, truth: Truth, *, name: str, left_out: Sequence[str] = (), **of_set: Any
+) -> Site:
     """Evaluate a labelled set on which a detector was run, with the checks that files get.
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
@@ -58,12 +59,12 @@ def set_of_detector(
     **of_set: of `labelled_set`.
     """
     what = f"what the detector found on {name}"
-    made = labelled_set(
-        boxes,
+    made = labelled_site(
+        site,
         truth,
         name=name,
-        left_out=(*left_out, *check_floor(boxes.clean, what, complete=False, ran=True)),
-        warnings=check_limit(boxes.clean, what, ran=True),
+        left_out=(*left_out, *check_floor(site.boxes, what, complete=False, ran=True)),
+        warnings=check_limit(site.boxes, what, ran=True),
         **of_set,
     )
     if not of_set.get("everywhere") and _mean_right(made) < HARDLY_RIGHT:
@@ -80,7 +81,7 @@ def labels_with_files(
     group: str | None = None,
     words: Mapping[str, str] | None = None,
     unpredicted: bool = False,
-) -> LabelledSet:
+) -> Site:
     """Read one labelled set and its predictions; every category is a source.
 
     unpredicted: whether categories of which no box is found are kept.
@@ -112,18 +113,16 @@ def labels_with_files(
         everywhere=True,
         label_words={**{name: name for name in categories}, **words},
     )
-    numbers = _joined_numbers(made.statistics.numbers, _numbers_of(content))
-    made = made.changed(statistics=replace(made.statistics, numbers=numbers))
-    unknown = [
-        word for word in words if word not in {*made.statistics.categories, *content.categories}
-    ]
+    numbers = _joined_numbers(made.looks.numbers, _numbers_of(content))
+    made = made.changed(statistics=replace(made.looks, numbers=numbers))
+    unknown = [word for word in words if word not in {*made.looks.categories, *content.categories}]
     if not unknown:
         return made
     text = f"neither a box nor a label is called {listed(unknown)}: check the word"
     return made.noting(Notice("word-not-known", text))
 
 
-def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[LabelledSet]:
+def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
     """Read the sources of a task and their predictions."""
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
@@ -207,15 +206,15 @@ def _with_files(
     everywhere: bool = False,
     label_words: Mapping[str, str] | None = None,
     unpredicted: bool = False,
-) -> LabelledSet:
+) -> Site:
     numbers = _numbers_of(content)
-    boxes = files.read(content.images, where=str(content.path), numbers=numbers)
-    content = of_images(content, boxes.clean.images)
-    floor = check_floor(boxes.clean, str(files.name), complete=files.complete)
+    site = files.read(content.images, where=str(content.path), numbers=numbers)
+    content = of_images(content, site.boxes.images)
+    floor = check_floor(site.boxes, str(files.name), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
-    boxes = boxes.renumbered(numbered_by_labels(boxes.clean, truth, words, files.name))
+    site = replace(site, boxes=numbered_by_labels(site.boxes, truth, words, files.name))
     unseen, uncovered = unseen_images(
-        boxes.clean,
+        site.boxes,
         np.unique(truth.image),
         str(files.name),
         what=LABELLED,
@@ -223,39 +222,39 @@ def _with_files(
         refuse=True,
     )
     if len(unseen):
-        boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), unseen))
-        content = of_images(content, boxes.clean.images)
+        site = site.on_images(np.setdiff1d(np.arange(len(site)), unseen))
+        content = of_images(content, site.boxes.images)
         truth = Truth.of(content, categories, label_words)
-    statistics = ReferenceStatistics.of(boxes.clean)
+    statistics = ReferenceStatistics.of(site.boxes)
     mismatch: tuple[str, ...] = ()
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
-        mismatch = mismatched_words(boxes.clean, truth)
-        lost = [] if unpredicted else never_predicted(boxes.clean, truth)
+        mismatch = mismatched_words(site.boxes, truth)
+        lost = [] if unpredicted else never_predicted(site.boxes, truth)
         known = [name for name in categories if name not in lost]
         if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
             categories, truth = known, Truth.of(content, known)
     else:
-        mismatch = unpredicted_categories(boxes.clean, truth, words)
-    of_categories = boxes.as_categories(categories, words)
-    made = labelled_set(
+        mismatch = unpredicted_categories(site.boxes, truth, words)
+    of_categories = site.as_categories(categories, words)
+    made = labelled_site(
         of_categories,
-        truth.ignoring_unchecked(content, of_categories.clean, label_words),
+        truth.ignoring_unchecked(content, of_categories.boxes, label_words),
         name=name,
         group=group,
         everywhere=everywhere,
         statistics=statistics,
-        left_out=(*content.warnings, *boxes.left_out, *unknown_sizes(boxes.clean), *floor),
+        left_out=(*content.warnings, *left_out_of(site), *unknown_sizes(site.boxes), *floor),
         warnings=(
-            *boxes.clean.warnings,
+            *site.boxes.warnings,
             *uncovered,
-            *check_limit(boxes.clean, str(files.name)),
+            *check_limit(site.boxes, str(files.name)),
             *mismatch,
         ),
     )
     if not everywhere and _mean_right(made) < HARDLY_RIGHT:
         others = "Are they of the same images, and do image ids and category numbers mean the same?"
-        exchanged = exchanged_words(made.boxes.clean, made.truth)
+        exchanged = exchanged_words(made.boxes, made.labels)
         if exchanged:
             others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
         elif mismatch:
@@ -273,7 +272,7 @@ def _numbers_of(content: LabelSet) -> dict[str, str]:
     return dict(zip(given, content.categories, strict=True))
 
 
-def check_some_right(sets: Sequence[LabelledSet]) -> None:
+def check_some_right(sets: Sequence[Site]) -> None:
     """Refuse a fit where hardly a box is right at any of its sites.
 
     One site of several where a detector fails, such as one in fog, is what a fit learns from; where
@@ -285,21 +284,21 @@ def check_some_right(sets: Sequence[LabelledSet]) -> None:
         raise _hardly_right(max(sets, key=_mean_right), f"those {where}", "by the labels", question)
 
 
-def _mean_right(made: LabelledSet) -> float:
+def _mean_right(made: Site) -> float:
     """Return the mAP at IoU .5, mean over the categories that are labelled."""
-    return float(np.nanmean(made.right_at_half))
+    return float(np.nanmean(made.ap50))
 
 
-def _hardly_right(made: LabelledSet, boxes: str, labels: str, question: str) -> InputError:
+def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputError:
     return InputError(
         f"Hardly a box of {boxes} is right {labels}: mAP50 {_mean_right(made):.1%}, mean over "
         f"categories, so nothing can be learned from them. {question}"
     )
 
 
-def _noting_all_wrong(made: LabelledSet, what: str, question: str = FILES_WRONG) -> LabelledSet:
+def _noting_all_wrong(made: Site, what: str, question: str = FILES_WRONG) -> Site:
     """Note where hardly a box is right, as where numbers of categories are of another list."""
-    right = made.right_at_half
+    right = made.ap50
     if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
         return made
     return made.noting(

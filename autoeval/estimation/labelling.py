@@ -18,13 +18,13 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
 from autoeval.model.pair_table import Table, floats, names, nothing_over
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 
 FEWEST_GROUPS = 5
 
 
 def assistance_of(
-    sets: Sequence[LabelledSet],
+    sets: Sequence[Site],
 ) -> tuple[LabelAssistance | None, tuple[str, ...]]:
     """Fit label assistance; where there is too little to learn from, say so instead."""
     try:

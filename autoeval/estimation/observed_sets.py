@@ -15,17 +15,11 @@ from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.site import any_task, own_words, unreadable_warning
+from autoeval.estimation.read_site import any_task, own_words, unreadable_warning
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
-from autoeval.sites.labelled_set import (
-    LabelledSet,
-    is_labelled_enough,
-    too_few_labels,
-    truth_of_samples,
-)
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site, is_labelled_enough, too_few_labels, truth_of_samples
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet
@@ -38,7 +32,7 @@ def observed_labels(
     img_dir: PathLike | None = None,
     group: str | None = None,
     folder: Path | None = None,
-) -> tuple[LabelledSet, dict[str, Any]]:
+) -> tuple[Site, dict[str, Any]]:
     """Run a detector once over a labelled set; every category that both know is a source.
 
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
@@ -76,7 +70,7 @@ def observed_labels(
 
 def observed_sources(
     run: Detector, task: Task, *, folder: Path | None = None
-) -> tuple[list[LabelledSet], dict[str, Any]]:
+) -> tuple[list[Site], dict[str, Any]]:
     """Run a detector once over the sources of a task; see `observed_labels`.
 
     The categories of the task are expected in all images of its sources.
@@ -103,7 +97,7 @@ def _observer(run: Detector, task: Task) -> Observer:
 
 def _observed(
     run: Detector, seed_set: SeedSet, task: Task, *, folder: Path | None, **of_set: Any
-) -> LabelledSet:
+) -> Site:
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
     from autoeval.io.tasks.labelled_samples import SeedSetSamples
 
@@ -119,12 +113,12 @@ def _observed(
             bar.update()
     log.check(len(evidence))
     lost = unreadable_warning(list(log.unreadable.values()), len(samples))
-    boxes = SiteBoxes.of_evidence(evidence, task.categories)
+    site = Site.of_evidence(evidence, task.categories)
     made = set_of_detector(
-        boxes,
-        truth_of_samples(boxes.clean, truth),
+        site,
+        truth_of_samples(site.boxes, truth),
         name=seed_set.name,
         left_out=(*seed_set.warnings, *lost),
         **of_set,
     )
-    return replace(made, statistics=replace(made.statistics, categories=words))
+    return replace(made, statistics=replace(made.looks, categories=words))

@@ -48,7 +48,7 @@ def expected_curve(
         return _table(iter(()))
     estimator = estimator.at_floor(estimate.site.floor)
     rows = estimate.site.row["rows"]
-    best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
+    best = float(estimate.site.boxes.scores.max(initial=0.0))
 
     def predict(point: OperatingPoint) -> tuple[float, float, float]:
         regression = estimator.fit_.regression_of(str(point))

@@ -47,10 +47,10 @@ def check_plan(
 def _difference(plan: LabelPlan, estimate: Estimate) -> str:
     site = estimate.site
     assert site is not None
-    names = {image.image_id for image in site.boxes.clean.images}
+    names = {image.image_id for image in site.boxes.images}
     if any(image.image_id not in names for image in plan.found.images):
         return "other images than these"
-    wanted = sorted(site.boxes.clean.categories) if site.named else []
+    wanted = sorted(site.boxes.categories) if site.named else []
     planned = sorted(plan.found.categories) if plan.named else []
     if wanted != planned:
         return f"{_categories(planned)}, not {_categories(wanted)}"
@@ -62,7 +62,7 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         if site.detector:
             return "another detector"
         return "other boxes: another site with images of the same names, or another detector"
-    if site.detector and not _same_boxes(plan.found, site.boxes.clean):
+    if site.detector and not _same_boxes(plan.found, site.boxes):
         return "another site with images of the same names: the same detector finds other boxes"
     if plan.target != estimate.target:
         return f"{plan.target}, not {estimate.target}"

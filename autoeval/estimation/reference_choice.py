@@ -12,14 +12,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``
 
 
 def read_with_strongest(
-    files: Predictions, read: Callable[[Predictions], Sequence[LabelledSet]]
-) -> tuple[list[LabelledSet], dict[str, Any]]:
+    files: Predictions, read: Callable[[Predictions], Sequence[Site]]
+) -> tuple[list[Site], dict[str, Any]]:
     """Read labelled sets with the reference that is strongest there.
 
     Two never did better than the stronger one alone (docs/results/generality.md), so one is read.
@@ -47,7 +47,7 @@ def read_with_strongest(
     return [first.noting(note), *others], {CHOSEN: {"number": best, "of": len(several)}}
 
 
-def reference_strength(sets: Sequence[LabelledSet]) -> float:
+def reference_strength(sets: Sequence[Site]) -> float:
     """Return the mean average precision of the reference over categories with labels enough."""
     strengths = [
         ranking.average_precision().mean()

@@ -10,14 +10,14 @@ from scipy.special import ndtri
 
 from autoeval.accuracy.coco_matching import AT_HALF
 from autoeval.estimation.confidence_check import counted_boxes
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 
 CALIBRATED, CONFIDENCE = "calibrated", "confidence itself"
 BINS = 10
 LEVEL = 0.9
 
 
-def reliability(sets: Sequence[LabelledSet], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
+def reliability(sets: Sequence[Site], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
     """Compare predicted with observed true positives at IoU .5, by calibration and by confidence.
 
     probabilities (10, N): of the boxes of each, by calibrations that have not seen their labels.
@@ -32,7 +32,7 @@ def reliability(sets: Sequence[LabelledSet], probabilities: Sequence[np.ndarray]
         [p[AT_HALF][evaluated] for p, evaluated in zip(probabilities, counted, strict=True)]
     )
     scores = np.concatenate(
-        [labelled_set.boxes.clean.scores[evaluated] for labelled_set, evaluated in pairs]
+        [labelled_set.boxes.scores[evaluated] for labelled_set, evaluated in pairs]
     )
     parts = {CALIBRATED: reliability_bins(p, hits), CONFIDENCE: reliability_bins(scores, hits)}
     return pd.concat(parts, names=["scale", None]).reset_index(level="scale")

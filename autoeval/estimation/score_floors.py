@@ -21,8 +21,8 @@ from autoeval.estimation.calibrating import CalibratedSets, fit_missed_objects
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration
 from autoeval.model.priors import calibration_prior
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import SAME_FLOOR
+from autoeval.sites.site import Site
 
 FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 FLOOR = "floor"  # column of the saved rows
@@ -40,15 +40,15 @@ class FloorFit:
         return {"calibration": self.calibration.to_dict()}
 
 
-def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[float, FloorFit]:
+def fits_above(sets: Sequence[Site], calibrated: CalibratedSets) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
     calibrated: what was fitted on all their boxes. A floor over which no box is left is left out.
     """
-    fit_floor = max(labelled_set.statistics.floor for labelled_set in sets)
+    fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
     fits = {}
     for floor in FLOORS:
-        some = all((labelled_set.boxes.clean.scores >= floor).any() for labelled_set in sets)
+        some = all((labelled_set.boxes.scores >= floor).any() for labelled_set in sets)
         if floor > fit_floor + SAME_FLOOR and some:
             prior = calibration_prior(floor)
             boxes = calibrated.calibration.boxes
@@ -56,14 +56,14 @@ def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[
     return fits
 
 
-def share_above(sets: Sequence[LabelledSet], floor: float) -> float:
+def share_above(sets: Sequence[Site], floor: float) -> float:
     """Return the share of the boxes of all sets that score higher."""
-    scores = np.concatenate([labelled_set.boxes.clean.scores for labelled_set in sets])
+    scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets])
     return float(np.mean(scores >= floor))
 
 
 def rows_above(
-    sets: Sequence[LabelledSet],
+    sets: Sequence[Site],
     floor: float,
     boxes: np.ndarray,
     probabilities: Sequence[np.ndarray],
@@ -77,12 +77,12 @@ def rows_above(
     Returned: as `autoeval.estimation.calibrating.calibrated_rows`.
     """
     above = [labelled_set.above(floor) for labelled_set in sets]
-    everywhere = [np.ones(len(labelled_set.boxes), bool) for labelled_set in above]
+    everywhere = [np.ones(len(labelled_set), bool) for labelled_set in above]
     missed = fit_missed_objects(above, everywhere, boxes, prior)
     calibration = ScoreCalibration(boxes, missed)
     rows = []
     for full, cut, p in zip(sets, above, probabilities, strict=True):
-        kept = full.boxes.clean.scores >= floor
+        kept = full.boxes.scores >= floor
         rows.append(labelled_rows(cut, calibration, probabilities=p[:, kept]))
     return pd.concat(rows, ignore_index=True), calibration
 

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.model.calibrated_features import FEATURES
-from autoeval.model.pair_table import COUNTS, EXPECTED_COUNTS, ONLY
+from autoeval.model.pair_table import COUNTS, EXPECTED_COUNTS, ONLY, SAMPLE, SEED
 from autoeval.targets import AP_TARGETS, TARGETS
 
-SEED, SAMPLE = "seed", "sample"
+__all__ = ["SAMPLE", "SEED"]
 REQUIRED = ("source", "sample_set", "kind", "repeat", "n_images")
 _COUNTS = ("n_boxes", "n_unreadable")
 

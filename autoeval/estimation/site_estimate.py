@@ -12,7 +12,6 @@ from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
 from autoeval.estimation import checks
 from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
 from autoeval.estimation.estimate import PREDICTIVE, Estimate
-from autoeval.estimation.site import Site
 from autoeval.io.wording import listed
 from autoeval.model.pair_table import (
     COUNTED,
@@ -37,6 +36,7 @@ from autoeval.model.pair_table import (
 from autoeval.model.prediction_interval import PredictionInterval, mean_of_possible
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice
+from autoeval.sites.site import Site
 
 RESAMPLES = 200
 STEP = 1e-3
@@ -59,14 +59,14 @@ def estimate_site(site: Site, regression: Regression, others: Others) -> Estimat
     regressions = (regression, *filter(None, others.values()))
     features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
     presence = site.presence
-    scores = site_scores(site.boxes, list(features), presence)
+    scores = site_scores(site, list(features))
     if not any(category.found for category in scores):
         return _nothing_found(site, regression, others)
     rows = site_rows(scores, presence)
     for column, name in ((SITE, site.known), (GROUP, site.group)):
         if name:
             rows[column] = np.full(n_rows(rows), name, object)
-    n_images, blocks = len(site.boxes), site.boxes.blocks
+    n_images, blocks = len(site), site.blocks
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
     estimate = estimate_rows(
@@ -195,8 +195,8 @@ def _nothing_found(site: Site, regression: Regression, others: Others) -> Estima
     that the detector missed. With objects the accuracy is near 0, and without it is not defined; an
     interval from 0 to somewhere would claim the first.
     """
-    n_images, target = len(site.boxes), regression.target
-    rows = table_of([{HIGHEST: float(site.boxes.clean.scores.max(initial=0.0))}])
+    n_images, target = len(site), regression.target
+    rows = table_of([{HIGHEST: float(site.boxes.scores.max(initial=0.0))}])
     every = (target, *others)
     none_over = [name for name in every if nothing_over(rows, name).all()]
     estimates = {name: bounds(without_boxes(name) if name in none_over else None) for name in every}

@@ -13,9 +13,8 @@ from autoeval.estimation.labelled_files import GivenLabels
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.site import (
+from autoeval.estimation.read_site import (
     Categories,
-    Site,
     given_categories,
     named_categories,
     site_of_images,
@@ -23,6 +22,7 @@ from autoeval.estimation.site import (
 from autoeval.io.find_images import Images, list_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
+from autoeval.sites.site import Site
 
 
 def read_site(

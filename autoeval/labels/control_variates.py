@@ -11,7 +11,7 @@ from autoeval.accuracy.average_precision import RankedDetections, influence_func
 from autoeval.accuracy.coco_matching import AT_HALF, top_detections
 from autoeval.accuracy.weighted_matching import match_weighted
 from autoeval.io.predictions import FoundBoxes
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 MODEL, REFERENCE = "model", "reference"
 
@@ -27,9 +27,9 @@ class ProbableLabels:
     probabilities: np.ndarray
 
     @classmethod
-    def of_reference(cls, boxes: SiteBoxes) -> Self | None:
+    def of_reference(cls, site: Site) -> Self | None:
         """Take the calibrated boxes of a reference detector, as evaluation takes them, if any."""
-        reference, probabilities = boxes.reference, boxes.reference_right
+        reference, probabilities = site.reference, site.reference_right
         if reference is None or probabilities is None:
             return None
         best = top_detections(reference.image, reference.label, reference.scores)

@@ -31,7 +31,7 @@ from autoeval.labels.control_variates import (
 )
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import fit_variance_prior
-from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site import Site
 from autoeval.targets import MEASURES
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
@@ -49,7 +49,7 @@ THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and 
 class Pair:
     """One category of one site, on the images (N,) that it is learned from."""
 
-    site: LabelledSet
+    site: Site
     category: int
     images: np.ndarray
 
@@ -76,7 +76,7 @@ class CrossFitted:
         return bool(self.true.var() > 0 and self.predicted[MODEL].var() > 0)
 
 
-def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
+def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
     """Fit the box model on labelled sets, and its use on images whose labels it has not seen.
 
     Of a set with more than `MOST_IMAGES` images as many are drawn by a fixed seed.
@@ -103,7 +103,7 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     return fitted
 
 
-def image_folds(sites: Sequence[LabelledSet]) -> list[np.ndarray]:
+def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
     """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
 
     Folds are of whole groups; with a single group of the images of each set at random, drawn by
@@ -120,12 +120,12 @@ def image_folds(sites: Sequence[LabelledSet]) -> list[np.ndarray]:
     folds = []
     for site in sites:
         rng = np.random.default_rng(keys.index(site.content_key))
-        ids = [image.image_id for image in site.boxes.clean.images]
+        ids = [image.image_id for image in site.boxes.images]
         folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(ids)])
     return folds
 
 
-def pairs_of(site: LabelledSet, *, everywhere: bool) -> Iterator[Pair]:
+def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
     """Yield the categories of a site that enough images and boxes are labelled of.
 
     Learned is from all images (`everywhere`), or from those that hold the category or show a box of
@@ -142,7 +142,7 @@ def pairs_of(site: LabelledSet, *, everywhere: bool) -> Iterator[Pair]:
 
 
 def _fit(
-    sites: Sequence[LabelledSet],
+    sites: Sequence[Site],
     pairs: Sequence[Pair],
     folds: Sequence[np.ndarray],
     names: tuple[str, ...],
@@ -185,14 +185,14 @@ def _fit(
 
 
 def _cross_fit(
-    sites: Sequence[LabelledSet],
+    sites: Sequence[Site],
     pairs: Sequence[Pair],
     folds: Sequence[np.ndarray],
     names: tuple[str, ...],
 ) -> list[CrossFitted]:
     """Predict the influence of each image by a box model that was fitted on the other folds."""
     probabilities = [np.zeros((10, len(site.pool.found))) for site in sites]
-    n_missed = [np.zeros((len(s.truth.categories), len(s.pool))) for s in sites]
+    n_missed = [np.zeros((len(s.labels.categories), len(s.pool))) for s in sites]
     for fold in range(FOLDS):
         held_out = [fold_of_image == fold for fold_of_image in folds]
         if not any(mask.any() for mask in held_out):
@@ -207,7 +207,7 @@ def _cross_fit(
     predicted = []
     for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
         expected = expected_rankings(site.pool.found, p, missed)
-        others = ProbableLabels.of_reference(site.boxes)
+        others = ProbableLabels.of_reference(site)
         second = others.rankings(site.pool.found) if others else None
         for pair in (pair for pair in pairs if pair.site is site):
             ranking = expected[pair.category].take(pair.images)
@@ -230,7 +230,7 @@ def _at_thresholds(true: RankedDetections, expected: RankedDetections) -> Iterat
 
 
 def fit_box_model(
-    sites: Sequence[LabelledSet],
+    sites: Sequence[Site],
     pairs: Sequence[Pair],
     images: Sequence[np.ndarray],
     names: tuple[str, ...],

@@ -35,6 +35,7 @@ COUNTED, LIKELY_BOXES, EXPECTED_OBJECTS = "counted", "likely_boxes", "expected_o
 TRAINED_HERE = "trained_here"
 SITE = "known_site"  # column of the rows of new images: name of their site in the fit
 GROUP = "known_group"  # column of the rows of a new site: its group, one of the fit
+SEED, SAMPLE = "seed", "sample"  # kinds: a site's images as they come, and transformed ones
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
 ONLY = "all"  # category of a table that has no column for it
 

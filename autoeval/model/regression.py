@@ -25,6 +25,7 @@ from autoeval.model.pair_table import (
     GROUP,
     ONLY,
     REFERENCE_COUNTS,
+    SAMPLE,
     SITE,
     TRAINED_HERE,
     Table,
@@ -115,6 +116,8 @@ class Regression:
     def fit(self, table: Table) -> Self:
         """Fit on a table of pairs; a row without a group is its own.
 
+        Of a score table, see `autoeval.estimation.score_table`, the sources' own images are taken.
+
         Raises InputError if there is no such target, a column is missing, a site is in two groups,
         or no pair has the target.
         """
@@ -125,7 +128,8 @@ class Regression:
                 f"threshold, not {self.target}: use one of the other methods for it."
             )
         check_level(self.level)
-        rows = with_target(_named(table), self.target)
+        named = _named(table)
+        rows = with_target(_own_images(named), self.target)
         self.features_ = tuple(self.features or features_at(self.target))
         if self.prior is None or self.scaling is None:
             self._scaling, self._prior = regression_prior(self.features_, self.target, self.floor)
@@ -140,7 +144,7 @@ class Regression:
                 f"None of the {len(measured)} pairs of site and category has a {self.target}: no "
                 "box is labelled in any of them, or none is over the threshold."
             )
-        self.table_ = rows
+        self.table_ = rows if OperatingPoint.of(self.target) else named
         self.pairs_ = rows_where(rows, measured)
         self.sources_ = list(dict.fromkeys(names(rows, "source"))) if "source" in rows else []
         self.categories_ = list(dict.fromkeys(names(self.pairs_, "category")))
@@ -389,10 +393,13 @@ class Regression:
         return np.array([errors[group == name].mean() for name in dict.fromkeys(group)])
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its group, shape (N,); NaN with a single group."""
+        """Estimate each row of `table_` without its group, shape (N,).
+
+        NaN with a single group, and in a table whose rows hold several categories.
+        """
         estimates = np.full(n_rows(self.table_), np.nan)
         groups = names(self.table_, "group")
-        if len({*groups}) < 2:
+        if len({*groups}) < 2 or any("/" in name for name in self.table_):
             return estimates
         for rest, left_out in leave_one_group_out(groups):
             regression = Regression(
@@ -486,6 +493,17 @@ def _named(table: Table) -> dict[str, np.ndarray]:
                 "or each of two sites a name of its own."
             )
     return rows
+
+
+def _own_images(table: Table) -> dict[str, np.ndarray]:
+    """Leave out the rows of transformed sample sets, and of repeats but the first."""
+    rows = columns(table)
+    own = np.ones(n_rows(rows), bool)
+    if "kind" in rows:
+        own &= rows["kind"] != SAMPLE
+    if "repeat" in rows and own.any():
+        own &= rows["repeat"] == rows["repeat"][own].min()
+    return rows if own.all() else rows_where(rows, own)
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

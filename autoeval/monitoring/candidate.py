@@ -15,7 +15,7 @@ from autoeval.comparison.comparison import distinguishable
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.site import Categories, Site
+from autoeval.estimation.read_site import Categories
 from autoeval.io.wording import listed
 from autoeval.model.reference_features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
@@ -23,6 +23,7 @@ from autoeval.monitoring.results_files import find_results
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.windows import in_time
 from autoeval.runtime.files import PathLike
+from autoeval.sites.site import Site
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"

@@ -18,13 +18,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
+from autoeval.estimation.read_site import Categories, any_task, given_categories, named_categories
 from autoeval.estimation.reference_choice import as_fitted
-from autoeval.estimation.site import (
-    Categories,
-    any_task,
-    given_categories,
-    named_categories,
-)
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed

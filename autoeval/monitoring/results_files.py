@@ -19,7 +19,7 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.site import site_of_files
+from autoeval.estimation.read_site import site_of_files
 from autoeval.io.image_folder import natural_order, walk
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes, read_image_list
@@ -201,11 +201,11 @@ class ResultsReader:
             numbering=self.numbering,
         )
         site = site_of_files(files, self.statistics, images=file.images)
-        in_file = site.boxes.clean.categories
+        in_file = site.boxes.categories
         words = store.add_words([*self.statistics.categories, *in_file])
-        boxes = site.boxes.as_categories(words, {word: word for word in in_file})
+        site = site.as_categories(words, {word: word for word in in_file})
         warnings = [*site.warnings, *site.left_out]
-        images = boxes.clean.images
+        images = site.boxes.images
         times = {image.taken for image in images}
         if len(images) > 1 and len(times) == 1 and None not in times:
             # as where a tool wrote the time of its export
@@ -213,10 +213,10 @@ class ResultsReader:
                 Notice("times-equal", "all images have the same time: taken as without one")
             )
             images = tuple(replace(image, taken=None) for image in images)
-        clean = _rows_of_images(boxes.clean)
-        stronger = None if boxes.reference is None else _rows_of_images(boxes.reference)
+        found = _rows_of_images(site.boxes)
+        stronger = None if site.reference is None else _rows_of_images(site.reference)
         rows = [
-            self._row(file, image, clean[k], None if stronger is None else stronger[k])
+            self._row(file, image, found[k], None if stronger is None else stronger[k])
             for k, image in enumerate(images)
         ]
         sites = sorted({row.image.site for row in rows})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.estimation.site import (
+from autoeval.estimation.read_site import (
     Categories,
-    Site,
     check_words,
     checked_present,
     given_categories,
@@ -20,7 +19,7 @@ from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.monitoring.monitor_store import BOX, CameraImage
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class SiteCategories:
         )
         clean = _columns(described, [image.boxes for image in images], self.words)
         stronger = [image.reference for image in images if image.reference is not None]
-        boxes = SiteBoxes(
+        made = Site(
             clean,
             reference=_columns(described, stronger, self.words)
             if images and len(stronger) == len(images)
@@ -82,8 +81,8 @@ class SiteCategories:
         )
         given = self.given(site)
         if given is not None:
-            boxes = boxes.as_categories(list(given), words_of(given))
-        return Site(boxes, named=given is not None, present=self.present_at(site))
+            made = made.as_categories(list(given), words_of(given))
+        return replace(made, named=given is not None, present=self.present_at(site))
 
     def check(self, known_words: Sequence[str]) -> list[str]:
         """Refuse categories without a known word of the detector; warn of words not known."""

@@ -17,7 +17,7 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.estimation.site import own_words
+from autoeval.estimation.read_site import own_words
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.same_files import file_stamp
 from autoeval.model.pair_table import needs_of

@@ -14,7 +14,6 @@ import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.site import Site
 from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.model.priors import calibration_prior
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
@@ -30,6 +29,7 @@ from autoeval.monitoring.windows import (
 )
 from autoeval.notices import codes_of
 from autoeval.runtime.json_values import plain
+from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint, points_at
 
 MOST_CATEGORIES = 4  # of a site that are tested each by itself
@@ -111,7 +111,7 @@ class SiteWindows:
         images = self.images.iloc[window.places]
         lost = int((images["unreadable"] != "").sum())
         site = self._site(k)
-        n = len(site.boxes)
+        n = len(site)
         row: dict[str, Any] = {
             "site": self.name,
             "window": window.name,
@@ -121,14 +121,14 @@ class SiteWindows:
             "last": plain(images["taken"].max()),
             "n_images": n,
             "n_unreadable": lost,
-            "n_boxes": len(site.boxes.clean),
+            "n_boxes": len(site.boxes),
             **_values_of(self._estimate(site) if n else None, settings),
             "look": None,
             "means": {},
             "shown": {},
         }
         if n:
-            numbers = box_numbers(site.boxes.clean, self._calibration(site)).mean(axis=0)
+            numbers = box_numbers(site.boxes, self._calibration(site)).mean(axis=0)
             row["shown"] = {name: float(numbers[AT[SHOWN.get(name, name)]]) for name in TESTED}
         if 0 < self.n_baseline <= k and n:
             look, means = self._look(k)
@@ -146,8 +146,8 @@ class SiteWindows:
     def _look(self, k: int) -> tuple[SiteLook, dict[str, np.ndarray]]:
         """Compare the windows up to one with the baseline; the means of its numbers, too."""
         first = max(self.n_baseline, k + 1 - SCALES[-1])
-        base = [place for place in range(self.n_baseline) if len(self._site(place).boxes)]
-        later = [place for place in range(first, k + 1) if len(self._site(place).boxes)]
+        base = [place for place in range(self.n_baseline) if len(self._site(place))]
+        later = [place for place in range(first, k + 1) if len(self._site(place))]
         counted, shown = self._likely([*base, *later])
         numbers = {place: self._numbers(place, counted, shown) for place in (*base, *later)}
         steady = [_means(numbers[place]) for place in base]
@@ -177,7 +177,7 @@ class SiteWindows:
         counts = np.zeros(0, np.int64)
         names: tuple[str, ...] = ()
         for place in places:
-            boxes, calibration = self._site(place).boxes.clean, self._calibration(self._site(place))
+            boxes, calibration = self._site(place).boxes, self._calibration(self._site(place))
             names = boxes.categories
             likely = boxes.label[calibration.at_half(boxes.scores, boxes.boxes) > LIKELY]
             found = np.bincount(likely, minlength=len(names))
@@ -190,7 +190,7 @@ class SiteWindows:
         self, place: int, counted: Sequence[int], shown: Sequence[str]
     ) -> dict[str, np.ndarray]:
         site = self._site(place)
-        boxes, calibration = site.boxes.clean, self._calibration(site)
+        boxes, calibration = site.boxes, self._calibration(site)
         numbers = {ALL: box_numbers(boxes.where(np.isin(boxes.label, counted)), calibration)}
         for name in shown:
             label = boxes.categories.index(name)
@@ -210,9 +210,7 @@ class SiteWindows:
             known = self.shared.of_files.get(self.name, {})
             floor = known.get("floor", 0.0)
             if floor:  # files of one site may begin at different scores
-                clean = site.boxes.clean
-                above = clean.where(clean.scores >= floor)
-                site = replace(site, boxes=replace(site.boxes, clean=above))
+                site = replace(site, boxes=site.boxes.where(site.boxes.scores >= floor))
             self._sites[k] = replace(site, floor=floor, unseen=known.get("unseen", 0.0))
         return self._sites[k]
 

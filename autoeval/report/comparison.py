@@ -21,7 +21,7 @@ from autoeval.report.text import Table, escaped_markdown, notice_values, result_
 from autoeval.words import MOST, counted, warning_lines
 
 if TYPE_CHECKING:
-    from autoeval.estimation.site import Site
+    from autoeval.sites.site import Site
 
 SHOWN, SIDE = 6, 480  # images, each for two detectors: twelve pictures
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -204,11 +204,11 @@ def differences_table(result: Comparison) -> Table:
 def add_disagreements(page: Page, result: Comparison) -> None:
     """Add the images on which the first two detectors find most differently, side by side."""
     first, second = (result.sites[name] for name in result.detectors[:2])
-    counts = different_boxes(first.boxes, second.boxes)
+    counts = different_boxes(first, second)
     order = [k for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
     if not order:
         return
-    images = first.boxes.clean.images
+    images = first.boxes.images
     rows = [(images[k].image_id, int(counts[k])) for k in order[: 4 * SHOWN]]
     page.add_heading("Where they disagree most")
     if pictures := _side_by_side(result, order[:SHOWN], counts):
@@ -233,7 +233,7 @@ def _side_by_side(
     files = {image.image_id: image for site in sites for image in site.images}
     pictures = []
     for k in order if has_opencv() else ():
-        image_id = sites[0].boxes.clean.images[k].image_id
+        image_id = sites[0].boxes.images[k].image_id
         if image_id not in files:
             continue
         try:
@@ -249,9 +249,9 @@ def _side_by_side(
 
 def _likely(site: Site, image: int) -> Detections:
     """Return the boxes of an image that may be right, scored by their probability."""
-    assert site.boxes.calibration is not None
-    boxes = site.boxes.clean.detections(image)
-    scored = replace(boxes, scores=site.boxes.calibration.at_half(boxes.scores))
+    assert site.calibration is not None
+    boxes = site.boxes.detections(image)
+    scored = replace(boxes, scores=site.calibration.at_half(boxes.scores))
     return scored[scored.scores > FOUND]
 
 

@@ -40,7 +40,7 @@ from autoeval.words import counted, ordered_warnings
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.site import Site
+    from autoeval.sites.site import Site
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 NOT_DEFINED = "not defined, no box is over the threshold"
@@ -435,7 +435,7 @@ def category_table(estimate: Estimate) -> Table:
 
 def add_least_certain(page: Page, site: Site) -> None:
     """Add the images with the lowest mean score, with their boxes where they are at hand."""
-    table = image_table(site.boxes.clean)
+    table = image_table(site.boxes)
     table = table[table["boxes"] > 0].head(4 * SHOWN)
     if table.empty:
         return
@@ -444,7 +444,7 @@ def add_least_certain(page: Page, site: Site) -> None:
         from autoeval.report.pictures import pictures_of
 
         names = table["image_id"].head(SHOWN)
-        if pictures := pictures_of(site.boxes.clean, site.images, names):
+        if pictures := pictures_of(site.boxes, site.images, names):
             about = "Images with the lowest mean score of their boxes (faint: score under .3)."
             page.add_thumbnails(pictures, about)
     formats = {"mean_score": "{:.2f}", "share": "{:.2f}"}
@@ -479,7 +479,7 @@ def image_table(clean: FoundBoxes) -> pd.DataFrame:
 def export(folder: Path, estimate: Estimate) -> list[Path]:
     """Write ``estimate.csv``, ``images.csv``, ``predictions.json`` of an estimate with its site."""
     assert estimate.site is not None
-    boxes = estimate.site.boxes.clean
+    boxes = estimate.site.boxes
     return [
         write_table(folder / "estimate.csv", estimate_row(estimate)),
         write_table(folder / "images.csv", image_table(boxes)),

@@ -21,7 +21,7 @@ from autoeval.model.pair_table import CATEGORY, category_weights
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.report.page import Page
 from autoeval.report.text import Table, explained, result_text, warning_texts
-from autoeval.sites.labelled_set import FEWEST_BOXES, FEWEST_IMAGES
+from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES
 from autoeval.targets import Target, find_target
 from autoeval.version import __version__
 from autoeval.words import counted

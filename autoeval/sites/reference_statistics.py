@@ -26,8 +26,7 @@ from autoeval.sites.list_starts import (
     log_chance,
     open_lists,
 )
-from autoeval.sites.score_range import another_scale, unseen_share
-from autoeval.sites.site_boxes import LOW_FLOOR
+from autoeval.sites.score_range import LOW_FLOOR, another_scale, unseen_share
 from autoeval.words import counted
 
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from autoeval.accuracy.coco_matching import MAX_DETECTIONS
 from autoeval.detections import CONFIDENT, SCORE_THR
+from autoeval.errors import InputError
 from autoeval.io.predictions import FoundBoxes
 from autoeval.notices import Notice
 from autoeval.sites.list_starts import ENOUGH_BOXES, lowest_of_images
 
+LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
+LITTLE = 0.01  # that few boxes begin over the score that they were exported from
+FEWEST_FULL, MANY_FULL = 3, 0.1
 ENOUGH_CONFIDENT = 20
 MOSTLY = 0.5
 NOTICEABLE = 0.05
@@ -112,5 +117,51 @@ def unseen_warning(share: float) -> tuple[str, ...]:
             "out, or all scores are high or alike, or say little of which boxes are right. The "
             "interval is wider by that share of how far accuracies differ; export all boxes from "
             ".01 on",
+        ),
+    )
+
+
+def check_floor(
+    boxes: FoundBoxes, name: str, *, complete: bool = True, ran: bool = False
+) -> tuple[str, ...]:
+    """Warn of predictions whose low scores were left out; `ran`: of a detector run here."""
+    if not boxes.floor > LOW_FLOOR + LITTLE:
+        return ()
+    where, advice = "in the file", "export from .01 on"
+    if ran:
+        where, advice = "over it", "lower its score threshold (`score_thr` of its `test_cfg`)"
+    warning = Notice(
+        "low-scores-missing",
+        f"the lowest score in {name} is {boxes.floor:.3g}: boxes below it are missing, and "
+        f"accuracy is that of the boxes {where}, which is lower than that of all, and known less "
+        f"precisely; {advice}",
+    )
+    if boxes.floor > HIGH_FLOOR and complete:
+        raise InputError(
+            f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add "
+            "--incomplete to go on."
+        )
+    return (warning,)
+
+
+def check_limit(boxes: FoundBoxes, name: str, *, ran: bool = False) -> tuple[str, ...]:
+    """Warn of lists that were cut to the best few boxes of each image.
+
+    ran: by a detector that was run here.
+    Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,
+        and these are fewer than the 100 that average precision counts.
+    """
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    n_full = int(np.count_nonzero(n_boxes == boxes.most_boxes))
+    few = boxes.most_boxes < MAX_DETECTIONS
+    if not len(boxes) or not few or n_full < max(FEWEST_FULL, MANY_FULL * len(n_boxes)):
+        return ()
+    return (
+        Notice(
+            "boxes-limited",
+            f"{n_full} of {len(n_boxes)} images in {name} have exactly {boxes.most_boxes} boxes, "
+            f"the most of any: were only the best {boxes.most_boxes} kept? That lowers the "
+            "accuracy that is measured and hides low scores; "
+            + ("raise its `max_per_img`" if ran else "export all boxes from .01 on"),
         ),
     )

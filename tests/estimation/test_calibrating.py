@@ -19,8 +19,7 @@ from autoeval.estimation.confidence_check import (
 )
 from autoeval.estimation.fitting import fit_sets
 from autoeval.model.priors import calibration_prior
-from autoeval.sites.labelled_set import labelled_set
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site, labelled_site
 from tests.made_sites import random_found, truth_from
 
 PRIOR = calibration_prior()
@@ -31,11 +30,11 @@ def labelled(name, seed, *, by=None, **options):
     found = random_found(seed)
     truth = truth_from(found if by is None else replace(found, scores=by(found.scores)))
     made = {"name": name, "everywhere": True, **options}
-    return labelled_set(SiteBoxes(found), truth, **made)
+    return labelled_site(Site(found), truth, **made)
 
 
 def every_image(sets):
-    return [np.ones(len(of.boxes), bool) for of in sets]
+    return [np.ones(len(of), bool) for of in sets]
 
 
 def reshuffled(scores):
@@ -45,7 +44,7 @@ def reshuffled(scores):
 def test_as_many_boxes_are_expected_to_be_right_as_are():
     sets = [labelled(f"s{k}", k) for k in range(4)]
     calibration = fit_calibration(sets, every_image(sets), PRIOR)
-    expected = sum(calibration.at_half(of.boxes.clean.scores).sum() for of in sets)
+    expected = sum(calibration.at_half(of.boxes.scores).sum() for of in sets)
     assert expected == pytest.approx(sum(of.matches.hits[0].sum() for of in sets), rel=0.05)
     low, high = calibration.at_half(np.array([0.1, 0.9]))
     assert low < 0.1 < 0.9 < high
@@ -99,9 +98,9 @@ def test_confidences_that_do_not_predict_which_boxes_are_right_are_refused(by):
 
 def test_equal_confidences_are_refused():
     found = random_found(0)
-    boxes = SiteBoxes(replace(found, scores=np.full_like(found.scores, 0.7)))
+    boxes = Site(replace(found, scores=np.full_like(found.scores, 0.7)))
     with pytest.raises(InputError, match="are all equal"):
-        check_confidences([labelled_set(boxes, truth_from(found), name="a", everywhere=True)])
+        check_confidences([labelled_site(boxes, truth_from(found), name="a", everywhere=True)])
 
 
 def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
@@ -111,8 +110,8 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
     four = np.concatenate([np.flatnonzero(sure)] * 4)
     scores = np.random.default_rng(0).random(len(four)).astype("f4")
     columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes")}
-    boxes = SiteBoxes(replace(found, scores=scores, **columns))
-    made = labelled_set(boxes, truth_from(found), name="a", everywhere=True)
+    boxes = Site(replace(found, scores=scores, **columns))
+    made = labelled_site(boxes, truth_from(found), name="a", everywhere=True)
     assert roc_area(scores, made.matches.hits[0])[0] > 0.7
     known, hits = labelled_boxes([made])
     area, error = roc_area(known, hits)

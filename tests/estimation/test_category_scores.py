@@ -1,5 +1,7 @@
 """Scores and accuracy of each category, against the features of boxes and hand-made sites."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,8 +22,7 @@ from autoeval.model.calibrated_features import FEATURES, CalibratedFeatures, rel
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import values_of
 from autoeval.model.priors import calibration_prior
-from autoeval.sites.labelled_set import labelled_set
-from autoeval.sites.site_boxes import SiteBoxes, columns_of
+from autoeval.sites.site import Site, columns_of, labelled_site
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 USUAL = calibration_prior().calibration
@@ -52,7 +53,7 @@ def features_of(found, category, images, area=200 * 200):
 @pytest.mark.parametrize("category", [0, 3])
 def test_the_features_of_a_category_are_those_of_its_boxes_on_these_images(category, images):
     found = random_found(2)
-    boxes = SiteBoxes(found, calibration=USUAL)
+    boxes = Site(found, calibration=USUAL)
     ours = CategoryScores(boxes, category, np.array(images), FEATURES)
     expected = features_of(found, category, images)
     row = {name: value for name, value in ours.row().items() if name in FEATURES}
@@ -66,7 +67,7 @@ def test_the_features_of_a_category_are_those_of_its_boxes_on_these_images(categ
 def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_there_twice():
     """To the last digit but for the expected AP, whose first order is most of its change."""
     found = random_found(2)
-    boxes = SiteBoxes(found, calibration=USUAL)
+    boxes = Site(found, calibration=USUAL)
     times = resampled_counts(N_IMAGES, resamples=40, seed=1)
     ours = CategoryScores(boxes, 0, np.arange(N_IMAGES), FEATURES).resample(times)
     drawn = [np.repeat(np.arange(N_IMAGES), counts) for counts in times]
@@ -79,7 +80,7 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
 
 def test_nothing_found(found):
     empty = found.where(np.zeros(len(found), bool))
-    boxes = SiteBoxes(empty, calibration=USUAL)
+    boxes = Site(empty, calibration=USUAL)
     row = CategoryScores(boxes, 0, np.arange(N_IMAGES), FEATURES).row()
     assert np.isnan([row[name] for name in FEATURES]).all()
     values = values_of(pd.DataFrame([row]), FEATURES)  # as the regression reads it
@@ -88,11 +89,11 @@ def test_nothing_found(found):
 
 def test_a_column_that_is_no_feature(found):
     with pytest.raises(InputError, match=r"among expected_ap, .* but got beauty"):
-        CategoryScores(SiteBoxes(found), 0, np.arange(3), ["expected_ap", "beauty"])
+        CategoryScores(Site(found), 0, np.arange(3), ["expected_ap", "beauty"])
 
 
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
-    boxes = SiteBoxes(found, calibration=USUAL)
+    boxes = Site(found, calibration=USUAL)
     row = CategoryScores(boxes, 0, np.arange(3), LABELLED_FEATURES).row()
     assert set(row) == {"category", "n_images", "highest_score", *FEATURES, "expected_counts"}
 
@@ -100,11 +101,11 @@ def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
 def test_a_reference_on_other_images_is_refused():
     found = random_found(2)
     with pytest.raises(InputError, match="other images or categories"):
-        SiteBoxes(found, found.on_images(range(5)))
+        Site(found, reference=found.on_images(range(5)))
 
 
 def training(found, truth, **options):
-    return labelled_set(SiteBoxes(found), truth, name="val", **options)
+    return labelled_site(Site(found), truth, name="val", **options)
 
 
 def test_a_pair_is_evaluated_on_the_images_that_hold_its_category_and_scored_where_it_is_found():
@@ -147,13 +148,13 @@ def test_a_site_takes_images_where_a_category_is_found_and_categories_that_are_l
     found = random_found(1)
     right = USUAL.at_half(found.scores)
     unsure = found.where((found.label != 2) | (right < 0.3))
-    boxes = SiteBoxes(unsure, calibration=USUAL)
-    pairs = site_scores(boxes, FEATURES, boxes.presence())
+    boxes = Site(unsure, calibration=USUAL)
+    pairs = site_scores(boxes, FEATURES)
     assert [pair.category for pair in pairs] == ["car", "bus", "dog", "cow"]
     seen = np.unique(found.image[(found.label == 0) & (right > 0.05)])
     np.testing.assert_array_equal(pairs[0].images, seen)
     assert pairs[0].row()["n_images"] == len(seen)
-    more = site_scores(boxes, FEATURES, boxes.presence(["cat"]))
+    more = site_scores(replace(boxes, present=("cat",)), FEATURES)
     assert [pair.category for pair in more] == ["car", "bus", "cat", "dog", "cow"]
     assert more[0].row() == pairs[0].row()
 
@@ -183,7 +184,7 @@ def hand_made():
     truth = Truth(
         images, ("car", "van"), image, label, np.repeat(BOX, len(true), 0), crowd.astype(bool)
     )
-    return SiteBoxes(columns_of(boxes, images, truth.categories)), truth
+    return Site(columns_of(boxes, images, truth.categories)), truth
 
 
 def test_scores_and_accuracy_by_hand(monkeypatch):
@@ -194,10 +195,10 @@ def test_scores_and_accuracy_by_hand(monkeypatch):
     0.7, a recall of 0.609. Of 1.9 vans 0.6 with 0.6, a recall of 0.316, and 1 with 0.5, 0.526.
     """
     for name in ("FEWEST_IMAGES", "FEWEST_BOXES"):
-        monkeypatch.setattr(f"autoeval.sites.labelled_set.{name}", 1)
+        monkeypatch.setattr(f"autoeval.sites.site.{name}", 1)
     boxes, truth = hand_made()
     same = ScoreCalibration(np.tile([0.0, 1, 1], (10, 1)), np.array([np.log(0.45), 0, 0]))
-    labelled = labelled_set(boxes, truth, name="x")
+    labelled = labelled_site(boxes, truth, name="x")
     car, van = labelled_rows(labelled, same).to_dict("records")
     assert (car["n_images"], car["n_boxes"], car["mAP"]) == (2, 2, pytest.approx(1.0))
     assert car["expected_ap"] == pytest.approx((40 * 0.9 + 21 * 0.7) / 101)

@@ -22,7 +22,7 @@ def by_pycocotools(labelled):
     def xywh(box):
         return [*box[:2], *(box[2:] - box[:2])]
 
-    truth, found = labelled.truth, labelled.boxes.clean
+    truth, found = labelled.truth, labelled.boxes
     annotations = [
         dict(id=k + 1, image_id=int(i), category_id=int(c), bbox=list(map(float, xywh(box))))
         | dict(area=float(np.prod(box[2:] - box[:2])), iscrowd=0)

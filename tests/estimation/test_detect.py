@@ -266,7 +266,7 @@ def test_boxes_from_a_lower_threshold_are_those_of_the_fit_above_its_own(sites, 
     assert low.floor < 0.05
     by_file = fitted.predict(tmp_path / "low.parquet")
     assert numbers_of(by_file) == numbers_of(fitted.predict(images=new / IMAGES))
-    assert by_file.site.boxes.clean.floor > 0.05
+    assert by_file.site.boxes.floor > 0.05
 
 
 @pytest.mark.parametrize(

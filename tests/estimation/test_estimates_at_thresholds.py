@@ -12,19 +12,17 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.site import Site
 from autoeval.model.pair_table import category_weights, features_at, with_target
 from autoeval.model.regression import Regression
 from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
-from autoeval.sites.labelled_set import labelled_set
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site, labelled_site
 from autoeval.targets import MEASURES, OperatingPoint, points_at
 from tests.made_sites import N_IMAGES, random_found, truth_from
 
 
 def labelled(name, seed, **options):
     found = random_found(seed)
-    return labelled_set(SiteBoxes(found), truth_from(found), name=name, **options)
+    return labelled_site(Site(found), truth_from(found), name=name, **options)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +37,7 @@ def estimator(sets):
 
 @pytest.fixture(scope="module")
 def site():
-    return Site(SiteBoxes(random_found(9)))
+    return Site(random_found(9))
 
 
 @pytest.mark.parametrize("name", ["precision@0.4", "recall@0.4", "f1@0.355:0.75"])
@@ -57,7 +55,7 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
     found = random_found(0)
     truth = truth_from(found)
     truth = truth.where((truth.label != 0) | (truth.image > 5))  # no car in the first images
-    own = labelled_set(SiteBoxes(found), truth, name="s")
+    own = labelled_site(Site(found), truth, name="s")
     rows = with_target(labelled_rows(own, fit_sets([own], context={}).calibration_), "recall@0.4")
     holding = own.rankings[0].take(np.flatnonzero(own.rankings[0].n_true))
     assert rows["recall@0.4"][0] == pytest.approx(value_of("recall", image_counts(holding, 0.4)))
@@ -67,7 +65,7 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
 
 
 def scored(estimator, site, names):
-    boxes = SiteBoxes(site.boxes.clean, calibration=estimator.calibration_)
+    boxes = Site(site.boxes, calibration=estimator.calibration_)
     features = [features_at(name)[0] for name in names]
     every = [CategoryScores(boxes, k, np.arange(N_IMAGES), features) for k in range(5)]
     return features, every
@@ -77,7 +75,7 @@ def test_scores_are_ratios_of_expected_counts_on_both_ways(estimator, site):
     names = [*points_at(0.4), *points_at(0.3, 0.75)]
     features, (car, *_) = scored(estimator, site, names)
     row = car.row()
-    boxes = site.boxes.clean
+    boxes = site.boxes
     mine = boxes.label == 0
     p = estimator.calibration_.probabilities(boxes.scores[mine])
     over = boxes.scores[mine] > 0.3
@@ -94,7 +92,7 @@ def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator
     drawn, once = car.resample(counts), car.resample(np.ones((1, N_IMAGES), int))
     for feature in features:
         assert once[feature][0] == pytest.approx(car.row()[feature])
-    found = site.boxes.clean
+    found = site.boxes
     score = car._calibrated
     for feature, measure in zip(features, ("precision", "recall", "f1"), strict=True):
         per_image = score._counts(OperatingPoint(measure, 0.4))
@@ -133,8 +131,8 @@ def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, si
         assert len(estimate.per_category) == 5
         assert str(estimate).startswith(f"estimated {name}: {100 * estimate.value:.1f} ")
         json.dumps(estimate.to_dict(), allow_nan=False)
-    truth = truth_from(site.boxes.clean)
-    known = labelled_set(site.boxes, truth, name="new")
+    truth = truth_from(site.boxes)
+    known = labelled_site(site, truth, name="new")
     counts = np.sum([image_counts(of, 0.4) for of in known.rankings], axis=0)
     for name, measure in zip(points_at(0.4), MEASURES, strict=True):
         assert beside[name]["lower"] < value_of(measure, counts) < beside[name]["upper"]
@@ -179,8 +177,8 @@ def test_recall_as_the_target_is_0_by_definition_without_a_sampling_error(estima
 
 
 def test_precision_as_the_target_is_not_defined_where_the_fit_has_boxes_over_it(estimator, site):
-    weak = site.boxes.clean.where(site.boxes.clean.scores < 0.6)
-    estimate = estimator.for_target("precision@0.7").predict_site(Site(SiteBoxes(weak)))
+    weak = site.boxes.where(site.boxes.scores < 0.6)
+    estimate = estimator.for_target("precision@0.7").predict_site(Site(weak))
     assert np.isnan(estimate.value) and estimate.undefined == ("precision@0.7",)
     head = estimate_head(estimate)
     assert head.startswith("precision@0.7: not defined, no box is over the threshold")
@@ -188,16 +186,16 @@ def test_precision_as_the_target_is_not_defined_where_the_fit_has_boxes_over_it(
 
 
 def test_precision_over_a_threshold_that_no_box_of_the_fit_reaches_has_no_estimate(sets):
-    weak = [labelled_where(of, of.boxes.clean.scores < 0.6) for of in sets]
+    weak = [labelled_where(of, of.boxes.scores < 0.6) for of in sets]
     fitted = fit_sets(weak, context={})
-    estimate = fitted.predict_site(Site(SiteBoxes(random_found(9))), 0.7)
+    estimate = fitted.predict_site(Site(random_found(9)), 0.7)
     assert np.isnan(estimate.beside["precision@0.7"]["value"]) and estimate.undefined == ()
     assert any("no box of the labelled images" in warning for warning in estimate.warnings)
 
 
 def labelled_where(of, kept):
-    boxes = SiteBoxes(of.boxes.clean.where(kept))
-    return labelled_set(boxes, of.truth, name=of.name, everywhere=True)
+    boxes = Site(of.boxes.where(kept))
+    return labelled_site(boxes, of.truth, name=of.name, everywhere=True)
 
 
 def test_labels_alone_measure_recall_where_no_box_is_over_the_threshold(estimator, site):

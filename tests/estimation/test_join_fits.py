@@ -13,9 +13,9 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.joining_fits import join_fits
-from autoeval.estimation.site import Site
 from autoeval.notices import Notice
 from autoeval.sites.pool import pool_of_predictions
+from autoeval.sites.site import Site
 
 WORDS = ("car", "person")
 DETECTOR = {"detector": {"name": "one"}, "pass": {"stability": 0.5}}
@@ -93,8 +93,7 @@ def test_words_that_fits_were_told_are_known_to_the_joined_one():
 
 def with_reference(seed):
     labelled = site(seed)
-    boxes = replace(labelled.boxes, reference=labelled.boxes.clean)
-    return fit_of(labelled.changed(boxes=boxes), context(reference="large"))
+    return fit_of(labelled.changed(reference=labelled.boxes), context(reference="large"))
 
 
 def test_a_reference_that_one_was_fitted_without_is_forgotten():
@@ -172,20 +171,19 @@ def test_a_fit_whose_sites_are_not_there_is_refused(tmp_path):
 
 def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     labelled = site(0)
-    clean = labelled.boxes.clean
+    clean = labelled.boxes
     taken = datetime(2026, 3, 2, 8, 30)
     images = (replace(clean.images[0], size=None, taken=taken), *clean.images[1:])
-    boxes = replace(
-        labelled.boxes.with_images(images),
+    labelled = replace(
+        labelled.with_images(images),
         reference=replace(clean.where(clean.scores > 0.5), images=images),
         blocks=np.arange(len(labelled)) // 2,
     )
     note = Notice("copies-left-out", "2 copies", severity="note")
     labelled = replace(
         labelled,
-        boxes=boxes,
         truth=replace(labelled.truth, images=images),
-        stored_pool=pool_of_predictions(boxes.clean, [boxes.reference]),
+        stored_pool=pool_of_predictions(labelled.boxes, [labelled.reference]),
         group="cameras",
         trained_here=True,
         left_out=(note,),
@@ -195,10 +193,10 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     for name in ("name", "group", "everywhere", "trained_here", "left_out", "statistics"):
         assert getattr(read, name) == getattr(labelled, name), name
     assert read.left_out[0].severity == "note" and read.content_key == labelled.content_key
-    assert read.boxes.clean.images == images and read.truth.images == images
+    assert read.boxes.images == images and read.truth.images == images
     pairs = [
-        (read.boxes.clean, boxes.clean),
-        (read.boxes.reference, boxes.reference),
+        (read.boxes, labelled.boxes),
+        (read.reference, labelled.reference),
         (read.stored_pool.found, labelled.stored_pool.found),
     ]
     for ours, theirs in pairs:
@@ -206,5 +204,5 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
             assert getattr(ours, name).dtype == getattr(theirs, name).dtype
     np.testing.assert_array_equal(read.stored_pool.features, labelled.stored_pool.features)
-    np.testing.assert_array_equal(read.boxes.blocks, boxes.blocks)
+    np.testing.assert_array_equal(read.blocks, labelled.blocks)
     np.testing.assert_array_equal(read.truth.crowd, labelled.truth.crowd)

@@ -13,7 +13,6 @@ from autoeval.estimation.category_scores import labelled_rows, site_rows, site_s
 from autoeval.estimation.checks import few_blocks
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import sampling_std
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import NO_BOXES
@@ -22,9 +21,9 @@ from autoeval.io.predictions.category_words import find_words
 from autoeval.model.pair_table import columns
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
-from autoeval.sites.labelled_set import labelled_set, truth_of_samples
 from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
-from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
+from autoeval.sites.score_range import check_floor, check_limit
+from autoeval.sites.site import Site, labelled_site, truth_of_samples
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 USUAL = calibration_prior().calibration
@@ -33,11 +32,11 @@ USUAL = calibration_prior().calibration
 @pytest.fixture(scope="module")
 def table():
     found = random_found(0)
-    return labelled_rows(labelled_set(SiteBoxes(found), truth_from(found), name="val"), USUAL)
+    return labelled_rows(labelled_site(Site(found), truth_from(found), name="val"), USUAL)
 
 
 def site(seed, **options):
-    return Site(SiteBoxes(random_found(seed)), named=True, **options)
+    return Site(random_found(seed), named=True, **options)
 
 
 def fitted(table, statistics=None, **options):
@@ -48,9 +47,9 @@ def fitted(table, statistics=None, **options):
 def sampled(regression, boxes, blocks=None):
     """Return the sampling error, and that of estimates from images drawn again."""
     boxes = replace(boxes, calibration=USUAL)
-    presence = boxes.presence(WORDS)
-    scores = site_scores(boxes, regression.features_, presence)
-    rows = site_rows(scores, presence)
+    site = replace(boxes, present=WORDS)
+    scores = site_scores(site, regression.features_)
+    rows = site_rows(scores, site.presence)
     ours = sampling_std(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
     again = []
     for times in resampled_counts(N_IMAGES, resamples=200, seed=0, blocks=blocks)[:60]:
@@ -61,22 +60,22 @@ def sampled(regression, boxes, blocks=None):
 
 def test_sampling_error_is_that_of_estimates_from_images_drawn_again(table):
     regression = Regression().fit(table)
-    ours, std = sampled(regression, SiteBoxes(random_found(4)))
+    ours, std = sampled(regression, Site(random_found(4)))
     assert ours == pytest.approx(std * np.sqrt(N_IMAGES / (N_IMAGES - 1)), rel=0.25)
 
 
 def test_images_of_one_block_of_time_are_drawn_together(table):
     regression = Regression().fit(table)
     blocks = np.arange(N_IMAGES) // 4
-    ours, std = sampled(regression, SiteBoxes(random_found(4)), blocks)
+    ours, std = sampled(regression, Site(random_found(4)), blocks)
     assert ours == pytest.approx(std * np.sqrt(6 / 5), rel=0.3)
     assert [notice.code for notice in few_blocks(N_IMAGES, 6)] == ["few-blocks"]
 
 
 def test_fewer_independent_images_give_a_wider_interval(table):
-    estimator, boxes = fitted(table), SiteBoxes(random_found(4))
+    estimator, boxes = fitted(table), Site(random_found(4))
     one, blocked = (
-        estimator.predict_site(Site(replace(boxes, blocks=blocks), named=True))
+        estimator.predict_site(replace(boxes, blocks=blocks, named=True))
         for blocks in (np.arange(N_IMAGES), np.arange(N_IMAGES) // 12)
     )
     assert blocked.upper - blocked.lower > one.upper - one.lower
@@ -124,9 +123,9 @@ def test_images_on_which_nothing_is_found_leave_the_estimate_equal(table, named)
         scores=np.concatenate([found.scores, found.scores[faint]]),
     )
     assert USUAL.at_half(found.scores[faint]).max() < 0.05
-    before = estimator.predict_site(Site(SiteBoxes(found), named=named))
+    before = estimator.predict_site(Site(found, named=named))
     for other in (empty, doubted):
-        after = estimator.predict_site(Site(SiteBoxes(other), named=named))
+        after = estimator.predict_site(Site(other, named=named))
         assert (after.value, after.lower, after.upper) == pytest.approx(
             (before.value, before.lower, before.upper), abs=1e-12
         )
@@ -145,16 +144,14 @@ def test_a_category_that_is_found_elsewhere_too_changes_no_estimate_of_others(ta
         boxes=np.concatenate([found.boxes, cars.boxes]),
         scores=np.concatenate([found.scores, cars.scores]),
     )
-    before, after = (
-        estimator.predict_site(Site(SiteBoxes(of))).per_category for of in (found, both)
-    )
+    before, after = (estimator.predict_site(Site(of)).per_category for of in (found, both))
     assert before.pop("car") != after.pop("car")
     assert before == after and len(before) == 4
 
 
 def test_nothing_to_estimate_from(table):
     found = random_found(6)
-    unsure = Site(SiteBoxes(found.where(USUAL.at_half(found.scores) < 0.3)))
+    unsure = Site(found.where(USUAL.at_half(found.scores) < 0.3))
     nothing = fitted(table).predict_site(unsure)
     assert np.isnan(nothing.value) and nothing.site.nothing_found
 
@@ -224,13 +221,13 @@ def test_a_labelled_set_names_itself_in_its_warnings():
     found = random_found(0)
     sure = found.where(found.scores > 0.5)
     half = truth_from(sure)
-    made = labelled_set(SiteBoxes(sure), half.where(half.image < 11), name="val", left_out=["a"])
+    made = labelled_site(Site(sure), half.where(half.image < 11), name="val", left_out=["a"])
     assert made.group == "val"
     enough = [word for word, of in zip(WORDS, made.enough, strict=True) if of]
     assert enough == ["car", "bus", "dog"]
     first, rare = made.left_out
     assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
-    warning, unlabelled = made.statistics.warnings
+    warning, unlabelled = made.looks.warnings
     assert unlabelled.startswith("val: ") and "are on no labelled object" in unlabelled
     assert warning.startswith("val: ") and "are true positives" in warning
 
@@ -249,9 +246,9 @@ def test_a_labelled_set_warns_of_shifted_labels():
     sure = random_found(0)
     sure = sure.where(sure.scores > 0.5)
     truth = truth_from(sure)
-    assert labelled_set(SiteBoxes(sure), truth, name="val").statistics.warnings == ()
+    assert labelled_site(Site(sure), truth, name="val").statistics.warnings == ()
     beside = replace(truth, boxes=truth.boxes + np.array([6, 0, 6, 0]))
-    (warning,) = labelled_set(SiteBoxes(sure), beside, name="val").statistics.warnings
+    (warning,) = labelled_site(Site(sure), beside, name="val").statistics.warnings
     assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning
 
 
@@ -273,12 +270,12 @@ def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
     truth = truth_from(found)
     truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
     with pytest.raises(InputError, match="s0: Labels and boxes do not belong together"):
-        labelled_set(SiteBoxes(found), truth, name="s0", everywhere=True)
+        labelled_site(Site(found), truth, name="s0", everywhere=True)
     sets = []
     for k in range(3):  # few confident boxes: each set alone is no reason to refuse
         found = random_found(k, n=4000)
         found = found.where((found.scores <= 0.3) | (np.arange(len(found)) < 9))
-        sets.append(labelled_set(SiteBoxes(found), truth, name=f"s{k}", everywhere=True))
+        sets.append(labelled_site(Site(found), truth, name=f"s{k}", everywhere=True))
     with pytest.raises(InputError, match="Hardly a box of those on s0, s1, s2 is right"):
         fit_sets(sets, context={})
 
@@ -290,7 +287,7 @@ def test_a_category_with_too_few_labels_is_left_out_however_it_was_named(everywh
     truth = truth_from(found)
     first = np.flatnonzero(truth.label == 0)
     rare = truth.where(np.setdiff1d(np.arange(len(truth)), first[1:]))
-    made = labelled_set(SiteBoxes(found), rare, name="val", everywhere=everywhere)
+    made = labelled_site(Site(found), rare, name="val", everywhere=everywhere)
     assert made.enough == [False, *[True] * (len(WORDS) - 1)]
     assert WORDS[0] not in set(labelled_rows(made, USUAL)["category"])
     assert any(note.code == "categories-rarely-labelled" for note in made.left_out)

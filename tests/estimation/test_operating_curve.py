@@ -17,12 +17,11 @@ from autoeval.estimation.operating_curve import (
     labelled_curve,
     score_thresholds,
 )
-from autoeval.estimation.site import Site
 from autoeval.estimation.threshold_choice import choose_from, choose_threshold
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlanRequest
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 from autoeval.targets import MEASURES
 from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.label_worlds import label_set, make_site
@@ -85,7 +84,7 @@ def test_bad_wishes(wanted):
 
 def test_the_curve_of_a_site_is_that_of_its_estimates():
     estimator = fit_sets([labelled(f"s{k}", k, everywhere=True) for k in range(3)], context={})
-    estimate = estimator.predict_site(Site(SiteBoxes(random_found(9))), 0.4)
+    estimate = estimator.predict_site(Site(random_found(9)), 0.4)
     curve = expected_curve(estimator, estimate).set_index(["measure", "threshold"])
     for name in MEASURES:
         for end in ENDS:

@@ -9,24 +9,23 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.joining_fits import join_fits
+from autoeval.estimation.read_site import as_in_fit
 from autoeval.estimation.score_floors import FLOORS
-from autoeval.estimation.site import Site, as_in_fit
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.pair_table import features_at
 from autoeval.model.priors import calibration_prior, regression_prior
 from autoeval.model.regression import Regression
-from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site, labelled_site
 from tests.made_sites import WORDS, random_found, truth_from
 
 
 def labelled(seed, name="val", floor=0.0):
     found = random_found(seed)
     truth = truth_from(found)
-    return labelled_set(SiteBoxes(found.where(found.scores >= floor)), truth, name=name)
+    return labelled_site(Site(found.where(found.scores >= floor)), truth, name=name)
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +56,14 @@ def test_held_out_figures_are_at_the_floor_that_the_fit_is_read_at():
 
 
 def site_of(found, statistics):
-    return Site(SiteBoxes(found), named=True, floor=statistics.start_of(found).floor)
+    return Site(found, named=True, floor=statistics.start_of(found).floor)
 
 
 def test_boxes_over_a_score_match_as_before():
     full = labelled(3)
     above = full.above(0.3)
-    again = labelled_set(above.boxes, full.truth, name="again")
-    assert 0 < len(above.boxes.clean) < len(full.boxes.clean)
+    again = labelled_site(Site(above.boxes), full.truth, name="again")
+    assert 0 < len(above.boxes) < len(full.boxes)
     for ours, theirs in zip(above.matches, again.matches, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     for ours, theirs in zip(above.rankings, again.rankings, strict=True):
@@ -107,9 +106,9 @@ def test_a_site_takes_the_fit_at_the_floor_of_its_file(fitted):
     there = fitted.at_floor(0.25)
     assert there.regression_.floor == 0.25 and there.table_ is not fitted.table_
     estimate = fitted.predict_site(site)
-    expected = there.predict_site(Site(SiteBoxes(found), named=True))
+    expected = there.predict_site(Site(found, named=True))
     assert estimate.to_dict() == expected.to_dict() and estimate.site.floor == 0.25
-    misread = fitted.predict_site(Site(SiteBoxes(found), named=True))
+    misread = fitted.predict_site(Site(found, named=True))
     assert misread.value != estimate.value
     plan = fitted.plan_labels(estimate, n=3)
     assert plan.priors == there.plan_labels(expected, n=3).priors
@@ -182,11 +181,11 @@ def test_another_scale_is_not_taken_for_a_floor(scores):
 def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):
     high = fit_sets([labelled(0, floor=0.25)], context={})
     assert high.regression_.floor == pytest.approx(0.25, abs=0.01)
-    boxes = SiteBoxes(random_found(1))
+    boxes = Site(random_found(1))
     same, nothing = as_in_fit(boxes, fitted.statistics_)
     assert same is boxes and nothing == ()
     kept, (note,) = as_in_fit(boxes, high.statistics_)
-    assert kept.clean.floor >= high.statistics_.floor
+    assert kept.boxes.floor >= high.statistics_.floor
     assert note.code == "low-scores-missing"
 
 
@@ -195,24 +194,24 @@ def test_boxes_under_a_low_floor_of_the_fit_are_cut_too():
     statistics = ReferenceStatistics(("car",), floor=0.02, n_boxes=200)
     scores = np.linspace(0.02, 1, 100)
     more = scores_of(np.append(scores, np.linspace(0.01, 0.0199, 50)))
-    kept, (note,) = as_in_fit(SiteBoxes(more), statistics)
-    np.testing.assert_array_equal(kept.clean.scores, scores)
+    kept, (note,) = as_in_fit(Site(more), statistics)
+    np.testing.assert_array_equal(kept.boxes.scores, scores)
     assert note.code == "low-scores-missing"
 
 
 def test_a_box_under_the_lowest_of_the_fit_by_chance_stays():
     """Of 100 boxes over the same threshold as 200 others, 4 lie under all by (1/3)^4 = 1.2 %."""
     statistics = ReferenceStatistics(("car",), floor=0.02, n_boxes=200)
-    few = SiteBoxes(scores_of(np.append(np.linspace(0.02, 1, 96), [0.019, 0.018, 0.017, 0.016])))
+    few = Site(scores_of(np.append(np.linspace(0.02, 1, 96), [0.019, 0.018, 0.017, 0.016])))
     assert as_in_fit(few, statistics) == (few, ())
     unknown = ReferenceStatistics(("car",), floor=0.02)
-    assert len(as_in_fit(few, unknown)[0].clean) == 96
+    assert len(as_in_fit(few, unknown)[0].boxes) == 96
 
 
 def test_detectors_are_compared_each_at_its_floor(fitted):
     sites = {
-        "a": Site(SiteBoxes(random_found(1)), floor=0.3),
-        "b": Site(SiteBoxes(random_found(1))),
+        "a": Site(random_found(1), floor=0.3),
+        "b": Site(random_found(1)),
     }
     fits, there = at_floors({"a": fitted, "b": fitted}, sites)
     assert fits["a"].fit_ is fitted.fit_.at_floor(0.3) and fits["b"] is fitted

@@ -14,7 +14,6 @@ from autoeval.labels.fit_assistance import drawn_boxes, fit_assistance, pairs_of
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlanRequest
 from autoeval.labels.with_labels import estimate_with_labels
-from autoeval.sites.site_boxes import SiteBoxes
 
 
 def correlation(assistance, site):
@@ -24,7 +23,7 @@ def correlation(assistance, site):
 
 def test_what_is_drawn_does_not_depend_on_the_order_of_a_file():
     site = make_site(1, n_images=80, categories=("car", "bus"))
-    boxes, rng = site.boxes.clean, np.random.default_rng(0)
+    boxes, rng = site.boxes, np.random.default_rng(0)
     place = rng.permutation(80)  # of each image in the other file
     images = tuple(boxes.images[k] for k in np.argsort(place))
     mixed = rng.permutation(len(boxes))
@@ -43,9 +42,7 @@ def test_what_is_drawn_does_not_depend_on_the_order_of_a_file():
     assert len(set(first.tolist())) == 50 and np.isin(first, usable).all()
     np.testing.assert_array_equal(boxes.boxes[first], other.boxes[second])
     truth = replace(site.truth, images=images, image=place[site.truth.image])
-    turned = replace(
-        site, boxes=SiteBoxes(replace(other, categories=boxes.categories)), truth=truth
-    )
+    turned = replace(site, boxes=replace(other, categories=boxes.categories), truth=truth)
     kept = [made.at_most(20).pool.image_ids for made in (site, turned)]
     assert len(kept[0]) == 20 and set(kept[0]) == set(kept[1])
 
@@ -106,9 +103,9 @@ def test_too_few_images_say_what_is_needed(sites):
 
 def test_a_detector_that_finds_nothing_teaches_nothing():
     site = make_site(1)
-    nothing = site.boxes.clean.where(np.zeros(len(site.boxes.clean), bool))
+    nothing = site.boxes.where(np.zeros(len(site.boxes), bool))
     with pytest.raises(InputError, match="in 5 images"):
-        fit_assistance([replace(site, boxes=SiteBoxes(nothing))])
+        fit_assistance([replace(site, boxes=nothing)])
 
 
 def test_it_survives_a_file():

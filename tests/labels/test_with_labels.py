@@ -452,13 +452,11 @@ def with_reference():
     sites = [make_site(seed) for seed in range(5)]
     for k, labelled in enumerate(sites):
         reference = labels_as_boxes(labelled)
-        boxes = replace(
-            labelled.boxes,
+        sites[k] = labelled.changed(
             reference=reference.boxes,
             reference_calibration=ScoreCalibration(np.zeros((10, 3)), np.zeros(3)),
             reference_probabilities=reference.probabilities,
         )
-        sites[k] = labelled.changed(boxes=boxes)
     return fit_assistance(sites)
 
 

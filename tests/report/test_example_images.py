@@ -7,12 +7,11 @@ import pytest
 from rectangles import write_world
 
 from autoeval.detections import Detections, Evidence
-from autoeval.estimation.site import Site
 from autoeval.io.image_folder import load_image_folder
 from autoeval.model.priors import calibration_prior
 from autoeval.report.estimate import add_least_certain
 from autoeval.report.page import Page
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 CALIBRATION = calibration_prior().calibration
 
@@ -24,7 +23,7 @@ def boxes(n):
 def a_site(files, found=None, **options):
     found = found or {"1.png": boxes(1), "2.png": boxes(2)}
     evidence = tuple(Evidence(name, (64, 64), of) for name, of in found.items())
-    found = replace(SiteBoxes.of_evidence(evidence, ("box",)), calibration=CALIBRATION)
+    found = replace(Site.of_evidence(evidence, ("box",)), calibration=CALIBRATION)
     return Site(found, named=True, images=files, **options)
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.operating_curve import ENDS
-from autoeval.estimation.site import Site
 from autoeval.estimation.threshold_choice import choose_from
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels.plan_file import load_plan, save_plan
@@ -14,16 +13,15 @@ from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.report.estimate import category_table
 from autoeval.report.labels import category_table as labelled_categories
 from autoeval.report.threshold import choice_lines, draw_measures, draw_precision
-from autoeval.sites.labelled_set import labelled_set
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site, labelled_site
 from tests.made_sites import WORDS, random_found, truth_from
 
 
 def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_path):
     found = random_found(0)
-    fitted = fit_sets([labelled_set(SiteBoxes(found), truth_from(found), name="val")], context={})
+    fitted = fit_sets([labelled_site(Site(found), truth_from(found), name="val")], context={})
     new = random_found(1)
-    estimate = fitted.predict_site(Site(SiteBoxes(new), named=True))
+    estimate = fitted.predict_site(Site(new, named=True))
     save_plan(fitted.plan_labels(estimate, n=12), tmp_path)
     plan = load_plan(tmp_path)
     truth = truth_from(new)

@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.site import Site
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.report.estimate import category_ids, coco_results, export, image_table
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_numbers_of_the_file_are_kept_and_others_are_free_ones(found):
 
 
 def test_what_is_written_is_read_again(found, tmp_path):
-    paths = export(tmp_path, replace(estimate_of(car=(0.5, 0.3, 0.7)), site=Site(SiteBoxes(found))))
+    paths = export(tmp_path, replace(estimate_of(car=(0.5, 0.3, 0.7)), site=Site(found)))
     assert [path.name for path in paths] == ["estimate.csv", "images.csv", "predictions.json"]
     again = read_predictions(paths[2], images=found.images)
     np.testing.assert_array_equal(again.boxes, found.boxes)

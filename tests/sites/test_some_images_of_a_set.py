@@ -7,7 +7,6 @@ from label_worlds import make_site
 
 from autoeval.accuracy.coco_matching import match_categories
 from autoeval.sites.pool import pool_of_predictions
-from autoeval.sites.site_boxes import SiteBoxes
 
 CHOSEN = np.array([1, 4, 30, 59])
 
@@ -15,17 +14,17 @@ CHOSEN = np.array([1, 4, 30, 59])
 def crowded_site():
     """A site whose boxes all lie in a few images: more than the hundred that evaluation counts."""
     site = make_site(5, n_objects=9.0)
-    clean = site.boxes.clean
+    clean = site.boxes
     clean = replace(clean, image=np.where(clean.image < 40, 4, clean.image))
     assert np.bincount(clean.image).max() > 300
-    return replace(site, boxes=SiteBoxes(clean, clean.where(clean.scores > 0.5)))
+    return replace(site, boxes=clean, reference=clean.where(clean.scores > 0.5))
 
 
 def test_matches_are_those_of_the_images_alone():
     site = crowded_site()
     some = site.on_images(CHOSEN)
     assert len(some) == 4
-    matched, ignored = match_categories(some.boxes.clean, some.truth)
+    matched, ignored = match_categories(some.boxes, some.truth)
     assert (some.matches[0] == matched).all()
     assert (some.matches[1] == ignored).all()
     assert matched.any()
@@ -34,7 +33,7 @@ def test_matches_are_those_of_the_images_alone():
 def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
     site = crowded_site()
     matched, ignored = match_categories(site.pool.found, site.truth)
-    assert len(site.pool.found) < len(site.boxes.clean)
+    assert len(site.pool.found) < len(site.boxes)
     assert (site.pool_matches[0] == matched).all()
     assert (site.pool_matches[1] == ignored).all()
     assert not ignored.any()
@@ -42,10 +41,10 @@ def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
 
 def test_a_stored_pool_follows():
     site = crowded_site()
-    again = pool_of_predictions(site.boxes.clean, perturbed=[site.boxes.clean])
+    again = pool_of_predictions(site.boxes, perturbed=[site.boxes])
     some = replace(site, stored_pool=again).on_images(CHOSEN)
     assert some.pool.names == again.names != site.pool.names
-    expected = pool_of_predictions(some.boxes.clean, perturbed=[some.boxes.clean])
+    expected = pool_of_predictions(some.boxes, perturbed=[some.boxes])
     assert (some.pool.features == expected.features).all()
 
 

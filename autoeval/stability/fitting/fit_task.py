@@ -21,8 +21,8 @@ from autoeval.estimation.protocol import (
     LeaveOneSourceOut,
     worse_than_constant,
 )
+from autoeval.estimation.read_site import unreadable_warning
 from autoeval.estimation.score_table import pair_rows, sources, with_pairs
-from autoeval.estimation.site import unreadable_warning
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.io.wording import listed
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
@@ -30,8 +30,8 @@ from autoeval.notices import Notice, prefixed
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.store import RowStore
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import OF_DROPOUT
+from autoeval.sites.site import Site
 from autoeval.stability.fitting.meta_set import BOXES_FILE, apart, recorded_sets, score_meta_set
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.stability.methods import make_method
@@ -204,7 +204,7 @@ def _unreadable(table: pd.DataFrame) -> list[str]:
     return warnings
 
 
-def without_dropout(stored: LabelledSet) -> LabelledSet:
+def without_dropout(stored: Site) -> Site:
     """Leave out what dropout shows of each box: the default does not run it at new sites."""
     pool = stored.stored_pool
     if pool is None:
@@ -214,9 +214,7 @@ def without_dropout(stored: LabelledSet) -> LabelledSet:
     return stored.changed(stored_pool=replace(pool, features=pool.features[:, kept], names=names))
 
 
-def _checked_sets(
-    stored: Iterable[LabelledSet], words: Sequence[str]
-) -> tuple[list[LabelledSet], str]:
+def _checked_sets(stored: Iterable[Site], words: Sequence[str]) -> tuple[list[Site], str]:
     """Check the labelled sets of a meta-set; and why the default cannot use one, if so."""
     sets, wrong = [], ""
     for labelled in stored:
@@ -227,15 +225,15 @@ def _checked_sets(
     return sets, wrong
 
 
-def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:
+def checked_set(stored: Site, words: Sequence[str]) -> Site:
     """Check a labelled set of a meta-set as one of files; its features stay.
 
     words: of the detector, in which its files would be.
     """
     made = set_of_detector(
-        stored.boxes, stored.truth, name=stored.name, group=stored.group, everywhere=True
+        Site(stored.boxes), stored.labels, name=stored.name, group=stored.group, everywhere=True
     )
-    statistics = replace(made.statistics, categories=tuple(words))
+    statistics = replace(made.looks, categories=tuple(words))
     return made.changed(stored_pool=stored.stored_pool, statistics=statistics)
 
 

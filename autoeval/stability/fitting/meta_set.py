@@ -27,8 +27,8 @@ from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
-from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
 from autoeval.sites.pool import pool_of_evidence
+from autoeval.sites.site import Site, truth_of_samples
 from autoeval.stability.fitting.stored_sets import pack_set, unpack_set
 from autoeval.stability.metasets.recipe import Recipe
 from autoeval.stability.metasets.sample_set import SampleSet
@@ -155,13 +155,13 @@ def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table.drop(columns=LABELLED), boxes.reset_index(drop=True)
 
 
-def recorded_sets(boxes: pd.DataFrame) -> list[LabelledSet]:
+def recorded_sets(boxes: pd.DataFrame) -> list[Site]:
     """Read the labelled sets of the second table of `apart`."""
     columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["group"], strict=True)
     return [unpack_set(content, str(name), str(group)) for content, name, group in columns]
 
 
-def read_stored_sets(folder: Path) -> list[LabelledSet]:
+def read_stored_sets(folder: Path) -> list[Site]:
     """Read the labelled sets that `fit_task` left in a work dir."""
     file = folder / BOXES_FILE
     if not file.is_file():

@@ -12,10 +12,9 @@ from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
-from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import Pool
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 
 FOUND = ("image", "label", "boxes", "scores")
 LABELLED = ("image", "label", "boxes", "crowd")
@@ -37,7 +36,7 @@ def pack_set(pool: Pool, truth: Truth) -> bytes:
     return buffer.getvalue()
 
 
-def unpack_set(content: bytes, name: str, group: str) -> LabelledSet:
+def unpack_set(content: bytes, name: str, group: str) -> Site:
     """Read what `pack_set` wrote; InputError if it is something else."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
@@ -55,7 +54,12 @@ def unpack_set(content: bytes, name: str, group: str) -> LabelledSet:
         pool = Pool(detected, arrays["features"].astype(np.float64), tuple(described["names"]))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error
-    site_boxes, statistics = SiteBoxes(detected), ReferenceStatistics.of(detected)
-    return LabelledSet(
-        name, group, site_boxes, truth, statistics, everywhere=True, stored_pool=pool
+    return Site(
+        detected,
+        truth=truth,
+        statistics=ReferenceStatistics.of(detected),
+        name=name,
+        group=group,
+        everywhere=True,
+        stored_pool=pool,
     )

@@ -19,10 +19,11 @@ from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.site import Categories, Site
+from autoeval.estimation.read_site import Categories
 from autoeval.io.find_images import Images, list_images
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike
+from autoeval.sites.site import Site
 from autoeval.stability.methods.categories import estimate_categories
 from autoeval.stability.methods.published_estimate import PublishedEstimate
 from autoeval.stability.methods.scored_pass import ScoredPass

@@ -10,11 +10,11 @@ import numpy as np
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.site import SeenImages, Site, unreadable_warning
+from autoeval.estimation.read_site import SeenImages, unreadable_warning
 from autoeval.estimation.site_estimate import RESAMPLES
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.same_files import copies_taken
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 from autoeval.stability.passes.least_stable import LeastStableImages, UnstableImage
 from autoeval.stability.passes.tally import RESAMPLED, scored_rows
 
@@ -58,8 +58,10 @@ def scored_site(
     numbers = [name for name, value in row.items() if isinstance(value, float)]
     row |= {name: float(np.mean([repeat_row[name] for repeat_row in rows])) for name in numbers}
     lost = row["unreadable"].split("; ") if row["n_unreadable"] else []
+    site = Site.of_evidence(seen.evidence, observer.task.categories)
     return ScoredSite(
-        SiteBoxes.of_evidence(seen.evidence, observer.task.categories, None),
+        site.boxes,
+        reference=site.reference,
         named=True,
         warnings=(*copies_taken(images), *unreadable_warning(lost, len(samples))),
         backbone=observer.detector.backbone,

@@ -6,17 +6,20 @@ from rectangles import write_world
 from autoeval.detections import Detections, Evidence
 from autoeval.io.image_folder import load_image_folder
 from autoeval.report.pictures import GRAY
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.site import Site
 from autoeval.stability.methods.scored_site import ScoredSite
 from autoeval.stability.passes.least_stable import UnstableImage
-from autoeval.stability.reports.least_stable_examples import LeastStableExamples
+from autoeval.stability.reports.least_stable_examples import (
+    least_stable_pictures,
+    least_stable_table,
+)
 
 
 def boxes(n):
     return Detections(np.tile([4, 4, 20, 20], (n, 1)), np.full(n, 0.9), np.zeros(n))
 
 
-FOUND = SiteBoxes.of_evidence([Evidence(f"{k}.png", (64, 64), boxes(k)) for k in (1, 2)], ("box",))
+FOUND = Site.of_evidence([Evidence(f"{k}.png", (64, 64), boxes(k)) for k in (1, 2)], ("box",))
 
 
 def observed(folder):
@@ -25,11 +28,11 @@ def observed(folder):
         UnstableImage(0.25, "2.png", boxes(2), (boxes(1), boxes(3))),
         UnstableImage(0.5, "1.png", boxes(1), (boxes(4), boxes(4))),
     ]
-    return LeastStableExamples(ScoredSite(FOUND, images=files, least_stable=tuple(unstable)))
+    return ScoredSite(FOUND, images=files, least_stable=tuple(unstable))
 
 
 def test_the_table_counts_boxes_with_and_without_dropout(tmp_path):
-    table = observed(tmp_path / "world")._table()
+    table = least_stable_table(observed(tmp_path / "world"))
     assert table.to_dict("list") == {
         "image": ["2.png", "1.png"],
         "stability": [0.25, 0.5],
@@ -41,7 +44,7 @@ def test_the_table_counts_boxes_with_and_without_dropout(tmp_path):
 def test_an_image_that_is_gone_leaves_a_gray_picture_and_the_reason(tmp_path):
     seen = observed(tmp_path / "world")
     (tmp_path / "world" / "images" / "2.png").unlink()
-    (gone, said), (picture, caption) = seen._pictures
+    (gone, said), (picture, caption) = least_stable_pictures(seen)
     assert (
         gone is GRAY and "no longer readable" in said and said.startswith("2.png: stability 0.25")
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.detector_identity import (
     identity_warnings,
@@ -40,65 +39,14 @@ from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_fit
 from autoeval.sites.list_starts import ListStart
 from autoeval.sites.pool import unknown_sizes
-from autoeval.sites.presence import Presence
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes, check_floor
+from autoeval.sites.score_range import check_floor
+from autoeval.sites.site import BLACK_BOX, Site
 from autoeval.words import counted
 
 Categories = Mapping[str, Sequence[str]]
-BLACK_BOX = "black box"
 N_NAMED = 2  # unreadable images that a warning names
 THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in settings
-
-
-@dataclass(frozen=True, eq=False)
-class Site:
-    """What is known of a site before it is estimated.
-
-    boxes: in the categories that may count, by the words that were given or that the fit knows,
-        else in the detector's own words.
-    named: whether categories were given, or are known by the fit.
-    present: categories that are said to be there, found or not.
-    left_out: what was left out of boxes and images.
-    floor: at which floor the fit is read; 0 for that of its own files. See
-        `autoeval.estimation.score_floors`.
-    unseen: see `autoeval.sites.score_range.unseen_share`.
-    evidence: of each image, where a detector was run.
-    detector: fingerprint of the detector; empty where it is not known.
-    known: source of the fit of which these are new images; empty for a new site.
-    group: of the fit, that a new site belongs to; empty for none.
-    nothing_found: whether no category has a likely box; known once the site was estimated.
-    row: counts, seconds spent, and ``unreadable``; see `Observer.rows`.
-    """
-
-    boxes: SiteBoxes
-    named: bool = False
-    present: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    floor: float = 0.0
-    unseen: float = 0.0
-    backbone: str = BLACK_BOX
-    evidence: tuple[Evidence, ...] = ()
-    images: Sequence[UnlabelledImage] = ()
-    detector: str = ""
-    known: str = ""
-    group: str = ""
-    nothing_found: bool = False
-    row: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def presence(self) -> Presence:
-        """Which categories count here; the boxes are calibrated."""
-        return self.boxes.presence(self.present)
-
-    def scores(self, features: Sequence[str]) -> list[CategoryScores]:
-        """Score every category that counts or is found; none where none is."""
-        return site_scores(self.boxes, features, self.presence)
-
-    def warned(self, more: Iterable[str]) -> Site:
-        """Return the same with more warnings."""
-        return replace(self, warnings=(*self.warnings, *more))
 
 
 def site_of_files(
@@ -128,12 +76,14 @@ def site_of_files(
         listed_images, where = images, "the list of images"
     words = statistics.categories
     numbers, kind = statistics.numbers, statistics.kind
-    boxes = files.read(listed_images, where=where, numbers=numbers, words=words, kind=kind)
-    boxes = boxes.renumbered(numbered_by_fit(boxes.clean, statistics.frequencies, kind, files.name))
-    run, is_of_fit = boxes.clean.run, has_detector_of_fit(boxes.clean, statistics)
-    boxes, cut = (over_thresholds if is_of_fit else as_in_fit)(boxes, statistics)
-    clean = boxes.clean
-    left_out += [*boxes.left_out, *cut]
+    site = files.read(listed_images, where=where, numbers=numbers, words=words, kind=kind)
+    site = replace(
+        site, boxes=numbered_by_fit(site.boxes, statistics.frequencies, kind, files.name)
+    )
+    run, is_of_fit = site.boxes.run, has_detector_of_fit(site.boxes, statistics)
+    site, cut = (over_thresholds if is_of_fit else as_in_fit)(site, statistics)
+    clean = site.boxes
+    left_out += [*left_out_of(site), *cut]
     warnings = [*clean.warnings, *statistics.warnings]
     start = ListStart()
     if not is_of_fit:  # else scores compare, wherever the lowest one happens to be
@@ -144,10 +94,10 @@ def site_of_files(
         warnings += () if start.floor else missing
     if run is not None:
         n_lost = len(run.unreadable)
-        warnings += (*unreadable_warning(run.unreadable, len(boxes) + n_lost),)
+        warnings += (*unreadable_warning(run.unreadable, len(site) + n_lost),)
         warnings += identity_warnings(run)
     # A file that lists an image without a box lists all of them.
-    elif images is None and len(np.unique(clean.image)) == len(boxes):
+    elif images is None and len(np.unique(clean.image)) == len(site):
         warnings.append(
             Notice(
                 "images-without-box-unknown",
@@ -157,12 +107,12 @@ def site_of_files(
             )
         )
     if isinstance(images, str | os.PathLike):
-        every = np.arange(len(boxes))
+        every = np.arange(len(site))
         absent, notes = unseen_images(clean, every, "the file", complete=files.complete)
         warnings += notes
         if len(absent):
-            boxes = boxes.on_images(np.setdiff1d(every, absent))
-            clean = boxes.clean
+            site = site.on_images(np.setdiff1d(every, absent))
+            clean = site.boxes
     unplaced = [note for note in left_out if as_notice(note).code == "images-not-placed"]
     warnings, left_out = [*unplaced, *warnings], [n for n in left_out if n not in unplaced]
     left_out += unknown_sizes(clean)
@@ -176,17 +126,17 @@ def site_of_files(
         later = copies(clean, of_labels, {file.image_id: file.path for file in folder})
     if len(later):
         warnings += copies_left_out(len(later))
-        boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), later))
+        site = site.on_images(np.setdiff1d(np.arange(len(site)), later))
     if categories:
         warnings += check_words(categories, {*statistics.categories, *clean.categories})
         words_of_fit = [word for word in words_of(categories) if word in statistics.categories]
-        boxes = boxes.knowing(words_of_fit).as_categories(list(categories), words_of(categories))
+        site = site.knowing(words_of_fit).as_categories(list(categories), words_of(categories))
     elif present:
-        boxes = boxes.knowing([name for name in present if name in statistics.categories])
-    return Site(
-        boxes,
+        site = site.knowing([name for name in present if name in statistics.categories])
+    return replace(
+        site,
         named=bool(categories),
-        present=checked_present(present, categories, boxes.clean.categories),
+        present=checked_present(present, categories, site.boxes.categories),
         warnings=tuple(warnings),
         left_out=tuple(left_out),
         images=folder,
@@ -195,6 +145,12 @@ def site_of_files(
         backbone=run.backbone if run else BLACK_BOX,
         detector=run.fingerprint if run else "",
     )
+
+
+def left_out_of(site: Site) -> list[str]:
+    """Return what was left out of the boxes, and of those of a reference."""
+    of_reference = site.reference.left_out if site.reference is not None else ()
+    return [*site.boxes.left_out, *of_reference]
 
 
 def has_detector_of_fit(boxes: FoundBoxes, statistics: ReferenceStatistics) -> bool:
@@ -215,18 +171,16 @@ def _without_thresholds(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in THRESHOLDS}
 
 
-def over_thresholds(
-    boxes: SiteBoxes, statistics: ReferenceStatistics
-) -> tuple[SiteBoxes, tuple[str, ...]]:
+def over_thresholds(site: Site, statistics: ReferenceStatistics) -> tuple[Site, tuple[str, ...]]:
     """Leave out boxes that the detector would not have given with the thresholds of the fit.
 
     Suppression goes from high scores to low ones, so those over a threshold do not depend on it.
     """
     highest = max(statistics.detector.get(name) or 0.0 for name in THRESHOLDS)
-    kept = boxes.clean.scores.astype(np.float32) > np.float32(highest)  # as mmdet compares
-    run: DetectorRun | None = boxes.clean.run
+    kept = site.boxes.scores.astype(np.float32) > np.float32(highest)  # as mmdet compares
+    run: DetectorRun | None = site.boxes.run
     if kept.all() or run is None or not any(name in run.settings for name in THRESHOLDS):
-        return boxes, ()
+        return site, ()
     note = Notice(
         "low-scores-missing",
         f"boxes up to {highest:g}, the threshold of the detector in the fit: "
@@ -234,16 +188,14 @@ def over_thresholds(
         "detect` for one of all",
         severity="note",
     )
-    return replace(boxes, clean=boxes.clean.where(kept)), (note,)
+    return replace(site, boxes=site.boxes.where(kept)), (note,)
 
 
-def as_in_fit(
-    boxes: SiteBoxes, statistics: ReferenceStatistics
-) -> tuple[SiteBoxes, tuple[str, ...]]:
+def as_in_fit(site: Site, statistics: ReferenceStatistics) -> tuple[Site, tuple[str, ...]]:
     """Leave out boxes with scores under those of the fit; say so."""
-    under = statistics.under_floor(boxes.clean)
+    under = statistics.under_floor(site.boxes)
     if not under.any():
-        return boxes, ()
+        return site, ()
     note = Notice(
         "low-scores-missing",
         f"boxes under {statistics.floor:.3g}, the lowest score in the fit: {int(under.sum())}; "
@@ -251,7 +203,7 @@ def as_in_fit(
         "conf=0.01) for one of all",
         severity="note",
     )
-    return replace(boxes, clean=boxes.clean.where(~under)), (note,)
+    return replace(site, boxes=site.boxes.where(~under)), (note,)
 
 
 @dataclass
@@ -300,8 +252,9 @@ def site_of_images(
     log.check(n_images)
     lost = list(log.unreadable.values())
     row = {"n_images": n_images, "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
-    return Site(
-        SiteBoxes.of_evidence(seen.evidence, tuple(named), blocks_of_read(samples, log.unreadable)),
+    blocks = blocks_of_read(samples, log.unreadable)
+    return replace(
+        Site.of_evidence(seen.evidence, tuple(named), blocks),
         named=bool(categories),
         present=checked_present(present, categories, tuple(named)),
         warnings=(*warnings, *unreadable_warning(lost, len(samples))),

@@ -1,0 +1,456 @@
+"""A site: what a detector found on a set of images, and what else is known of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.coco_matching import (
+    Matches,
+    image_ranks,
+    match_categories,
+    rank_categories,
+    top_detections,
+)
+from autoeval.accuracy.mean_ap import coco_summary
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError, TooFewLabelsError
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.truth import NO_BOXES, Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.predictions.box_checks import copies, copies_left_out, labels_of_truth
+from autoeval.io.wording import listed
+from autoeval.model.calibration import FOUND, ScoreCalibration
+from autoeval.notices import Notice, prefixed
+from autoeval.sites.label_warnings import label_warnings
+from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
+from autoeval.sites.presence import Presence
+from autoeval.sites.reference_statistics import ReferenceStatistics
+
+FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
+BLACK_BOX = "black box"
+
+
+COMPUTED = ("areas", "content_key", "matches", "rankings", "reference_rankings")
+"""What follows from boxes and truth alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """Boxes on the M images of one site, in the categories that may count, and what is known there.
+
+    A labelled set is a site with truth, a site that is estimated one without. All fields but the
+    boxes are given by keyword.
+
+    Parameters
+    ----------
+    boxes : FoundBoxes
+        Those of the detector, N, by the words that were given or that the fit knows, else in the
+        detector's own words.
+    truth : Truth, optional
+        Labels of the same images, in the same categories.
+    reference : FoundBoxes, optional
+        Boxes of a reference detector, R, on the same images, in the same categories.
+    calibration, reference_calibration : ScoreCalibration, optional
+        By which a fit reads the boxes, and those of the reference.
+    reference_probabilities : ndarray of shape (R,), optional
+        That each box of the reference is a true positive at IoU .5, by calibrations that have not
+        seen the labels here; by default by `reference_calibration`.
+    statistics : ReferenceStatistics, optional
+        How the boxes look in the detector's own words; its warnings are those of a labelled set.
+    blocks : ndarray of shape (M,), int64, optional
+        Block of time of each image; images of one block are dependent. Default: none are.
+    name, group : str
+        Of a labelled set; of a new site the group of the fit that it belongs to, empty for none.
+    known : str
+        Labelled set of the fit of which these are new images; empty for a new site.
+    everywhere : bool
+        Whether a labelled set is of a task, whose categories are evaluated on all its images;
+        otherwise each is on those that hold it.
+    trained_here : bool
+        Whether the detector was trained on other images of this site.
+    named : bool
+        Whether categories were given, or are known by the fit.
+    present : tuple of str
+        Categories that are said to be there, found or not.
+    floor : float
+        At which floor the fit is read; 0 for that of its own files.
+    unseen : float
+        Share of the confidence that scores read and that is missing; see `score_range`.
+    backbone, detector : str
+        Class of the backbone, and fingerprint of the detector; empty where that is not known.
+    images : sequence of UnlabelledImage
+        Files of the images, where they are known.
+    evidence : tuple of Evidence
+        What a detector that was run left of each image.
+    warnings, left_out : tuple of str
+        Of reading, and what was left out of boxes and images.
+    row : mapping
+        Counts, seconds spent and ``unreadable``; ``rows``, the scores, once it was estimated.
+    nothing_found : bool
+        Whether no category has a likely box; known once the site was estimated.
+    stored_pool : Pool, optional
+        The boxes with features of passes that are not kept.
+    """
+
+    boxes: FoundBoxes
+    _: KW_ONLY
+    truth: Truth | None = None
+    reference: FoundBoxes | None = None
+    calibration: ScoreCalibration | None = None
+    reference_calibration: ScoreCalibration | None = None
+    reference_probabilities: np.ndarray | None = None
+    statistics: ReferenceStatistics | None = None
+    blocks: np.ndarray | None = None
+    name: str = ""
+    group: str = ""
+    known: str = ""
+    everywhere: bool = False
+    trained_here: bool = False
+    named: bool = False
+    present: tuple[str, ...] = ()
+    floor: float = 0.0
+    unseen: float = 0.0
+    backbone: str = BLACK_BOX
+    detector: str = ""
+    images: Sequence[UnlabelledImage] = ()
+    evidence: tuple[Evidence, ...] = ()
+    warnings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    row: Mapping[str, Any] = field(default_factory=dict)
+    nothing_found: bool = False
+    stored_pool: Pool | None = None
+
+    def __post_init__(self) -> None:
+        other = self.reference
+        if other is None:
+            return
+        if other.images != self.boxes.images or other.categories != self.boxes.categories:
+            raise InputError("The reference predictions are of other images or categories.")
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.boxes.images)
+
+    @classmethod
+    def of_evidence(
+        cls,
+        evidence: Sequence[Evidence],
+        categories: Sequence[str],
+        blocks: np.ndarray | None = None,
+    ) -> Site:
+        """Lay out what a detector left of each image, labelled by `categories`.
+
+        A reference that some image lacks is left out.
+        """
+        images = tuple(
+            LabelledImage(e.image_id, e.image_id, e.image_size if all(e.image_size) else None)
+            for e in evidence
+        )
+        boxes = columns_of([e.clean for e in evidence], images, categories)
+        others = [e.reference for e in evidence if e.reference is not None]
+        reference = columns_of(others, images, categories) if len(others) == len(images) else None
+        return Site(boxes, reference=reference, blocks=blocks)
+
+    # What the boxes say
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """Area of each image, (M,), square pixels; NaN where its size is not known."""
+        return np.asarray(image_sizes(self.boxes.images).prod(axis=1))
+
+    @property
+    def calibrated(self) -> ScoreCalibration:
+        """The calibration of the boxes; refused where there is none."""
+        if self.calibration is None:
+            raise InputError("These boxes have no calibration: an estimator that was fitted has.")
+        return self.calibration
+
+    @property
+    def right_at_half(self) -> np.ndarray:
+        """True-positive probability of each box at IoU .5, (N,)."""
+        return self.calibrated.at_half(self.boxes.scores, self.boxes.boxes)
+
+    @property
+    def reference_right(self) -> np.ndarray | None:
+        """True-positive probability of each box of the reference at IoU .5, (R,), if known."""
+        if self.reference is None or self.reference_calibration is None:
+            return None
+        if self.reference_probabilities is not None:
+            return self.reference_probabilities
+        return self.reference_calibration.at_half(self.reference.scores, self.reference.boxes)
+
+    @property
+    def presence(self) -> Presence:
+        """Which categories count here; the boxes are calibrated."""
+        found = self.boxes
+        return Presence.of(found.categories, found.label, self.right_at_half, self.present)
+
+    def images_with(self, category: int, probabilities: np.ndarray | None = None) -> np.ndarray:
+        """Return the images on which a category is found, by this detector or the reference.
+
+        probabilities (N,): of the boxes at IoU .5; by default `right_at_half`.
+        """
+        p = self.right_at_half if probabilities is None else probabilities
+        rows, q = self.boxes.rows_of(category), self.reference_right
+        images = self.boxes.image[rows[p[rows] > FOUND]]
+        if self.reference is not None and q is not None:
+            rows = self.reference.rows_of(category)
+            images = np.append(images, self.reference.image[rows[q[rows] > FOUND]])
+        return np.unique(images)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The boxes as evaluation takes them, with their features."""
+        return pool_of_predictions(self.boxes) if self.stored_pool is None else self.stored_pool
+
+    # What the labels say
+
+    @property
+    def labels(self) -> Truth:
+        """The truth; of a labelled set alone."""
+        assert self.truth is not None
+        return self.truth
+
+    @property
+    def looks(self) -> ReferenceStatistics:
+        """The statistics; of a labelled set alone."""
+        assert self.statistics is not None
+        return self.statistics
+
+    @cached_property
+    def content_key(self) -> str:
+        """Digest of boxes and labels, in whatever order and whatever they are called."""
+        digest, boxes = hashlib.sha256(), self.boxes
+        for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.labels.boxes):
+            digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Which boxes are true positives and which are ignored, (10, N) each."""
+        return match_categories(self.boxes, self.labels)
+
+    @cached_property
+    def pool_matches(self) -> Matches:
+        """The `matches` of the boxes of the pool."""
+        found = self.boxes
+        return self.matches.of(top_detections(found.image, found.label, found.scores))
+
+    @cached_property
+    def rankings(self) -> list[RankedDetections]:
+        """Ranked boxes of each category, with its labels."""
+        return rank_categories(self.boxes, self.labels, self.matches)
+
+    @cached_property
+    def reference_rankings(self) -> list[RankedDetections]:
+        """Ranked boxes of the reference detector in each category, with its labels."""
+        assert self.reference is not None
+        return rank_categories(self.reference, self.labels)
+
+    @cached_property
+    def coco_accuracy(self) -> dict[str, float]:
+        """``mAP``, ``mAP50`` and ``mAP75`` as pycocotools prints them: over all images and labels.
+
+        The mean over the categories that have a label; NaN where none has.
+        """
+        labelled = [ranking for ranking in self.rankings if ranking.n_true.any()]
+        precision = np.array([ranking.average_precision() for ranking in labelled])
+        return coco_summary(precision.mean(axis=0) if len(labelled) else np.full(10, np.nan))
+
+    @property
+    def enough(self) -> list[bool]:
+        """Whether each category has labels enough to be a pair of the regression."""
+        return [is_labelled_enough(ranking.n_true) for ranking in self.rankings]
+
+    @property
+    def ap50(self) -> np.ndarray:
+        """Average precision at IoU .5 of the categories with labels enough."""
+        pairs = zip(self.rankings, self.enough, strict=True)
+        every = [
+            ranking.average_precision()[0]
+            for ranking, enough in pairs
+            if enough and ranking.n_true.any()
+        ]
+        return np.array(every or [np.nan])
+
+    # The same site otherwise
+
+    def warned(self, more: Iterable[str]) -> Self:
+        """Return the same with more warnings."""
+        return self.changed(warnings=(*self.warnings, *more))
+
+    def noting(self, note: str) -> Self:
+        """Return the same with one more line of what was left out."""
+        return self.changed(left_out=(*self.left_out, note))
+
+    def changed(self, **fields: Any) -> Self:
+        """Return the same with other fields than boxes and truth, and what is computed of these."""
+        other = replace(self, **fields)
+        computed = {name: self.__dict__[name] for name in COMPUTED if name in self.__dict__}
+        other.__dict__.update(computed)
+        return other
+
+    def above(self, floor: float) -> Self:
+        """Return the same without the boxes of the detector that score lower.
+
+        Boxes are matched from the most confident one on, so those that stay match as before.
+        """
+        kept = self.boxes.scores >= floor
+        made = replace(self, boxes=self.boxes.where(kept))
+        made.__dict__["matches"] = self.matches.of(kept)
+        if self.reference is not None:
+            made.__dict__["reference_rankings"] = self.reference_rankings
+        return made
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
+        """Keep the images of an index array without repetition, with their boxes and labels.
+
+        The statistics stay those of all. Images are matched one by one, so that matches stay.
+        """
+        blocks = None
+        if self.blocks is not None:
+            blocks = np.unique(self.blocks[chosen], return_inverse=True)[1]
+        made = replace(
+            self._each(lambda boxes: boxes.on_images(chosen)),
+            truth=self.truth and self.truth.on_images(chosen),
+            stored_pool=self.stored_pool and self.stored_pool.on_images(np.asarray(chosen)),
+            reference_probabilities=None,
+            blocks=blocks,
+        )
+        if "matches" in self.__dict__:
+            made.__dict__["matches"] = self.matches.of(np.isin(self.boxes.image, chosen))
+        return made
+
+    def at_most(self, most: int) -> Self:
+        """Keep so many images, drawn by a fixed seed, where there are more.
+
+        Drawn by the order of their ids: in which order a file lists them changes nothing.
+        """
+        if len(self) <= most:
+            return self
+        drawn = np.random.default_rng(0).choice(len(self), most, replace=False)
+        ranks = image_ranks([image.image_id for image in self.labels.images])
+        return self.on_images(np.flatnonzero(np.isin(ranks, drawn)))
+
+    def with_images(self, images: tuple[LabelledImage, ...]) -> Self:
+        """Return the same with other descriptions of its images, such as their sizes."""
+        return self._each(lambda boxes: replace(boxes, images=images))
+
+    def knowing(self, names: Sequence[str]) -> Self:
+        """Return the same with more categories, where it lacks them: without a box."""
+
+        def change(boxes: FoundBoxes) -> FoundBoxes:
+            more = [name for name in names if name not in boxes.categories]
+            return replace(boxes, categories=(*boxes.categories, *more))
+
+        return self._each(change)
+
+    def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
+        """Translate the detector's words into other categories; see `FoundBoxes`."""
+        return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
+
+    def _each(self, change: Callable[[FoundBoxes], FoundBoxes]) -> Self:
+        reference = None if self.reference is None else change(self.reference)
+        return replace(self, boxes=change(self.boxes), reference=reference)
+
+
+def columns_of(
+    detections: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
+) -> FoundBoxes:
+    """Lay out the detections of each image as columns."""
+    nothing = Detections.empty()
+    parts = [*detections, nothing]
+    return FoundBoxes(
+        images,
+        tuple(categories),
+        np.repeat(np.arange(len(images)), [len(boxes) for boxes in detections]),
+        np.concatenate([boxes.labels for boxes in parts]),
+        np.concatenate([boxes.boxes for boxes in parts]),
+        np.concatenate([boxes.scores for boxes in parts]),
+        {},
+    )
+
+
+def is_labelled_enough(n_true: np.ndarray) -> bool:
+    """Whether a category with so many labelled boxes in each image can be a source of a fit."""
+    return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
+
+
+def too_few_labels(source: str) -> TooFewLabelsError:
+    """Return the error of a labelled set none of whose categories is labelled enough."""
+    return TooFewLabelsError(
+        f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
+        "more images."
+    )
+
+
+def labelled_site(
+    site: Site,
+    truth: Truth,
+    *,
+    name: str,
+    group: str | None = None,
+    everywhere: bool = False,
+    statistics: ReferenceStatistics | None = None,
+    left_out: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> Site:
+    """Evaluate a labelled set without the copies among its images, and check labels against boxes.
+
+    group: origin that it shares with other sets; its own name by default.
+    statistics: of the boxes in the detector's own words; by default those of the boxes.
+    warnings: further ones, that every estimate of the fit repeats.
+    """
+    statistics = statistics or ReferenceStatistics.of(site.boxes)
+    later = copies(site.boxes, labels_of_truth(truth))
+    if len(later):
+        kept = np.setdiff1d(np.arange(len(site)), later)
+        site, truth = site.on_images(kept), truth.on_images(kept)
+        left_out = (*left_out, *copies_left_out(len(later)))
+    made = replace(
+        site,
+        truth=truth,
+        statistics=statistics,
+        name=name,
+        group=name if group is None else group,
+        everywhere=everywhere,
+        left_out=(*left_out, *truth.warnings),
+    )
+    if not any(made.enough):
+        raise too_few_labels(name)
+    messages = [*warnings, *label_warnings(site.boxes, truth, made.rankings, name)]
+    made = made.changed(statistics=statistics.warning(*prefixed(name, messages)))
+    categories = zip(truth.categories, made.rankings, made.enough, strict=True)
+    rare = [name for name, ranking, enough in categories if ranking.n_true.any() and not enough]
+    if rare:
+        made = made.noting(
+            Notice(
+                "categories-rarely-labelled",
+                f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
+                f"images, left out: {len(rare)} ({listed(rare)})",
+                severity="note",
+            )
+        )
+    return made
+
+
+def truth_of_samples(
+    detected: FoundBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> Truth:
+    """Lay out the labels of the images of `detected`.
+
+    labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
+    """
+    parts = [*labels, NO_BOXES]
+    image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Truth(detected.images, detected.categories, image, label, boxes, crowd)
