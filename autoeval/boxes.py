@@ -1,19 +1,26 @@
-"""Overlap of boxes and their one-to-one matching.
+"""Boxes on images as one table, and the overlap of boxes with their one-to-one matching.
 
-Boxes are xyxy with x2 >= x1 and y2 >= y1; any unit, as long as both sides share it. Every function
-takes numpy arrays or torch tensors, and any leading batch dimensions.
+Boxes are xyxy with x2 >= x1 and y2 >= y1; for the functions in any unit, as long as both sides
+share it. They take numpy arrays or torch tensors, and any leading batch dimensions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+
 Array = Any  # numpy.ndarray or torch.Tensor
 MOST_PAIRS = 4_000_000
+EXAMPLES, MOST_NAMED = 3, 20  # words in messages
 DECIMALS = 6  # of the sides of boxes in files; more are hardly written, or are all of a double
 
 
@@ -201,3 +208,271 @@ def _parts(counts: np.ndarray) -> Iterator[slice]:
     part = np.cumsum(counts) // MOST_PAIRS
     ends = [0, *(np.flatnonzero(np.diff(part)) + 1), len(counts)]
     yield from (slice(int(i), int(j)) for i, j in pairwise(ends))
+
+
+# The one table of boxes.
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledImage:
+    """An image of a set, be it with boxes or without.
+
+    `image_id` is its name within its set: the id of a COCO file, else the path `file_name` relative
+    to the image folder. `size` is height and width in pixels, where they are known; `taken` is
+    without a time zone, where the file says so; `split` is that of a ``data.yaml``.
+    """
+
+    image_id: str
+    file_name: str
+    size: tuple[int, int] | None
+    taken: datetime | None = None
+    split: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """How the category numbers of a file were read, and how else they could be.
+
+    used: one of `autoeval.io.predictions.category_words.NUMBERINGS`; empty where boxes have words.
+    others: by the same names, ways in which all numbers have a word too, and some another one:
+        category (K,) of each category of the boxes, -1 where no number is its own.
+    numbers: by the same names, the word of each number.
+    text: whether the file is a folder of text files.
+    decided: whether the way that was used is more than the first of those that fit.
+    """
+
+    used: str = ""
+    others: Mapping[str, np.ndarray] = field(default_factory=dict)
+    numbers: Mapping[str, dict[str, str]] = field(default_factory=dict)
+    text: bool = False
+    decided: bool = True
+
+    def examples(self, way: str, categories: Sequence[str], label: np.ndarray) -> str:
+        """Name the words that a way gives the commonest of the boxes' numbers."""
+        often = np.argsort(-np.bincount(label, minlength=len(categories)), kind="stable")
+        often = often[: min(EXAMPLES, len(np.unique(label)))]
+        shown = often if way == self.used else self.others[way][often]
+        return ", ".join(categories[k] for k in shown)
+
+
+NO_NUMBERS = Numbering()
+"""Of boxes with words."""
+
+
+@dataclass(frozen=True, eq=False)
+class DetectorRun:
+    """Which detector was run, how, and over which images.
+
+    Parameters
+    ----------
+    name : str
+        As the detector was given.
+    settings : mapping
+        What its boxes depend on, such as hashes of its weights; compared by an estimator.
+    fingerprint : str
+        A short name of `settings`.
+    is_identified : bool
+        Whether the settings of another detector, such as a retrained one, would differ.
+    backbone : str
+        Class name of its backbone.
+    versions : mapping of str to str
+        Of the packages it was run with, to look up.
+    categories : tuple of str
+        All its words, whether they were found or not.
+    unreadable : tuple of str
+        Why each image that is not here could not be observed.
+    copies : ndarray of shape (M,), bool
+        Whether each image is byte by byte an earlier one.
+    blocks : ndarray of shape (M,), int64
+        Number of the block of time of each image; frames of one block are dependent.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    fingerprint: str
+    is_identified: bool
+    backbone: str
+    versions: dict[str, str] = field(default_factory=dict)
+    categories: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    copies: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    blocks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def knows_images(self) -> bool:
+        """Whether copies and blocks are those of the images at hand."""
+        return bool(len(self.copies))
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> DetectorRun:
+        """Keep the images of an index array."""
+        if not self.knows_images:
+            return self
+        return replace(self, copies=self.copies[chosen], blocks=self.blocks[chosen])
+
+    def of_other_images(self) -> DetectorRun:
+        """Return the same for another list of images, of which copies and blocks are not known."""
+        return replace(self, copies=np.zeros(0, bool), blocks=np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """N boxes on M images, those without a box included: detected ones, or labels.
+
+    Parameters
+    ----------
+    images : tuple of LabelledImage
+    categories : tuple of str
+        The K words of the categories.
+    image, label : ndarray of shape (N,), int64
+        Image and category of each box.
+    boxes : ndarray of shape (N, 4)
+        xyxy, pixels; float64 of files.
+    scores : ndarray of shape (N,), optional
+        In [0, 1]; by default 1, as of labels.
+    crowd : ndarray of shape (N,), bool, optional
+        Labelled areas that evaluation ignores; by default none.
+    numbers : mapping of str to str
+        The word for each number of a category, as far as the file has or uses numbers.
+    left_out, warnings : tuple of str
+        What was left out or is odd; why boxes may be misread.
+    uncovered : tuple of int
+        Images of which the file says nothing: their objects were not missed.
+    numbering : Numbering
+        How numbers of categories were read.
+    lists_images : bool
+        Whether the file itself lists the images that the detector was run on.
+    run : DetectorRun, optional
+        Which detector was run, where `autoeval detect` wrote the file.
+    """
+
+    images: tuple[LabelledImage, ...]
+    categories: tuple[str, ...]
+    image: np.ndarray
+    label: np.ndarray
+    boxes: np.ndarray
+    scores: np.ndarray = None  # type: ignore[assignment]
+    _: KW_ONLY
+    crowd: np.ndarray = None  # type: ignore[assignment]
+    numbers: dict[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    uncovered: tuple[int, ...] = ()
+    numbering: Numbering = NO_NUMBERS
+    lists_images: bool = False
+    run: DetectorRun | None = None
+
+    def __post_init__(self) -> None:
+        if self.scores is None:
+            object.__setattr__(self, "scores", np.ones(len(self.label)))
+        if self.crowd is None:
+            object.__setattr__(self, "crowd", np.zeros(len(self.label), bool))
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def where(self, mask: np.ndarray | Sequence[int]) -> Boxes:
+        """Keep the boxes that a mask or an index array selects, and all images."""
+        mask = np.asarray(mask)
+        if mask.dtype == bool and mask.all():
+            return self
+        return replace(
+            self,
+            image=self.image[mask],
+            label=self.label[mask],
+            boxes=self.boxes[mask],
+            scores=self.scores[mask],
+            crowd=self.crowd[mask],
+        )
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> Boxes:
+        """Keep the images of an index array without repetition, and their boxes."""
+        chosen = np.asarray(chosen, np.int64)
+        place = np.full(len(self.images), -1)
+        place[chosen] = np.arange(len(chosen))
+        kept = self.where(place[self.image] >= 0)
+        uncovered = place[list(self.uncovered)]
+        return replace(
+            kept,
+            images=tuple(self.images[k] for k in chosen),
+            image=place[kept.image],
+            uncovered=tuple(uncovered[uncovered >= 0].tolist()),
+            run=self.run and self.run.on_images(chosen),
+        )
+
+    @property
+    def covered(self) -> np.ndarray:
+        """The positions of all images but the `uncovered` ones, int64."""
+        return np.setdiff1d(np.arange(len(self.images)), self.uncovered)
+
+    @cached_property
+    def floor(self) -> float:
+        """The lowest score of all boxes, NaN without any."""
+        return float(self.scores.min()) if len(self) else float("nan")
+
+    @cached_property
+    def highest(self) -> float:
+        """The highest score of all boxes, NaN without any."""
+        return float(self.scores.max()) if len(self) else float("nan")
+
+    @cached_property
+    def most_boxes(self) -> int:
+        """The largest number of boxes in one image."""
+        return int(np.bincount(self.image).max()) if len(self) else 0
+
+    def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Boxes:
+        """Translate words of categories into other categories; boxes of other words are dropped.
+
+        `words` has the new category of each word that counts. Raises `InputError` if no category
+        has a word that counts.
+        """
+        index = {name: k for k, name in enumerate(names)}
+        lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)
+        if not (lookup >= 0).any():
+            raise InputError(
+                f"The predictions know none of {_some(words)}. They know: {_some(self.categories)}."
+            )
+        labels = lookup[self.label]
+        numbering = replace(self.numbering, others={}, numbers={})  # of these words no more
+        moved = replace(self, categories=tuple(names), label=labels, numbering=numbering)
+        return moved.where(labels >= 0)
+
+    def numbered(self, way: str) -> Boxes:
+        """Read the numbers of categories in another of the ways of `numbering`, which is decided.
+
+        `way` is the way that was used, or a key of ``numbering.others``.
+        """
+        numbering = replace(self.numbering, used=way, others={}, numbers={}, decided=True)
+        if way == self.numbering.used:
+            return replace(self, numbering=numbering)
+        labels = self.numbering.others[way][self.label]
+        numbers = self.numbering.numbers[way]
+        return replace(self, label=labels, numbers=numbers, numbering=numbering)
+
+    def detections(self, image: int) -> Detections:
+        """Return the boxes of one image, in the order of the file."""
+        rows, ends = self._by_image
+        rows = rows[ends[image] : ends[image + 1]]
+        return Detections(self.boxes[rows], self.scores[rows], self.label[rows])
+
+    def rows_of(self, category: int) -> np.ndarray:
+        """Return the rows of the boxes of one category, in the order of the file."""
+        order, ends = self._by_label
+        return order[ends[category] : ends[category + 1]]
+
+    @cached_property
+    def _by_label(self) -> tuple[np.ndarray, np.ndarray]:
+        # NumPy sorts integers of 16 bits or less by their digits, in linear time.
+        small = self.label.astype(np.min_scalar_type(len(self.categories)))
+        counts = np.bincount(self.label, minlength=len(self.categories))
+        return np.argsort(small, kind="stable"), np.append(0, np.cumsum(counts))
+
+    @cached_property
+    def _by_image(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.bincount(self.image, minlength=len(self.images))
+        return np.argsort(self.image, kind="stable"), np.append(0, np.cumsum(counts))
+
+
+def _some(words: Collection[str]) -> str:
+    shown = ", ".join(list(words)[:MOST_NAMED])
+    rest = len(words) - MOST_NAMED
+    return f"{shown} and {rest} more" if rest > 0 else shown

@@ -36,9 +36,9 @@ from tqdm import tqdm
 
 import autoeval
 from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.box_change import NUMBERS, ChangeModel, box_numbers, shipped_model
 from autoeval.monitoring.looks import (
@@ -146,8 +146,8 @@ class Pool:
     """The images of a site, in the order of time: boxes, truth, and the numbers of each image."""
 
     name: str
-    boxes: FoundBoxes
-    truth: Truth
+    boxes: Boxes
+    truth: Boxes
     calibration: ScoreCalibration
 
     @cached_property
@@ -186,7 +186,7 @@ def pool(
         images = [by_id[image_id] for image_id in ids]
     found = autoeval.Predictions(file).read(images, where=str(file), numbers={}).boxes
     boxes = found.as_categories(OF_TASK[task], WORDS)
-    truth = Truth.of(content, OF_TASK[task])
+    truth = labelled_boxes(content, OF_TASK[task])
     at = {image.image_id: k for k, image in enumerate(content.images)}
     chosen = np.array([at[image.image_id] for image in images])
     return Pool(name, boxes, truth.on_images(chosen), calibration)
@@ -523,7 +523,7 @@ def weakened(of_site: Pool, share: float, seed: int) -> Pool:
     return Pool(of_site.name, lower.where(kept), of_site.truth, of_site.calibration)
 
 
-def replace_scores(boxes: FoundBoxes, scores: np.ndarray) -> FoundBoxes:
+def replace_scores(boxes: Boxes, scores: np.ndarray) -> Boxes:
     """Return the same boxes with other scores."""
     return replace(boxes, scores=scores.astype(boxes.scores.dtype))
 

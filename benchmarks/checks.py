@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.report.text import to_markdown
 from autoeval.sites.confident_boxes import FEWEST, SURE, ConfidentBoxes, unlike_fit
 from autoeval.sites.label_check import of_other_images
@@ -37,7 +37,7 @@ from autoeval.sites.label_warnings import (
 )
 from benchmarks.predictions import TASKS, WORDS, read
 
-Change = Callable[[Truth, np.random.Generator], Truth]
+Change = Callable[[Boxes, np.random.Generator], Boxes]
 DRAWN, DRAWS = 20, 3  # labelled images, and times that they are drawn
 WARNINGS = {
     "other images": of_other_images,
@@ -76,7 +76,7 @@ def renumbered(step: int) -> Change:
 def exchanged(share: float) -> Change:
     """Give some images, drawn at random, the labels of another one of them."""
 
-    def change(truth: Truth, rng: np.random.Generator) -> Truth:
+    def change(truth: Boxes, rng: np.random.Generator) -> Boxes:
         n = len(truth.images)
         drawn = rng.permutation(n)[: max(round(share * n), 2)]
         instead = np.arange(n)
@@ -123,7 +123,7 @@ def main() -> None:
     print(to_markdown(pd.DataFrame([limits])))
 
 
-def sets(data: Path, predictions: Path) -> Iterator[tuple[str, FoundBoxes, Truth]]:
+def sets(data: Path, predictions: Path) -> Iterator[tuple[str, Boxes, Boxes]]:
     """Read all labelled sets that there are predictions of."""
     for path in sorted(predictions.glob("*/*.json")):
         task = path.parent.name
@@ -131,10 +131,10 @@ def sets(data: Path, predictions: Path) -> Iterator[tuple[str, FoundBoxes, Truth
         categories = TASKS.get(task, content.categories)
         words = WORDS if task in TASKS else {word: word for word in categories}
         found = read(path, content, categories, words)
-        yield f"{task}/{path.stem}", found, Truth.of(content, categories)
+        yield f"{task}/{path.stem}", found, labelled_boxes(content, categories)
 
 
-def warned_of(found: FoundBoxes, truth: Truth) -> list[str]:
+def warned_of(found: Boxes, truth: Boxes) -> list[str]:
     """Return the warnings that labels get."""
     return [name for name, warning in WARNINGS.items() if warning(found, truth)]
 
@@ -174,7 +174,7 @@ def table(data: Path, predictions: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def with_false_boxes(boxes: FoundBoxes, n: int, rng: np.random.Generator) -> FoundBoxes:
+def with_false_boxes(boxes: Boxes, n: int, rng: np.random.Generator) -> Boxes:
     """Add n confident boxes to each image, anywhere."""
     image = np.repeat(np.arange(len(boxes.images)), n)
     limits = _sizes(boxes)[image]
@@ -187,15 +187,16 @@ def with_false_boxes(boxes: FoundBoxes, n: int, rng: np.random.Generator) -> Fou
         label=np.concatenate([boxes.label, rng.choice(np.unique(boxes.label), len(image))]),
         boxes=np.concatenate([boxes.boxes, added]),
         scores=np.concatenate([boxes.scores, rng.uniform(0.6, 0.95, len(image))]),
+        crowd=np.concatenate([boxes.crowd, np.zeros(len(image), bool)]),
     )
 
 
-def _sizes(boxes: FoundBoxes) -> np.ndarray:
+def _sizes(boxes: Boxes) -> np.ndarray:
     """Return width and height of each image, (M, 2)."""
     return np.array([image.size for image in boxes.images], float)[:, ::-1]
 
 
-def place(boxes: FoundBoxes) -> np.ndarray:
+def place(boxes: Boxes) -> np.ndarray:
     """Return the share of confident boxes in each cell of height in the image and size, (24,)."""
     sure = boxes.where(boxes.scores > SURE)
     limits = _sizes(boxes)[sure.image]

@@ -41,7 +41,7 @@ EVALUATIONS = {
     "this project": (
         "import sys, autoeval\n"
         "from autoeval.io.coco import read_coco\n"
-        "from autoeval.io.labels.truth import Truth\n"
+        "from autoeval.io.labels.truth import Boxes\n"
         "from autoeval.io.predictions import read_predictions\n"
         "from autoeval.accuracy.coco_matching import rank_categories\n"
         "import numpy as np\n"
@@ -49,7 +49,7 @@ EVALUATIONS = {
         "numbers = dict(zip(labels.numbers, labels.categories))\n"
         "found = read_predictions(sys.argv[2], images=labels.images, numbers=numbers)\n"
         "found = found.as_categories(names, {name: name for name in names})\n"
-        "truth = Truth.of(labels, names, {name: name for name in names})\n"
+        "truth = labelled_boxes(labels, names, {name: name for name in names})\n"
         "with timed():\n"
         "    ranked = rank_categories(found, truth)\n"
         "    each = [of.average_precision().mean() for of in ranked if of.n_true.any()]\n"

@@ -45,7 +45,7 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.config_file import shipped_config
-from autoeval.io.labels.truth import Truth
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior
@@ -199,7 +199,7 @@ def read_sets(
         words |= {name: name for name in names}
         numbers = dict(zip(content.numbers, content.categories, strict=True))
         found = Predictions(file).read(content.images, where=str(file), numbers=numbers)
-        found, truth = found.as_categories(names, words), Truth.of(content, names)
+        found, truth = found.as_categories(names, words), labelled_boxes(content, names)
         kept = np.array(site_images(data, site, content, home))
         found, truth = found.on_images(kept), truth.on_images(kept)
         name = Path(site).name

@@ -27,7 +27,7 @@ from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import Truth
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
@@ -99,7 +99,7 @@ def read_sets(data: Path, predictions: Path) -> Iterator[Site]:
             words = WORDS if known else {name: name for name in names}
             numbers = dict(zip(content.numbers, content.categories, strict=True))
             boxes = Predictions(path).read(content.images, where=str(path), numbers=numbers)
-            boxes, truth = boxes.as_categories(names, words), Truth.of(content, names)
+            boxes, truth = boxes.as_categories(names, words), labelled_boxes(content, names)
             if path.stem == LABELLED:
                 entries = json.loads(file.read_bytes())["images"]
                 kept = np.flatnonzero([entry["coco_split"] == "val" for entry in entries])

@@ -26,14 +26,15 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
 from autoeval.estimation.score_floors import fits_above
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.predictions import read_predictions
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import COUNTED, rows_where
@@ -49,7 +50,7 @@ from benchmarks.panel import group_of
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 EVALUATED = {"car", "bus", "truck", "person"}
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
-Change = Callable[[FoundBoxes], FoundBoxes]
+Change = Callable[[Boxes], Boxes]
 DRAWS, FEW, MORE = 10, 3, 8
 ALIKE = "The labelled set alone, changed as the sites are"
 UNLIKE = "The labelled set as it is, the sites changed"
@@ -73,18 +74,18 @@ CALIBRATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def rescaled(function: Callable[[np.ndarray], np.ndarray], found: FoundBoxes) -> FoundBoxes:
+def rescaled(function: Callable[[np.ndarray], np.ndarray], found: Boxes) -> Boxes:
     """Put scores through a function."""
     scores = np.clip(found.scores.astype(np.float64), 1e-6, 1 - 1e-6)
     return replace(found, scores=function(scores).astype(np.float32))
 
 
-def over(least: float, found: FoundBoxes) -> FoundBoxes:
+def over(least: float, found: Boxes) -> Boxes:
     """Keep boxes over a score."""
     return found.where(found.scores > least)
 
 
-def best(most: int, found: FoundBoxes) -> FoundBoxes:
+def best(most: int, found: Boxes) -> Boxes:
     """Keep the best boxes of each image."""
     order = np.lexsort((-found.scores, found.image))
     image = found.image[order]
@@ -118,8 +119,8 @@ class Case:
     """A labelled set and what was found there."""
 
     name: str
-    found: FoundBoxes
-    truth: Truth
+    found: Boxes
+    truth: Boxes
     everywhere: bool = True
 
     def changed(self, change: Change) -> Site:
@@ -149,22 +150,20 @@ def sites(data: Path, predictions: Path) -> Iterator[Case]:
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
             found = read(path, content, categories, WORDS)
-            yield Case(path.stem, found, Truth.of(content, categories))
+            yield Case(path.stem, found, labelled_boxes(content, categories))
 
 
-def read(
-    path: Path, content: LabelSet, categories: Sequence[str], words: dict[str, str]
-) -> FoundBoxes:
+def read(path: Path, content: LabelSet, categories: Sequence[str], words: dict[str, str]) -> Boxes:
     """Read predictions in the categories that are evaluated."""
     return read_predictions(path, images=content.images).as_categories(categories, words)
 
 
-def split(data: Path, predictions: Path, name: str) -> tuple[FoundBoxes, Truth]:
+def split(data: Path, predictions: Path, name: str) -> tuple[Boxes, Boxes]:
     """Return the images of coco_mini that a COCO split holds: boxes and labels."""
     path = data / "all/coco_mini/annotations.json"
     content, entries = read_coco(path), json.loads(path.read_bytes())["images"]
     kept = np.flatnonzero([entry["coco_split"] == name for entry in entries])
-    truth = Truth.of(content)
+    truth = labelled_boxes(content)
     words = {word: word for word in truth.categories}
     found = read(predictions / "all/coco_mini.json", content, truth.categories, words)
     return found.on_images(kept), truth.on_images(kept)
@@ -393,7 +392,7 @@ def unlike(
     return pd.concat(parts, ignore_index=True)
 
 
-def noticed(statistics: ReferenceStatistics, changed: Sequence[FoundBoxes]) -> dict[str, object]:
+def noticed(statistics: ReferenceStatistics, changed: Sequence[Boxes]) -> dict[str, object]:
     """Return the share of sites of which a fit on a full list warns, and which it refuses."""
     warned, refused = 0, 0
     for found in changed:

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, LabelledImage
+from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site import Site
 
@@ -20,7 +19,7 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
     label = rng.integers(0, len(categories), n)
     corner, size = rng.uniform(0, 140, (n, 2)), rng.uniform(15, 60, (n, 2))
     true = np.concatenate([corner, corner + size], axis=1)
-    truth = Truth(images, categories, image, label, true, np.zeros(n, bool))
+    truth = Boxes(images, categories, image, label, true, crowd=np.zeros(n, bool))
     shift = rng.gamma(2, 1.5, n) * rng.uniform(0.5, 1.5)
     found = rng.random(n) < 0.85
     boxes = true + shift[:, None] * rng.normal(size=(n, 4))
@@ -29,14 +28,13 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
     wrong = rng.uniform(0, 140, (m, 2))
     boxes = np.concatenate([boxes[found], np.concatenate([wrong, wrong + 30], axis=1)])
     boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2] + 1)
-    predictions = FoundBoxes(
+    predictions = Boxes(
         images,
         categories,
         np.concatenate([image[found], rng.integers(0, n_images, m)]),
         np.concatenate([label[found], rng.integers(0, len(categories), m)]),
         boxes.astype(np.float32),
         np.concatenate([scores[found], rng.beta(1, 3, m)]).astype(np.float32),
-        {},
     )
     name = name or f"site{seed}"
     statistics = ReferenceStatistics.of(predictions)

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, LabelledImage
 
 N_IMAGES, WORDS = 24, ("car", "bus", "cat", "dog", "cow")
 
@@ -16,19 +14,16 @@ def random_found(seed, n=600):
     boxes = np.concatenate([corner, corner + size], axis=1).astype("f4")
     scores = (0.01 + 0.98 * rng.beta(0.5, 1.5, n)).astype("f4")
     image = rng.integers(0, N_IMAGES - 2, n)
-    return FoundBoxes(images, WORDS, image, rng.integers(0, 5, n), boxes, scores, {})
+    return Boxes(images, WORDS, image, rng.integers(0, 5, n), boxes, scores)
 
 
 def shaken(found, seed, pixels=3.0):
     move = np.random.default_rng(seed).normal(0, pixels, found.boxes.shape).astype("f4")
-    return FoundBoxes(
-        found.images, WORDS, found.image, found.label, found.boxes + move, found.scores, {}
-    )
+    return Boxes(found.images, WORDS, found.image, found.label, found.boxes + move, found.scores)
 
 
 def truth_from(found, seed=5):
     """Label the confident boxes, and some others."""
     sure = found.scores > 0.25
     boxes = shaken(found, seed).boxes[sure].astype(float)
-    columns = (found.image[sure], found.label[sure], boxes, np.zeros(sure.sum(), bool))
-    return Truth(found.images, WORDS, *columns)
+    return Boxes(found.images, WORDS, found.image[sure], found.label[sure], boxes)

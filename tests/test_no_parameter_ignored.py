@@ -19,13 +19,13 @@ from parameter_worlds import (
 )
 
 import autoeval
+from autoeval.boxes import LabelledImage
 from autoeval.commands.command_line import function_parameters as parameters
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site_reading import observe_site
 from autoeval.io.coco import read_coco_images
-from autoeval.io.labels.content import LabelledImage
 from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.runtime.job import LocalExecutor
 

@@ -13,8 +13,9 @@ APART = ("stability", "counting", "demo", "roadworld")  # beside the core
 
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
-    {"errors", "boxes", "notices", "version"},
+    {"errors", "notices", "version"},
     {"detections", "targets", "runtime", "words"},
+    {"boxes"},
     {"accuracy", "io", "result_base"},
     {"model"},
     {"detectors", "roadworld", "sites"}

@@ -166,7 +166,7 @@ class _Image(Protocol):
 
 
 class _Boxes(Protocol):
-    """N boxes of many images as columns, such as `FoundBoxes` and `Truth`.
+    """N boxes of many images as columns, such as `Boxes`.
 
     `image` and `label` (N,) index into `images`, which may be without a box, and `categories`;
     `boxes` (N, 4) are xyxy, pixels.

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from autoeval.boxes import Boxes, DetectorRun, LabelledImage
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Detector
@@ -22,9 +23,8 @@ from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, 
 from autoeval.estimation.read_site import own_words
 from autoeval.io.find_images import Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes, read_predictions
-from autoeval.io.predictions.detector_run import BoxWriter, DetectorRun, note_of
+from autoeval.io.predictions import read_predictions
+from autoeval.io.predictions.detector_run import BoxWriter, note_of
 from autoeval.io.same_files import copied
 from autoeval.runtime.files import PathLike, atomic_path
 
@@ -43,7 +43,7 @@ def detect(
     output: PathLike,
     *,
     work_dir: PathLike | None = None,
-) -> FoundBoxes:
+) -> Boxes:
     """Run a detector over images once, and write its boxes as Parquet.
 
     The file has a row for each box and notes all images, with and without a box, their sizes, the
@@ -69,7 +69,7 @@ def detect(
 
     Returns
     -------
-    FoundBoxes
+    Boxes
         The boxes as they are read from the file. `run` has the settings of the detector, and names
         the images that could not be read: they are not in the file.
 

@@ -15,9 +15,7 @@ import numpy as np
 
 from autoeval.accuracy.average_precision import RankedDetections, influence_function
 from autoeval.accuracy.coco_matching import AT_HALF, rank_categories
-from autoeval.boxes import overlapping_pairs
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.sites.site import Site
 
@@ -145,10 +143,10 @@ def different_boxes(a: Site, b: Site) -> np.ndarray:
     return counts
 
 
-def _likely(site: Site) -> FoundBoxes:
+def _likely(site: Site) -> Boxes:
     return site.boxes.where(site.right_at_half > LIKELY)
 
 
-def _as_labels(boxes: FoundBoxes) -> Truth:
+def _as_labels(boxes: Boxes) -> Boxes:
     crowd = np.zeros(len(boxes), bool)
-    return Truth(boxes.images, boxes.categories, boxes.image, boxes.label, boxes.boxes, crowd)
+    return Boxes(boxes.images, boxes.categories, boxes.image, boxes.label, boxes.boxes, crowd=crowd)

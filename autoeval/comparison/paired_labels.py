@@ -12,12 +12,12 @@ import numpy as np
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.accuracy.operating_point import image_counts
+from autoeval.boxes import Boxes
 from autoeval.comparison.common_ground import on_categories
 from autoeval.comparison.pair_model import PairPrior
 from autoeval.comparison.unlabelled_difference import LabelFree
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.labels.truth import Truth
 from autoeval.labels.difference import difference_estimate
 from autoeval.labels.estimators import (
     LabelledSample,
@@ -240,7 +240,7 @@ def pair_labels(
     return PairedLabels(sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled, sizes)
 
 
-def _with_objects(truth: Truth) -> Truth:
+def _with_objects(truth: Boxes) -> Boxes:
     """Keep the categories that have an object."""
     objects = np.bincount(truth.label[~truth.crowd], minlength=len(truth.categories))
     kept = np.flatnonzero(objects)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.boxes import LabelledImage
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
@@ -23,7 +24,7 @@ from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_im
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.image_header import image_size
 from autoeval.io.in_memory import images_in_memory
-from autoeval.io.labels.content import LabelledImage, LabelSet
+from autoeval.io.labels.content import LabelSet
 from autoeval.labels.plan_file import load_plan
 from autoeval.model.pair_table import CATEGORY, needs_of
 from autoeval.runtime.files import PathLike

@@ -12,10 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import BoxColumns, Truth
-from autoeval.io.predictions import FoundBoxes
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path
 from autoeval.sites.pool import Pool
@@ -29,7 +27,7 @@ OF_TRUTH = ("image", "label", "boxes", "crowd")
 OF_BOXES = ("image", "label", "boxes", "scores")
 
 Arrays = Mapping[str, np.ndarray]
-Columns = TypeVar("Columns", bound=BoxColumns)
+Columns = TypeVar("Columns", bound=Boxes)
 
 
 @dataclass(frozen=True)
@@ -126,11 +124,11 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
     )
     categories = tuple(values["categories"])
     image, label, xyxy, crowd = (arrays[f"truth/{name}"] for name in OF_TRUTH)
-    truth = Truth(images, categories, image, label, xyxy, crowd)
-    passes: dict[str, FoundBoxes] = {}
+    truth = Boxes(images, categories, image, label, xyxy, crowd=crowd)
+    passes: dict[str, Boxes] = {}
     for name in values["passes"]:
         image, label, xyxy, scores = (arrays[f"{name}/{column}"] for column in OF_BOXES)
-        passes[name] = FoundBoxes(images, categories, image, label, xyxy, scores, {})
+        passes[name] = Boxes(images, categories, image, label, xyxy, scores)
     pool = None
     if values["pool"] is not None:
         names, warnings = values["pool"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detectors.adapters import wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
@@ -18,9 +19,8 @@ from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.io.in_memory import in_memory, name_of, not_accepted
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes, read_predictions
-from autoeval.io.predictions.category_words import read_names
+from autoeval.io.predictions import read_predictions
+from autoeval.io.predictions.category_words import read_names, spelt_as
 from autoeval.io.predictions.reading import NoBoxError
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
@@ -99,7 +99,7 @@ class Predictions:
                 " give those of the one that the fit reads."
             )
         numbers = _words_of(self.names) or numbers
-        clean = read_predictions(
+        read = read_predictions(
             self.path,
             images=images,
             where=where,
@@ -109,7 +109,8 @@ class Predictions:
             numbering=self.numbering,
             usual=usual_way(kind, text=self.is_folder),
             undecided=True,
-        ).spelt_as([*numbers.values(), *(words or ())])
+        )
+        clean = spelt_as(read, [*numbers.values(), *(words or ())])
         kept, reference = clean.covered, None
         if self.references:
             numbers = _words_of(self.reference_names) or numbers
@@ -264,15 +265,13 @@ def _words_of(names: Mapping[str, str] | PathLike) -> Mapping[str, str]:
     return read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
 
 
-def _read_reference(
-    clean: FoundBoxes, path: PathLike, where: Path, numbers: Mapping[str, str]
-) -> FoundBoxes:
+def _read_reference(clean: Boxes, path: PathLike, where: Path, numbers: Mapping[str, str]) -> Boxes:
     """Read a reference's boxes on the same images, in the same words; its file may hold no box."""
     try:
         reference = read_predictions(path, images=clean.images, where=str(where), numbers=numbers)
     except NoBoxError:
         return clean.where(np.zeros(len(clean), bool))
-    reference = reference.spelt_as(clean.categories)
+    reference = spelt_as(reference, clean.categories)
     words = {word: word for word in reference.categories if word in clean.categories}
     if not words:
         raise InputError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.accuracy.coco_matching import top_detections
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate
@@ -17,8 +18,6 @@ from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.image_header import read_header
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import blocks_of
@@ -140,7 +139,7 @@ def fingerprint_of(site: Site) -> str:
     return f"predictions {digest.hexdigest()[:16]}"
 
 
-def _other_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
+def _other_boxes(site: Site, pool: Pool) -> Boxes | None:
     """Return the boxes of the categories that do not count; named ones may have none."""
     vocabulary = site.boxes.categories
     words = set(vocabulary)

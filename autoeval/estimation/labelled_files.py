@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.read_site import left_out_of
@@ -18,7 +19,7 @@ from autoeval.io.image_folder import image_folders, with_sizes
 from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.json_file import is_json
 from autoeval.io.labels.content import LabelSet, of_images
-from autoeval.io.labels.truth import Truth
+from autoeval.io.labels.truth import ignoring_unchecked, labelled_boxes
 from autoeval.io.predictions.box_checks import unseen_images
 from autoeval.io.wording import listed
 from autoeval.labels.plan_file import PLAN
@@ -50,7 +51,7 @@ FILES_WRONG = (
 
 
 def set_of_detector(
-    site: Site, truth: Truth, *, name: str, left_out: Sequence[str] = (), **of_set: Any
+    site: Site, truth: Boxes, *, name: str, left_out: Sequence[str] = (), **of_set: Any
 ) -> Site:
     """Evaluate a labelled set on which a detector was run, with the checks that files get.
 
@@ -211,7 +212,7 @@ def _with_files(
     site = files.read(content.images, where=str(content.path), numbers=numbers)
     content = of_images(content, site.boxes.images)
     floor = check_floor(site.boxes, str(files.name), complete=files.complete)
-    truth = Truth.of(content, categories, label_words)
+    truth = labelled_boxes(content, categories, label_words)
     site = replace(site, boxes=numbered_by_labels(site.boxes, truth, words, files.name))
     unseen, uncovered = unseen_images(
         site.boxes,
@@ -224,7 +225,7 @@ def _with_files(
     if len(unseen):
         site = site.on_images(np.setdiff1d(np.arange(len(site)), unseen))
         content = of_images(content, site.boxes.images)
-        truth = Truth.of(content, categories, label_words)
+        truth = labelled_boxes(content, categories, label_words)
     statistics = ReferenceStatistics.of(site.boxes)
     mismatch: tuple[str, ...] = ()
     if not label_words:
@@ -233,13 +234,13 @@ def _with_files(
         lost = [] if unpredicted else never_predicted(site.boxes, truth)
         known = [name for name in categories if name not in lost]
         if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
-            categories, truth = known, Truth.of(content, known)
+            categories, truth = known, labelled_boxes(content, known)
     else:
         mismatch = unpredicted_categories(site.boxes, truth, words)
     of_categories = site.as_categories(categories, words)
     made = labelled_site(
         of_categories,
-        truth.ignoring_unchecked(content, of_categories.boxes, label_words),
+        ignoring_unchecked(truth, content, of_categories.boxes, label_words),
         name=name,
         group=group,
         everywhere=everywhere,

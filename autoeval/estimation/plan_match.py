@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.label_planning import fingerprint_of
-from autoeval.io.predictions.box_columns import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.labels.plan import LabelPlan
 
@@ -71,7 +71,7 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
     return ""
 
 
-def _same_boxes(planned: FoundBoxes, seen: FoundBoxes) -> bool:
+def _same_boxes(planned: Boxes, seen: Boxes) -> bool:
     """Whether most images with boxes still have their first one, as far as some of them show."""
     number = {image.image_id: k for k, image in enumerate(seen.images)}
     with_boxes = np.unique(planned.image)

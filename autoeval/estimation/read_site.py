@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.boxes import Boxes, DetectorRun, LabelledImage
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
@@ -22,15 +23,14 @@ from autoeval.estimation.observation.pass_settings import of_plain_pass
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_folder import ImageFile, load_image_folder
-from autoeval.io.labels.content import LabelledImage, LabelSet
-from autoeval.io.predictions import FoundBoxes, read_image_list
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.predictions import read_image_list
 from autoeval.io.predictions.box_checks import (
     copies,
     copies_left_out,
     labels_of_images,
     unseen_images,
 )
-from autoeval.io.predictions.detector_run import DetectorRun
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed, listed_near
@@ -153,7 +153,7 @@ def left_out_of(site: Site) -> list[str]:
     return [*site.boxes.left_out, *of_reference]
 
 
-def has_detector_of_fit(boxes: FoundBoxes, statistics: ReferenceStatistics) -> bool:
+def has_detector_of_fit(boxes: Boxes, statistics: ReferenceStatistics) -> bool:
     """Whether boxes are of the detector of the fit, so that all their scores compare.
 
     False where nobody knows, and where the fit has lower scores than the boxes can have. Raises

@@ -12,9 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.json_file import BadItems, read_json
-from autoeval.io.labels.content import EVERYWHERE, LabelledBox, LabelledImage, LabelSet, normal_id
+from autoeval.io.labels.content import EVERYWHERE, LabelledBox, LabelSet, normal_id
 from autoeval.io.labels.truth import FARTHEST
 from autoeval.io.shapes import box_of_segmentation
 from autoeval.io.wording import listed, printable

@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import image_path, read_coco_images
 from autoeval.io.json_file import is_json
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike
 

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_folder import SUFFIXES, former_name, stored_name
-from autoeval.io.labels.content import LabelledImage, normal_id, normal_name, split_of, split_word
+from autoeval.io.labels.content import normal_id, normal_name, split_of, split_word
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco, read_coco_images
-from autoeval.io.labels.content import LabelledImage, LabelSet
+from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.formats import (
     Coded,
     Content,

@@ -11,8 +11,8 @@ from typing_extensions import Self
 
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.coco_matching import AT_HALF
+from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
-from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.pool import Pool
 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
@@ -59,7 +59,7 @@ class BoxModel:
         """Return the true-positive probability of each box, (10, N); see `probability`."""
         return probability(self.true_positive, pool.columns(self.names))
 
-    def n_missed(self, boxes: FoundBoxes, probabilities: np.ndarray) -> np.ndarray:
+    def n_missed(self, boxes: Boxes, probabilities: np.ndarray) -> np.ndarray:
         """Return the expected false negatives of each category and image, (K, M).
 
         `probabilities` are (10, N), of the N `boxes`.
@@ -97,7 +97,7 @@ class BoxModel:
 
 
 def expected_rankings(
-    boxes: FoundBoxes, probabilities: np.ndarray, n_missed: np.ndarray
+    boxes: Boxes, probabilities: np.ndarray, n_missed: np.ndarray
 ) -> list[RankedDetections]:
     """Rank the boxes of each category, with probabilities in place of labels.
 

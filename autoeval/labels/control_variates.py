@@ -10,7 +10,7 @@ from typing_extensions import Self
 from autoeval.accuracy.average_precision import RankedDetections, influence_function
 from autoeval.accuracy.coco_matching import AT_HALF, top_detections
 from autoeval.accuracy.weighted_matching import match_weighted
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes
 from autoeval.sites.site import Site
 
 MODEL, REFERENCE = "model", "reference"
@@ -23,7 +23,7 @@ class ProbableLabels:
     probabilities (N,): that each is an object.
     """
 
-    boxes: FoundBoxes
+    boxes: Boxes
     probabilities: np.ndarray
 
     @classmethod
@@ -35,7 +35,7 @@ class ProbableLabels:
         best = top_detections(reference.image, reference.label, reference.scores)
         return cls(reference.where(best), probabilities[best])
 
-    def rankings(self, boxes: FoundBoxes) -> list[RankedDetections]:
+    def rankings(self, boxes: Boxes) -> list[RankedDetections]:
         """Rank the boxes of a detector in each category, with these as labels."""
         labels, n_images, numbers = self.boxes, len(boxes.images), np.arange(len(boxes.categories))
         order, hits = self._matched(boxes)
@@ -56,7 +56,7 @@ class ProbableLabels:
             ranked.append(RankedDetections.of(scores[rows], image[rows], hits[:, rows], n_true))
         return ranked
 
-    def disagreement(self, boxes: FoundBoxes, right: np.ndarray) -> np.ndarray:
+    def disagreement(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
         """Return the expected number of boxes of each image on which the detectors disagree, (M,).
 
         right (N,): probability that each of the detector's `boxes` is right at IoU .5. A box
@@ -71,7 +71,7 @@ class ProbableLabels:
         unmatched = there - np.bincount(image, matched, minlength=n_images)
         return np.asarray(differing + np.maximum(unmatched, 0))
 
-    def _matched(self, boxes: FoundBoxes) -> tuple[np.ndarray, np.ndarray]:
+    def _matched(self, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
         """Match the N boxes of a detector to these, those with the highest score first.
 
         Returned: the order, (N,), by category and score; in it the probability of the label that

@@ -10,9 +10,9 @@ import numpy as np
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.coco_matching import AT_HALF, image_ranks
 from autoeval.accuracy.operating_point import image_counts, influence_on
+from autoeval.boxes import Boxes
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
-from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.box_model import (
     BoxModel,
@@ -258,7 +258,7 @@ def fit_box_model(
     return BoxModel(names, true_positive, fit)
 
 
-def drawn_boxes(found: FoundBoxes, usable: np.ndarray, most: int) -> np.ndarray:
+def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
     """Draw so many boxes by a fixed seed, where there are more, as positions (n,), int64.
 
     Drawn by images, categories and what boxes are: the order of a file changes nothing.

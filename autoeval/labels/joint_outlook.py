@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint import (
     SMALL_SAMPLE_BIAS_STD,
@@ -47,7 +47,7 @@ class Holding:
 
 
 def expected_holding(
-    found: FoundBoxes, probabilities: np.ndarray, objects: Sequence[np.ndarray] | None = None
+    found: Boxes, probabilities: np.ndarray, objects: Sequence[np.ndarray] | None = None
 ) -> Holding:
     """Expect objects where boxes are: N boxes with probabilities (N,) of being true positives.
 

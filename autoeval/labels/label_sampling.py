@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.io.labels.truth import ignoring_unchecked, labelled_boxes
 from autoeval.io.video import time_blocks
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
@@ -132,12 +132,12 @@ class LabelledSubset:
     """Labelled images of a pool, and their labels in the same order."""
 
     images: np.ndarray  # index into the pool, (k,), int
-    truth: Truth  # of the categories of the pool
+    truth: Boxes  # of the categories of the pool
     warnings: tuple[str, ...]  # what was left out or is odd, one sentence each
 
 
 def match_labels(
-    labels: LabelSet, pool: FoundBoxes, words: Mapping[str, str] | None = None
+    labels: LabelSet, pool: Boxes, words: Mapping[str, str] | None = None
 ) -> LabelledSubset:
     """Find the images of label files in a pool.
 
@@ -168,8 +168,8 @@ def match_labels(
         boxes=tuple(box for box in labels.boxes if box.image_id in kept),
     )
     words = _words(labels, pool.categories, words)
-    truth = Truth.of(of_pool, pool.categories, words)
-    truth = truth.ignoring_unchecked(of_pool, pool.on_images(images), words)
+    truth = labelled_boxes(of_pool, pool.categories, words)
+    truth = ignoring_unchecked(truth, of_pool, pool.on_images(images), words)
     if not len(truth.where(~truth.crowd)):
         raise InputError(
             f"None of the {len(in_pool)} labelled images holds a "
@@ -177,11 +177,11 @@ def match_labels(
             "average precision is not defined. Are the labels finished? If so, label more images."
         )
     return LabelledSubset(
-        images, truth, (*_warnings(labels, unknown, truth, len(in_pool)), *truth.warnings)
+        images, truth, (*_warnings(labels, unknown, truth, len(in_pool)), *truth.left_out)
     )
 
 
-def places_in_pool(labels: LabelSet, pool: FoundBoxes) -> list[int | None]:
+def places_in_pool(labels: LabelSet, pool: Boxes) -> list[int | None]:
     """Return the index into the pool of each labelled image; None for one that is not there."""
     return match_images(labels.images, pool.images).places()
 
@@ -206,7 +206,7 @@ def _words(
     return chosen
 
 
-def _warnings(labels: LabelSet, unknown: list[str], truth: Truth, k: int) -> list[str]:
+def _warnings(labels: LabelSet, unknown: list[str], truth: Boxes, k: int) -> list[str]:
     warnings = list(labels.warnings)
     if unknown:
         warnings.append(

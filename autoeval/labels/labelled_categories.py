@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.boxes import Boxes
 from autoeval.io.labels.content import ANY, LabelSet
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import places_in_pool
@@ -38,7 +38,7 @@ class LabelledCategories:
 def labelled_categories(
     found_categories: Sequence[str],
     labels: LabelSet,
-    pool: FoundBoxes,
+    pool: Boxes,
     words: Mapping[str, str] | None = None,
     *,
     named: Collection[str] | None = None,
@@ -57,7 +57,7 @@ def labelled_categories(
         Categories of the estimate without labels.
     labels : LabelSet
         Its `numbers` say that it lists its categories, whether they have a box or not.
-    pool : FoundBoxes
+    pool : Boxes
         On the images of the pool: labels of other images do not count.
     words : mapping of str to str, optional
         Category of the pool for each word of the labels that counts; by default equal words.
@@ -106,7 +106,7 @@ def labelled_categories(
     return LabelledCategories(kept, added, tuple(warnings))
 
 
-def categories_with_a_box(labels: LabelSet, pool: FoundBoxes) -> list[str]:
+def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
     """Return the words of the labels that have a box on the images of a pool."""
     places = places_in_pool(labels, pool)
     outside = {
@@ -176,6 +176,7 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
             label=np.concatenate([boxes.label, unlikely.label]),
             boxes=np.concatenate([boxes.boxes, unlikely.boxes]),
             scores=np.concatenate([boxes.scores, unlikely.scores]),
+            crowd=np.concatenate([boxes.crowd, unlikely.crowd]),
         )
     changes: dict[str, object] = {}
     if plan.probabilities is not None:

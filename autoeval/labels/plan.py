@@ -11,8 +11,8 @@ from typing_extensions import Self
 
 from autoeval.accuracy.coco_matching import AT_HALF
 from autoeval.accuracy.operating_point import influence_on
+from autoeval.boxes import Boxes
 from autoeval.errors import InputError
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
@@ -55,7 +55,7 @@ class LabelPlan:
     as the estimate without labels printed them.
     """
 
-    found: FoundBoxes
+    found: Boxes
     influence: ByImage  # predicted, of images on categories: one number for each of `LEVELS`
     sequence: np.ndarray  # all images in the order in which they are to be labelled, (M,), int
     n: int  # how many of them are drawn
@@ -75,7 +75,7 @@ class LabelPlan:
     objects: ByImage | None = None  # expected, one number
     points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
     named: bool = False  # whether the categories were named, rather than those that were found
-    rest: FoundBoxes | None = None  # boxes of categories without a likely one, on the same images
+    rest: Boxes | None = None  # boxes of categories without a likely one, on the same images
     known: str = ""  # source of the fit of which these are new images; empty for a new site
     group: str = ""  # of the fit, that the site belongs to; empty for none
     nothing_found: bool = False  # no category has a likely box: those that count are labelled

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.json_file import read_json
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
 from autoeval.labels.compact_arrays import compact, restored
@@ -142,9 +141,9 @@ def _boxes(
     images: tuple[LabelledImage, ...],
     categories: Sequence[str],
     arrays: Mapping[str, np.ndarray],
-) -> FoundBoxes:
+) -> Boxes:
     image, label, boxes, scores = (arrays[f"{part}_{name}"] for name in COLUMNS)
-    return FoundBoxes(images, tuple(categories), image, label, boxes, scores, {})
+    return Boxes(images, tuple(categories), image, label, boxes, scores)
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

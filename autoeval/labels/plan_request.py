@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes
 from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.targets import IOUS, OperatingPoint
@@ -72,7 +72,7 @@ class PlannedSite:
     blocks: np.ndarray | None = None
     others: ProbableLabels | None = None
     named: bool = False
-    rest: FoundBoxes | None = None
+    rest: Boxes | None = None
     nothing_found: bool = False
     known: str = ""
     group: str = ""

@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 import numpy as np
 
-from autoeval.boxes import box_iou
+from autoeval.boxes import LabelledImage, box_iou
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_header import read_header
 from autoeval.io.json_file import read_json
-from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.io.labels.writing import coco_document
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import save_plan

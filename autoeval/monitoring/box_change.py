@@ -23,9 +23,9 @@ import numpy as np
 from scipy.special import ndtri
 from typing_extensions import Self
 
+from autoeval.boxes import Boxes
 from autoeval.io.config_file import shipped_config
 from autoeval.io.json_file import read_json
-from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibration import ScoreCalibration
 
 LOW, SURE, CERTAIN = 0.05, 0.3, 0.7  # true-positive probabilities
@@ -55,7 +55,7 @@ SHIPPED = "changes.json"
 
 
 def box_numbers(
-    boxes: FoundBoxes, calibration: ScoreCalibration, category: int | None = None
+    boxes: Boxes, calibration: ScoreCalibration, category: int | None = None
 ) -> np.ndarray:
     """Return the numbers of each of M images, (M, len(NUMBERS)), float64.
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.read_site import site_of_files
 from autoeval.io.image_folder import natural_order, walk
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes, read_image_list
+from autoeval.io.predictions import read_image_list
 from autoeval.io.same_files import path_stamp
 from autoeval.io.wording import listed, printable
 from autoeval.monitoring.monitor_store import CameraImage, ImageRow, MonitorStore, box_rows
@@ -241,7 +241,7 @@ class ResultsReader:
         return ImageRow(record, stamp, source)
 
 
-def _rows_of_images(found: FoundBoxes) -> list[np.ndarray]:
+def _rows_of_images(found: Boxes) -> list[np.ndarray]:
     """Return the boxes of each image, in the order of the file."""
     order = np.argsort(found.image, kind="stable")
     rows = box_rows(found.boxes[order], found.scores[order], found.label[order])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.read_site import (
     Categories,
@@ -15,8 +16,6 @@ from autoeval.estimation.read_site import (
     given_categories,
     words_of,
 )
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.monitoring.monitor_store import BOX, CameraImage
 from autoeval.sites.site import Site
@@ -112,16 +111,15 @@ def check_named_sites(named: Mapping[str, object], sites: Sequence[str], option:
 
 def _columns(
     images: tuple[LabelledImage, ...], boxes: Sequence[np.ndarray], words: Sequence[str]
-) -> FoundBoxes:
+) -> Boxes:
     """Lay out the boxes of each image as columns."""
     rows = np.concatenate([np.empty(0, BOX), *boxes])
     counts = [len(of_image) for of_image in boxes]
-    return FoundBoxes(
+    return Boxes(
         images,
         tuple(words),
         np.repeat(np.arange(len(images)), counts),
         rows["label"].astype(np.int64),
         rows["box"].copy(),
         rows["score"].copy(),
-        {},
     )

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import PREDICTIVE, Estimate
 from autoeval.estimation.operating_curve import expected_curve
 from autoeval.estimation.protocol import FitResult, worse_than_constant
-from autoeval.io.predictions import FoundBoxes
 from autoeval.model.prediction_interval import WIDEST
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.fit import (
@@ -452,7 +452,7 @@ def add_least_certain(page: Page, site: Site) -> None:
     page.add_table(Table("least_certain", table, formats=formats), about)
 
 
-def image_table(clean: FoundBoxes) -> pd.DataFrame:
+def image_table(clean: Boxes) -> pd.DataFrame:
     """Lay out the images, one row each, those that the detector is least sure of first.
 
     ``boxes`` and their ``mean_score`` are over .05, ``confident`` those of them over .3.
@@ -499,7 +499,7 @@ def estimate_row(estimate: Estimate) -> pd.DataFrame:
     return pd.DataFrame([row | features])
 
 
-def coco_results(clean: FoundBoxes, estimate: Estimate) -> list[dict[str, Any]]:
+def coco_results(clean: Boxes, estimate: Estimate) -> list[dict[str, Any]]:
     """Return the boxes as COCO results, with what is estimated of their category.
 
     ``bbox`` is left, top, width, height; the estimate is None where the category was not estimated
@@ -535,7 +535,7 @@ def coco_results(clean: FoundBoxes, estimate: Estimate) -> list[dict[str, Any]]:
     ]
 
 
-def category_ids(clean: FoundBoxes) -> list[int | str]:
+def category_ids(clean: Boxes) -> list[int | str]:
     """Return the number of each category: that of the file, and free ones for those without."""
     ids = {word: _number(number) for number, word in reversed(clean.numbers.items())}
     first = 1 + max((n for n in ids.values() if isinstance(n, int)), default=0)

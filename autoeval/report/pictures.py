@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from autoeval.boxes import Boxes
 from autoeval.detections import Detections
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import UnreadableImageError
-from autoeval.io.predictions import FoundBoxes
 
 CLEAN, PERTURBED = (255, 140, 30), (0, 140, 255)  # BGR: blue, orange
 SIDE = 360  # pixels of the longer side
@@ -45,9 +45,7 @@ def draw_boxes(
     return canvas
 
 
-def pictures_of(
-    boxes: FoundBoxes, images: Sequence[UnlabelledImage], names: Iterable[str]
-) -> Pictures:
+def pictures_of(boxes: Boxes, images: Sequence[UnlabelledImage], names: Iterable[str]) -> Pictures:
     """Return images with their boxes, in the order of `names`; those that are not at hand lack."""
     if not images or not has_opencv():
         return []

@@ -14,11 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.boxes import overlapping_pairs
+from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions.box_columns import FoundBoxes
 from autoeval.io.predictions.category_words import NUMBERINGS
 from autoeval.notices import Notice
 
@@ -29,7 +27,7 @@ CLEARLY = 0.5  # nats a box by which one way is more likely than another
 FAR = 1.0  # the same, where a file of the same kind as in the fit is doubted
 
 
-def frequencies(boxes: FoundBoxes) -> dict[str, float]:
+def frequencies(boxes: Boxes) -> dict[str, float]:
     """Return the sum of the scores of each category that is found."""
     kept = boxes.scores >= LEAST_SCORE
     sums = np.bincount(
@@ -38,9 +36,7 @@ def frequencies(boxes: FoundBoxes) -> dict[str, float]:
     return {word: total for word, total in zip(boxes.categories, sums, strict=True) if total}
 
 
-def numbered_by_labels(
-    boxes: FoundBoxes, truth: Truth, words: Mapping[str, str], path: Path
-) -> FoundBoxes:
+def numbered_by_labels(boxes: Boxes, truth: Boxes, words: Mapping[str, str], path: Path) -> Boxes:
     """Read category numbers in the way by which boxes lie on labels of their category.
 
     Of boxes over .3 that overlap a label by an IoU of .5, twenty or more, more than half lie on one
@@ -81,9 +77,7 @@ def numbered_by_labels(
     return _guessed(boxes, best, path, why)
 
 
-def numbered_by_fit(
-    boxes: FoundBoxes, of_fit: Mapping[str, float], usual: str, path: Path
-) -> FoundBoxes:
+def numbered_by_fit(boxes: Boxes, of_fit: Mapping[str, float], usual: str, path: Path) -> Boxes:
     """Read category numbers of a new site in the way that the frequencies of the fit make likely.
 
     A file of the kind of the fit's (`kind_of`) is read as that was, with a warning where another
@@ -129,7 +123,7 @@ def numbered_by_fit(
     raise refused_numbers(boxes, path, why)
 
 
-def kind_of(boxes: FoundBoxes) -> str:
+def kind_of(boxes: Boxes) -> str:
     """Say of which kind a file is as to its category numbers; empty for one with words."""
     used = boxes.numbering.used
     return f"{'text' if boxes.numbering.text else 'file'}:{used}" if used else ""
@@ -141,7 +135,7 @@ def usual_way(usual: str, *, text: bool) -> str:
     return way if kind == ("text" if text else "file") else ""
 
 
-def refused_numbers(boxes: FoundBoxes, path: Path, why: str) -> InputError:
+def refused_numbers(boxes: Boxes, path: Path, why: str) -> InputError:
     """Make the refusal of category numbers that could mean several things."""
     ways = (boxes.numbering.used, *boxes.numbering.others)
     readings = "; ".join(
@@ -153,11 +147,11 @@ def refused_numbers(boxes: FoundBoxes, path: Path, why: str) -> InputError:
     )
 
 
-def _example(boxes: FoundBoxes, way: str) -> str:
+def _example(boxes: Boxes, way: str) -> str:
     return boxes.numbering.examples(way, boxes.categories, boxes.label)
 
 
-def _likelihoods(boxes: FoundBoxes, of_fit: Mapping[str, float]) -> dict[str, float]:
+def _likelihoods(boxes: Boxes, of_fit: Mapping[str, float]) -> dict[str, float]:
     """Return the mean log probability of a box's category by each way; all 0 where none is known.
 
     The frequencies of the fit, beside a twentieth that is spread over all categories alike, are
@@ -179,7 +173,7 @@ def _likelihoods(boxes: FoundBoxes, of_fit: Mapping[str, float]) -> dict[str, fl
     return {way: float(mean @ log_share[lookup[used]]) for way, lookup in ways.items()}
 
 
-def _guessed(boxes: FoundBoxes, way: str, path: Path, why: str) -> FoundBoxes:
+def _guessed(boxes: Boxes, way: str, path: Path, why: str) -> Boxes:
     text = (
         f"{path}: category numbers are taken as {NUMBERINGS[way]} ({_example(boxes, way)}), {why}. "
         "If this is wrong, say how they count with --numbering, or write the word "
@@ -188,6 +182,6 @@ def _guessed(boxes: FoundBoxes, way: str, path: Path, why: str) -> FoundBoxes:
     return _noting(boxes.numbered(way), text)
 
 
-def _noting(boxes: FoundBoxes, text: str) -> FoundBoxes:
+def _noting(boxes: Boxes, text: str) -> Boxes:
     notice = Notice("category-numbers-guessed", text)
     return replace(boxes, warnings=(*boxes.warnings, notice))

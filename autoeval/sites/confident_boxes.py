@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autoeval.boxes import overlapping_pairs
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.notices import Notice
 
 SURE, FEWEST = 0.5, 20  # score of a confident box; fewer of them say nothing
@@ -26,7 +25,7 @@ class ConfidentBoxes(NamedTuple):
     overlapping: float  # share that overlap another confident box of their category
 
     @classmethod
-    def of(cls, boxes: FoundBoxes) -> ConfidentBoxes:
+    def of(cls, boxes: Boxes) -> ConfidentBoxes:
         """Look at the boxes over .5."""
         sure = np.flatnonzero(boxes.scores > SURE)
         group = boxes.image * len(boxes.categories) + boxes.label

@@ -8,11 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from autoeval.boxes import overlapping_pairs
+from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.notices import Notice, as_notice
 
@@ -26,7 +24,7 @@ CONTRADICTED = frozenset(
 """Codes of warnings that labels may not be those of the boxes: no accuracy is reached with them."""
 
 
-def check_labels(truth: Truth, detectors: Sequence[FoundBoxes], name: str = "") -> tuple[str, ...]:
+def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tuple[str, ...]:
     """Refuse labels that the boxes show to be of other images, or of resized ones.
 
     `truth` and the boxes of each detector are of the same images, in the same order. One detector
@@ -55,7 +53,7 @@ def contradicted(warnings: Iterable[str]) -> bool:
     return any(as_notice(warning).code in CONTRADICTED for warning in warnings)
 
 
-def of_other_images(boxes: FoundBoxes, truth: Truth) -> tuple[Notice, ...]:
+def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Compare how often boxes lie on labels of their image and on those of another one.
 
     Counted are the most confident boxes over .3, as many as there are objects on the images that
@@ -85,7 +83,7 @@ def of_other_images(boxes: FoundBoxes, truth: Truth) -> tuple[Notice, ...]:
     )
 
 
-def of_other_size(boxes: FoundBoxes, truth: Truth) -> tuple[Notice, ...]:
+def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Compare the sizes of images that labels and boxes state, where both are known.
 
     Refused where they differ in more than half of the images, by more than 2 %.
@@ -133,21 +131,21 @@ def _size(size: tuple[int, int] | None) -> str:
     return f"{size[1]} x {size[0]}"
 
 
-def _mostly_on_labels(boxes: FoundBoxes, truth: Truth) -> bool:
+def _mostly_on_labels(boxes: Boxes, truth: Boxes) -> bool:
     """Whether more than a third of the most confident boxes lie on a label."""
     images = np.unique(truth.image[~truth.crowd])
     n = len(_surest(boxes, truth, images))
     return n > 0 and _n_on_labels(boxes, truth, images) > FEW_RIGHT * n
 
 
-def _surest(boxes: FoundBoxes, truth: Truth, images: np.ndarray) -> np.ndarray:
+def _surest(boxes: Boxes, truth: Boxes, images: np.ndarray) -> np.ndarray:
     """Return the most confident boxes over .3 on some images, as many as there are objects."""
     rows = np.flatnonzero((boxes.scores > CONFIDENT) & np.isin(boxes.image, images))
     order = np.argsort(-boxes.scores[rows], kind="stable")
     return rows[order[: np.count_nonzero(~truth.crowd)]]
 
 
-def _n_on_labels(boxes: FoundBoxes, truth: Truth, images: np.ndarray, turn: int = 0) -> int:
+def _n_on_labels(boxes: Boxes, truth: Boxes, images: np.ndarray, turn: int = 0) -> int:
     """Count them on the labels of their image, or on those of the image `turn` places before."""
     rows = _surest(boxes, truth, images)
     place = np.full(len(truth.images), -1)

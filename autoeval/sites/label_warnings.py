@@ -8,10 +8,8 @@ import numpy as np
 
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.coco_matching import top_detections
-from autoeval.boxes import overlapping_pairs
+from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.sites.label_check import check_labels
@@ -28,7 +26,7 @@ TOO_CONFIDENT = 0.1
 FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
 
 
-def exchanged_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """Find words that stand for each other, as where category numbers count from another number.
 
     Boxes over .5 that lie on labels by an IoU of .5: one warning where by the given words less than
@@ -72,7 +70,7 @@ def exchanged_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def unlabelled_objects(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """Count the most confident boxes, a quarter as many as labelled objects, that are on no label.
 
     One warning where more than an eighth of those over .5, and five or more, overlap no label of
@@ -101,7 +99,7 @@ def unlabelled_objects(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def labels_elsewhere(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """Count images with confident boxes and labels of one category, none of which overlap.
 
     One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
@@ -127,7 +125,7 @@ def labels_elsewhere(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def shifted_labels(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """Measure how far labelled boxes lie beside the detector's.
 
     Boxes over .3 and labels of one image and category are paired where each is the other's best
@@ -155,13 +153,13 @@ def shifted_labels(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def _surest(boxes: FoundBoxes, most: int) -> FoundBoxes:
+def _surest(boxes: Boxes, most: int) -> Boxes:
     """Keep the most confident boxes over .5."""
     sure = np.flatnonzero(boxes.scores > SURE)
     return boxes.where(sure[np.argsort(-boxes.scores[sure], kind="stable")[:most]])
 
 
-def _offsets(boxes: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
+def _offsets(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, int]:
     """Return centre of label minus centre of box for each pair, (n, 2), and their number."""
     sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
     group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
@@ -178,7 +176,7 @@ def _offsets(boxes: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
 
 
 def label_warnings(
-    boxes: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections], name: str = ""
+    boxes: Boxes, truth: Boxes, ranked: Sequence[RankedDetections], name: str = ""
 ) -> tuple[str, ...]:
     """Return all warnings of labels that the boxes on their images, or other labels, contradict.
 
@@ -193,7 +191,7 @@ def label_warnings(
 
 
 def contradicted_by_boxes(
-    boxes: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
+    boxes: Boxes, truth: Boxes, ranked: Sequence[RankedDetections]
 ) -> tuple[str, ...]:
     """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
     return (
@@ -205,7 +203,7 @@ def contradicted_by_boxes(
     )
 
 
-def labelled_twice(truth: Truth) -> tuple[str, ...]:
+def labelled_twice(truth: Boxes) -> tuple[str, ...]:
     """Count labelled boxes that overlap another of their image and category by an IoU of .9.
 
     One warning where they are more than 2 %: the second of each pair counts as missed.
@@ -227,7 +225,7 @@ def labelled_twice(truth: Truth) -> tuple[str, ...]:
     )
 
 
-def mismatched_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def mismatched_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """Name categories with labels and no prediction where others have predictions and no labels.
 
     `boxes` is in the detector's own words, `truth` in those of the labels.
@@ -258,7 +256,7 @@ def mismatched_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
 
 
 def never_predicted(
-    boxes: FoundBoxes, truth: Truth, words: Mapping[str, str] | None = None
+    boxes: Boxes, truth: Boxes, words: Mapping[str, str] | None = None
 ) -> list[str]:
     """Return the categories with eight labelled boxes or more of which no box is found.
 
@@ -271,9 +269,7 @@ def never_predicted(
     return [name for name in _used(truth.categories, truth.label) if name not in known]
 
 
-def unpredicted_categories(
-    boxes: FoundBoxes, truth: Truth, words: Mapping[str, str]
-) -> tuple[str, ...]:
+def unpredicted_categories(boxes: Boxes, truth: Boxes, words: Mapping[str, str]) -> tuple[str, ...]:
     """Warn of categories that were named and labelled, and whose words no box has."""
     lost = never_predicted(boxes, truth, words)
     if not lost:
@@ -298,7 +294,7 @@ def _used(words: tuple[str, ...], label: np.ndarray) -> dict[str, int]:
     return {word: n for word, n in zip(words, counts, strict=True) if n >= FEWEST_OF_WORD}
 
 
-def overconfident(boxes: FoundBoxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
+def overconfident(boxes: Boxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
     One warning where confidence exceeds precision by more than .1 and by more than two standard

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes
 
 LEAST_LIMIT, FEWEST_FULL = 10, 3
 """Lists are full where so many images have the most boxes of any, and that is so many."""
@@ -44,7 +44,7 @@ class ListStart:
     by_chance: bool = False
 
 
-def open_lists(boxes: FoundBoxes) -> FoundBoxes:
+def open_lists(boxes: Boxes) -> Boxes:
     """Return the boxes of the images that list fewer boxes than the limit, where there is one."""
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     full = n_boxes == boxes.most_boxes
@@ -53,7 +53,7 @@ def open_lists(boxes: FoundBoxes) -> FoundBoxes:
     return boxes.where(~full[boxes.image])
 
 
-def begin_apart(boxes: FoundBoxes) -> bool:
+def begin_apart(boxes: Boxes) -> bool:
     """Whether the lists begin at scores of their own, so that no threshold explains them.
 
     Where boxes are drawn independently over one threshold, a list of n boxes holds none of the
@@ -68,7 +68,7 @@ def begin_apart(boxes: FoundBoxes) -> bool:
     return bool(seen - expected.sum() > MOST_ERRORS * max(error, 1.0))
 
 
-def lowest_of_images(boxes: FoundBoxes) -> np.ndarray:
+def lowest_of_images(boxes: Boxes) -> np.ndarray:
     """Return the lowest score of each image, (M,); inf for those without a box."""
     lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)
     np.minimum.at(lowest, boxes.image, boxes.scores)

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autoeval.accuracy.coco_matching import top_detections
-from autoeval.boxes import overlapping_pairs
+from autoeval.boxes import Boxes, LabelledImage, overlapping_pairs
 from autoeval.detections import CONFIDENT, Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 
@@ -37,9 +35,9 @@ SAME_BOX = 0.3  # overlap over which a box of another pass is taken for the same
 
 
 def box_features(
-    boxes: FoundBoxes,
+    boxes: Boxes,
     sizes: np.ndarray,
-    perturbed: Sequence[FoundBoxes] = (),
+    perturbed: Sequence[Boxes] = (),
 ) -> np.ndarray:
     """Describe N boxes on M images, each among the others of its category in its image.
 
@@ -63,7 +61,7 @@ def box_features(
     return np.stack(columns, axis=1)
 
 
-def _of_one_box(boxes: FoundBoxes, sizes: np.ndarray) -> list[np.ndarray]:
+def _of_one_box(boxes: Boxes, sizes: np.ndarray) -> list[np.ndarray]:
     scores = boxes.scores.astype(np.float64)
     inside = np.clip(scores, 1e-3, 1 - 1e-3)
     sides = (boxes.boxes[:, 2:] - boxes.boxes[:, :2]).astype(np.float64)
@@ -73,7 +71,7 @@ def _of_one_box(boxes: FoundBoxes, sizes: np.ndarray) -> list[np.ndarray]:
     return [scores, np.log(inside / (1 - inside)), side, aspect]
 
 
-def _of_its_group(detected: FoundBoxes) -> list[np.ndarray]:
+def _of_its_group(detected: Boxes) -> list[np.ndarray]:
     """Compare each box with those of its category in its image."""
     scores, n = detected.scores.astype(np.float64), len(detected)
     group = np.unique(_group(detected, detected), return_inverse=True)[1]
@@ -92,13 +90,13 @@ def _of_its_group(detected: FoundBoxes) -> list[np.ndarray]:
     return [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
 
 
-def _at_edge(boxes: FoundBoxes, sizes: np.ndarray) -> np.ndarray:
+def _at_edge(boxes: Boxes, sizes: np.ndarray) -> np.ndarray:
     near = boxes.boxes[:, :2].min(axis=1) < EDGE
     far = (boxes.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
     return np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
 
 
-def _in_other_pass(boxes: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
+def _in_other_pass(boxes: Boxes, other: Boxes) -> list[np.ndarray]:
     """IoU and score of the overlapping box of another pass, (N,) each; 0 where there is none.
 
     Of several the one with the largest product of the IoU and half of one plus its score.
@@ -120,7 +118,7 @@ def _in_other_pass(boxes: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
     return [reached, score]
 
 
-def _group(boxes: FoundBoxes, like: FoundBoxes) -> np.ndarray:
+def _group(boxes: Boxes, like: Boxes) -> np.ndarray:
     """Return a number for each image and category, (N,)."""
     return boxes.image * len(like.categories) + boxes.label
 
@@ -129,7 +127,7 @@ def _group(boxes: FoundBoxes, like: FoundBoxes) -> np.ndarray:
 class Pool:
     """N boxes on the M images that an estimate is about."""
 
-    found: FoundBoxes  # at most 100 boxes of a category in an image, as evaluation takes them
+    found: Boxes  # at most 100 boxes of a category in an image, as evaluation takes them
     features: np.ndarray  # (N, F), see `box_features`
     names: tuple[str, ...]  # of its columns
     warnings: tuple[str, ...] = ()  # what was assumed
@@ -168,8 +166,8 @@ class Pool:
 
 
 def pool_of_predictions(
-    clean: FoundBoxes,
-    perturbed: Sequence[FoundBoxes] = (),
+    clean: Boxes,
+    perturbed: Sequence[Boxes] = (),
 ) -> Pool:
     """Make a pool of the clean boxes; InputError if there is no image.
 
@@ -203,7 +201,7 @@ def image_sizes(images: Sequence[LabelledImage]) -> np.ndarray:
     return np.array([image.size or unknown for image in images], np.float64).reshape(-1, 2)
 
 
-def unknown_sizes(boxes: FoundBoxes) -> tuple[str, ...]:
+def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
     """Warn where the sizes of images with boxes are not known."""
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     unknown = [
@@ -225,7 +223,7 @@ def unknown_sizes(boxes: FoundBoxes) -> tuple[str, ...]:
 
 def _columns(
     images: tuple[LabelledImage, ...], boxes: Sequence[Detections], categories: Sequence[str]
-) -> FoundBoxes:
+) -> Boxes:
     counts = [len(detections) for detections in boxes]
     image = np.repeat(np.arange(len(counts)), counts)
     every = [*boxes, Detections.empty()]
@@ -233,4 +231,4 @@ def _columns(
         np.concatenate([getattr(detections, name) for detections in every])
         for name in ("labels", "boxes", "scores")
     )
-    return FoundBoxes(images, tuple(categories), image, label, corners, scores, {})
+    return Boxes(images, tuple(categories), image, label, corners, scores)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.boxes import Boxes
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.sites.category_numbers import frequencies, kind_of
@@ -69,7 +69,7 @@ class ReferenceStatistics:
     detector: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, boxes: FoundBoxes) -> ReferenceStatistics:
+    def of(cls, boxes: Boxes) -> ReferenceStatistics:
         """Look at predictions."""
         return cls(
             boxes.categories,
@@ -119,7 +119,7 @@ class ReferenceStatistics:
             }
         )
 
-    def differences(self, boxes: FoundBoxes) -> tuple[str, ...]:
+    def differences(self, boxes: Boxes) -> tuple[str, ...]:
         """Say how new predictions look other than those of the fit, as of another detector."""
         unknown = [word for word in _used(boxes) if word not in self.categories]
         if len(unknown) == len(_used(boxes)) > 0:
@@ -129,7 +129,7 @@ class ReferenceStatistics:
             )
         return tuple(self._differences(boxes, unknown))
 
-    def under_floor(self, boxes: FoundBoxes) -> np.ndarray:
+    def under_floor(self, boxes: Boxes) -> np.ndarray:
         """Mask the boxes (N,) of new predictions that files of the fit would not hold.
 
         All under the lowest score of the fit, unless they are so few that one threshold explains
@@ -143,7 +143,7 @@ class ReferenceStatistics:
             return under
         return under if n_under and not self.n_boxes else np.zeros(len(boxes), bool)
 
-    def start_of(self, boxes: FoundBoxes) -> ListStart:
+    def start_of(self, boxes: Boxes) -> ListStart:
         """Say why new predictions begin where they do.
 
         Raises InputError where they begin higher than those of the fit, and nothing explains it but
@@ -177,18 +177,18 @@ class ReferenceStatistics:
             "labelled images, too, and fit again."
         )
 
-    def confident_unlike(self, boxes: FoundBoxes) -> tuple[str, ...]:
+    def confident_unlike(self, boxes: Boxes) -> tuple[str, ...]:
         """Warn of confident boxes unlike those of the fit; see `unlike_fit`."""
         cut = boxes.floor > self.floor + SAME_FLOOR
         return unlike_fit(self.confident, ConfidentBoxes.of(boxes), cut=cut)
 
-    def unseen_of(self, boxes: FoundBoxes, start: ListStart) -> float:
+    def unseen_of(self, boxes: Boxes, start: ListStart) -> float:
         """Return `unseen_share` of new predictions, as far as the fit is read."""
         if start.cut or start.unlikely:
             return unseen_share(boxes, max(self.floor, SCORE_THR))
         return 0.0 if start.by_chance else unseen_share(boxes)
 
-    def _differences(self, boxes: FoundBoxes, unknown: list[str]) -> Iterator[str]:
+    def _differences(self, boxes: Boxes, unknown: list[str]) -> Iterator[str]:
         if unknown:
             yield Notice(
                 "another-detector",
@@ -229,7 +229,7 @@ class ReferenceStatistics:
             )
 
 
-def _used(boxes: FoundBoxes) -> list[str]:
+def _used(boxes: Boxes) -> list[str]:
     return [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label))]
 
 

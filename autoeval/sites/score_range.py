@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from autoeval.accuracy.coco_matching import MAX_DETECTIONS
+from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
-from autoeval.io.predictions import FoundBoxes
 from autoeval.notices import Notice
 from autoeval.sites.list_starts import ENOUGH_BOXES, lowest_of_images
 
@@ -25,7 +25,7 @@ ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
 ANOTHER_TOP = 0.6
 
 
-def another_scale(boxes: FoundBoxes, floor: float, highest: float) -> Iterator[str]:
+def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[str]:
     """Say where the scores of new predictions begin or end elsewhere than those of the fit.
 
     Only the ends show a scale: between them, less confidence is what a worse site looks like.
@@ -63,7 +63,7 @@ def another_scale(boxes: FoundBoxes, floor: float, highest: float) -> Iterator[s
         )
 
 
-def unseen_share(boxes: FoundBoxes, fit_floor: float | None = None) -> float:
+def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     r"""Say how much of the range of confidence that scores read is missing.
 
     Scores compare boxes over .3 with all over .05. Where an image's list begins at a confidence f,
@@ -97,7 +97,7 @@ def unseen_share(boxes: FoundBoxes, fit_floor: float | None = None) -> float:
     return float(np.average(shares, weights=n_boxes))
 
 
-def same_score(boxes: FoundBoxes) -> float:
+def same_score(boxes: Boxes) -> float:
     """Return the share of boxes over .3 that have the most common confidence; 0 for under 20."""
     confident = boxes.scores[boxes.scores > CONFIDENT]
     if len(confident) < ENOUGH_CONFIDENT:
@@ -122,7 +122,7 @@ def unseen_warning(share: float) -> tuple[str, ...]:
 
 
 def check_floor(
-    boxes: FoundBoxes, name: str, *, complete: bool = True, ran: bool = False
+    boxes: Boxes, name: str, *, complete: bool = True, ran: bool = False
 ) -> tuple[str, ...]:
     """Warn of predictions whose low scores were left out; `ran`: of a detector run here."""
     if not boxes.floor > LOW_FLOOR + LITTLE:
@@ -144,7 +144,7 @@ def check_floor(
     return (warning,)
 
 
-def check_limit(boxes: FoundBoxes, name: str, *, ran: bool = False) -> tuple[str, ...]:
+def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[str, ...]:
     """Warn of lists that were cut to the best few boxes of each image.
 
     ran: by a detector that was run here.

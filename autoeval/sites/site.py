@@ -20,12 +20,11 @@ from autoeval.accuracy.coco_matching import (
     top_detections,
 )
 from autoeval.accuracy.mean_ap import coco_summary
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import NO_BOXES, Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.io.labels.truth import NO_BOXES
 from autoeval.io.predictions.box_checks import copies, copies_left_out, labels_of_truth
 from autoeval.io.wording import listed
 from autoeval.model.calibration import FOUND, ScoreCalibration
@@ -52,12 +51,12 @@ class Site:
 
     Parameters
     ----------
-    boxes : FoundBoxes
+    boxes : Boxes
         Those of the detector, N, by the words that were given or that the fit knows, else in the
         detector's own words.
-    truth : Truth, optional
+    truth : Boxes, optional
         Labels of the same images, in the same categories.
-    reference : FoundBoxes, optional
+    reference : Boxes, optional
         Boxes of a reference detector, R, on the same images, in the same categories.
     calibration, reference_calibration : ScoreCalibration, optional
         By which a fit reads the boxes, and those of the reference.
@@ -101,10 +100,10 @@ class Site:
         The boxes with features of passes that are not kept.
     """
 
-    boxes: FoundBoxes
+    boxes: Boxes
     _: KW_ONLY
-    truth: Truth | None = None
-    reference: FoundBoxes | None = None
+    truth: Boxes | None = None
+    reference: Boxes | None = None
     calibration: ScoreCalibration | None = None
     reference_calibration: ScoreCalibration | None = None
     reference_probabilities: np.ndarray | None = None
@@ -215,7 +214,7 @@ class Site:
     # What the labels say
 
     @property
-    def labels(self) -> Truth:
+    def labels(self) -> Boxes:
         """The truth; of a labelled set alone."""
         assert self.truth is not None
         return self.truth
@@ -348,35 +347,34 @@ class Site:
     def knowing(self, names: Sequence[str]) -> Self:
         """Return the same with more categories, where it lacks them: without a box."""
 
-        def change(boxes: FoundBoxes) -> FoundBoxes:
+        def change(boxes: Boxes) -> Boxes:
             more = [name for name in names if name not in boxes.categories]
             return replace(boxes, categories=(*boxes.categories, *more))
 
         return self._each(change)
 
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
-        """Translate the detector's words into other categories; see `FoundBoxes`."""
+        """Translate the detector's words into other categories; see `Boxes`."""
         return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
 
-    def _each(self, change: Callable[[FoundBoxes], FoundBoxes]) -> Self:
+    def _each(self, change: Callable[[Boxes], Boxes]) -> Self:
         reference = None if self.reference is None else change(self.reference)
         return replace(self, boxes=change(self.boxes), reference=reference)
 
 
 def columns_of(
     detections: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
-) -> FoundBoxes:
+) -> Boxes:
     """Lay out the detections of each image as columns."""
     nothing = Detections.empty()
     parts = [*detections, nothing]
-    return FoundBoxes(
+    return Boxes(
         images,
         tuple(categories),
         np.repeat(np.arange(len(images)), [len(boxes) for boxes in detections]),
         np.concatenate([boxes.labels for boxes in parts]),
         np.concatenate([boxes.boxes for boxes in parts]),
         np.concatenate([boxes.scores for boxes in parts]),
-        {},
     )
 
 
@@ -395,7 +393,7 @@ def too_few_labels(source: str) -> TooFewLabelsError:
 
 def labelled_site(
     site: Site,
-    truth: Truth,
+    truth: Boxes,
     *,
     name: str,
     group: str | None = None,
@@ -423,7 +421,7 @@ def labelled_site(
         name=name,
         group=name if group is None else group,
         everywhere=everywhere,
-        left_out=(*left_out, *truth.warnings),
+        left_out=(*left_out, *truth.left_out),
     )
     if not any(made.enough):
         raise too_few_labels(name)
@@ -444,8 +442,8 @@ def labelled_site(
 
 
 def truth_of_samples(
-    detected: FoundBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> Truth:
+    detected: Boxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> Boxes:
     """Lay out the labels of the images of `detected`.
 
     labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
@@ -453,4 +451,4 @@ def truth_of_samples(
     parts = [*labels, NO_BOXES]
     image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Truth(detected.images, detected.categories, image, label, boxes, crowd)
+    return Boxes(detected.images, detected.categories, image, label, boxes, crowd=crowd)

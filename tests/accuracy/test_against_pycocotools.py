@@ -10,9 +10,7 @@ from pycocotools.cocoeval import COCOeval
 
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.accuracy.mean_ap import MeanAP
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.targets import AP_TARGETS
 
 N_IMAGES, WORDS = 12, ("car", "bus", "cat")
@@ -21,14 +19,13 @@ COLUMNS = ("image", "label", "boxes", "scores")
 
 def make_truth(image, label, boxes, crowd):
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(N_IMAGES))
-    return Truth(
-        images, WORDS, np.array(image, int), np.array(label, int), np.array(boxes), np.array(crowd)
-    )
+    columns = (np.array(image, int), np.array(label, int), np.array(boxes))
+    return Boxes(images, WORDS, *columns, crowd=np.array(crowd))
 
 
 def make_found(truth, image, label, boxes, scores):
     columns = (np.array(image, int), np.array(label, int), np.float32(boxes), np.float32(scores))
-    return FoundBoxes(truth.images, WORDS, *columns, {})
+    return Boxes(truth.images, WORDS, *columns)
 
 
 def random_world(seed, *, n_true=60, n_found=400, crowded=0.1):

@@ -14,7 +14,7 @@ from autoeval.cli import main
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import Truth
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.model.priors import calibration_prior
 
@@ -53,7 +53,7 @@ def refit(world, folder, change, *more):
 
 def truth_of(labels, predictions):
     content = read_coco(labels)
-    truth = Truth.of(content)
+    truth = labelled_boxes(content)
     numbers = dict(zip(content.numbers, content.categories, strict=True))
     found = read_predictions(predictions, images=content.images, numbers=numbers)
     return {

@@ -21,7 +21,7 @@ from autoeval.comparison.compare_sites import (
 )
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import Truth
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.report.comparison import comparison_text, comparison_values
 from autoeval.runtime.json_values import plain
@@ -48,7 +48,7 @@ def rankings(world, name):
     found = read_predictions(path, images=content.images, where="", numbers=numbers)
     names = content.categories
     found = found.as_categories(names, {word: word for word in names})
-    return rank_categories(found, Truth.of(content))
+    return rank_categories(found, labelled_boxes(content))
 
 
 def true_precision(world, name):

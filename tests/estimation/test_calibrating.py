@@ -109,7 +109,7 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
     sure = found.scores > 0.5
     four = np.concatenate([np.flatnonzero(sure)] * 4)
     scores = np.random.default_rng(0).random(len(four)).astype("f4")
-    columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes")}
+    columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes", "crowd")}
     boxes = Site(replace(found, scores=scores, **columns))
     made = labelled_site(boxes, truth_from(found), name="a", everywhere=True)
     assert roc_area(scores, made.matches.hits[0])[0] > 0.7

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from autoeval.accuracy.resampling import resampled_counts
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
@@ -15,9 +16,6 @@ from autoeval.estimation.category_scores import (
     labelled_rows,
     site_scores,
 )
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibrated_features import FEATURES, CalibratedFeatures, relative_sides
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import values_of
@@ -36,7 +34,7 @@ def found():
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(N_IMAGES))
     scores = np.round(rng.beta(0.4, 1.2, n), 2)
     columns = (rng.integers(0, N_IMAGES - 3, n), rng.integers(0, 3, n), np.zeros((n, 4), "f4"))
-    return FoundBoxes(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
+    return Boxes(images, ("car", "bus", "cat"), *columns, scores.astype("f4"))
 
 
 def features_of(found, category, images, area=200 * 200):
@@ -181,8 +179,8 @@ def hand_made():
         for c in of
     ]
     image, label, crowd = (np.array(column) for column in zip(*true, strict=True))
-    truth = Truth(
-        images, ("car", "van"), image, label, np.repeat(BOX, len(true), 0), crowd.astype(bool)
+    truth = Boxes(
+        images, ("car", "van"), image, label, np.repeat(BOX, len(true), 0), crowd=crowd.astype(bool)
     )
     return Site(columns_of(boxes, images, truth.categories)), truth
 

@@ -13,11 +13,11 @@ from forking import fork
 from labelled_colours import write_detector, write_distinct
 
 import autoeval
+from autoeval.boxes import LabelledImage
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.detector_spec import DetectorSpec, load_black_box
 from autoeval.errors import InputError
 from autoeval.io.find_images import ImageArray, find_images
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.video import time_blocks
 
 WORDS = ("car", "bus", "tram")

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from autoeval.accuracy.resampling import resampled_counts
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
 from autoeval.estimation.checks import few_blocks
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.site_estimate import sampling_std
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.labels.truth import NO_BOXES
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import find_words
@@ -121,6 +121,7 @@ def test_images_on_which_nothing_is_found_leave_the_estimate_equal(table, named)
         label=np.concatenate([found.label, found.label[faint]]),
         boxes=np.concatenate([found.boxes, found.boxes[faint]]),
         scores=np.concatenate([found.scores, found.scores[faint]]),
+        crowd=np.concatenate([found.crowd, found.crowd[faint]]),
     )
     assert USUAL.at_half(found.scores[faint]).max() < 0.05
     before = estimator.predict_site(Site(found, named=named))
@@ -143,6 +144,7 @@ def test_a_category_that_is_found_elsewhere_too_changes_no_estimate_of_others(ta
         label=np.concatenate([found.label, cars.label]),
         boxes=np.concatenate([found.boxes, cars.boxes]),
         scores=np.concatenate([found.scores, cars.scores]),
+        crowd=np.concatenate([found.crowd, cars.crowd]),
     )
     before, after = (estimator.predict_site(Site(of)).per_category for of in (found, both))
     assert before.pop("car") != after.pop("car")

@@ -17,7 +17,7 @@ from pycocotools.cocoeval import COCOeval
 import autoeval
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import Truth
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.io.predictions import read_predictions
 
 WORDS = ("car", "bus", "cat")  # of cats only a crowd is labelled
@@ -105,7 +105,7 @@ def test_files_give_what_pycocotools_gives(tmp_path, seeds):
         numbers = dict(zip(content.numbers, content.categories, strict=True))
         found = read_predictions(boxes, images=content.images, numbers=numbers)
         found = found.as_categories(WORDS, {word: word for word in WORDS})
-        rankings = rank_categories(found, Truth.of(content, WORDS))
+        rankings = rank_categories(found, labelled_boxes(content, WORDS))
         ours = np.array([ranking.average_precision() for ranking in rankings])
         expected = by_pycocotools(labels, boxes)
         np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-9, err_msg=f"set {seed}")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.comparison.common_ground import at_floors
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -11,8 +12,6 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.read_site import as_in_fit
 from autoeval.estimation.score_floors import FLOORS
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.pair_table import features_at
 from autoeval.model.priors import calibration_prior, regression_prior
@@ -139,7 +138,7 @@ def scores_of(scores):
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
     boxes = np.tile(np.float32([0, 0, 9, 9]), (n, 1))
     none = np.zeros(n, np.int64)
-    return FoundBoxes(images, ("car",), np.arange(n), none, boxes, np.asarray(scores, float), {})
+    return Boxes(images, ("car",), np.arange(n), none, boxes, np.asarray(scores, float))
 
 
 FULL = np.geomspace(0.01, 0.99, 2000)

@@ -7,8 +7,8 @@ import unicodedata
 import numpy as np
 import pytest
 
+from autoeval.boxes import LabelledImage
 from autoeval.io.image_identity import AMBIGUOUS, MISSING, Named, match_images
-from autoeval.io.labels.content import LabelledImage
 
 HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 CAFE = unicodedata.normalize("NFC", "Café Zürich.jpg")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from label_worlds import label_set, make_site
 
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, expected_holding
@@ -54,14 +54,13 @@ def test_categories_that_labels_will_measure():
 
 
 def test_expected_holding_by_hand():
-    boxes = FoundBoxes(
+    boxes = Boxes(
         (None,) * 2,
         ("a", "b"),
         np.array([0, 0, 1]),
         np.array([0, 0, 1]),
         np.zeros((3, 4)),
         np.array([0.5, 0.5, 0.2], np.float32),
-        {},
     )
     holding = expected_holding(boxes, np.array([0.5, 0.5, 0.2]))
     assert holding.shares == pytest.approx([0.75 / 2, 0.2 / 2])
@@ -71,14 +70,13 @@ def test_expected_holding_by_hand():
 
 def test_missed_objects_count_where_a_box_shows_the_category():
     """By hand: one box of probability .5 beside .7 missed ones, one of .01, an image without."""
-    found = FoundBoxes(
+    found = Boxes(
         (None,) * 3,
         ("a",),
         np.array([0, 1]),
         np.array([0, 0]),
         np.zeros((2, 4)),
         np.array([0.5, 0.1], np.float32),
-        {},
     )
     holding = expected_holding(found, np.array([0.5, 0.01]), [np.array([1.2, 0.71, 0.7])])
     held = 1 - 0.5 * np.exp(-0.7) + 0.01

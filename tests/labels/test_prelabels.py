@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.labels.to_label import label_config, prelabels
 
 
@@ -15,7 +14,7 @@ def offered(rows, size=(100, 200), categories=("vehicle", "person")):
     image = LabelledImage("a b.jpg", "a b.jpg", size)
     labels, scores, corners = zip(*rows, strict=True)
     columns = np.zeros(len(rows), int), np.array(labels), np.float32(corners), np.float32(scores)
-    boxes = FoundBoxes((image,), categories, *columns, {})
+    boxes = Boxes((image,), categories, *columns)
     plan = SimpleNamespace(found=boxes, drawn=np.array([0]))
     return prelabels(plan, [image])[0]
 

@@ -9,6 +9,7 @@ import pytest
 from label_worlds import SIDE, label_set, make_site
 
 from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
+from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
 from autoeval.labels.fit_assistance import fit_assistance
@@ -404,9 +405,8 @@ def labels_as_boxes(site, probability=1.0):
     """The labels of a site as the boxes of a reference detector that is always right."""
     truth = site.truth
     boxes, scores = truth.boxes.astype(np.float32), np.full(len(truth.image), 0.9, np.float32)
-    label_boxes = replace(
-        site.pool.found, image=truth.image, label=truth.label, boxes=boxes, scores=scores
-    )
+    found = site.pool.found
+    label_boxes = Boxes(found.images, found.categories, truth.image, truth.label, boxes, scores)
     return ProbableLabels(label_boxes, np.full(len(scores), probability))
 
 
@@ -434,6 +434,7 @@ def test_disagreement_by_hand(site):
         label=np.array([0, 0]),
         boxes=np.array([[0, 0, 10, 10], [0, 0, 10, 10]], np.float32),
         scores=np.array([0.8, 0.8], np.float32),
+        crowd=np.zeros(2, bool),
     )
     other = replace(
         detected,

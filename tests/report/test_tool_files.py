@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.estimation.estimate import Estimate
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.predictions import read_predictions
 from autoeval.report.estimate import category_ids, coco_results, export, image_table
 from autoeval.sites.site import Site
 
@@ -19,9 +19,7 @@ def found():
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (90, 90)) for k in (7, 8, 9))
     boxes = np.array([[1, 2, 11, 22], [5, 5, 10, 10], [0, 0, 4, 4]], "f4")
     scores = np.array([0.5, 0.25, 0.01], "f4")
-    return FoundBoxes(
-        images, ("car", "cat"), np.array([0, 0, 1]), np.array([0, 1, 0]), boxes, scores, {}
-    )
+    return Boxes(images, ("car", "cat"), np.array([0, 0, 1]), np.array([0, 1, 0]), boxes, scores)
 
 
 def estimate_of(**per_category):

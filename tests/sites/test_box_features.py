@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from autoeval.boxes import box_iou
+from autoeval.boxes import Boxes, LabelledImage, box_iou
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.pool import (
     OF_BOX,
     OF_DROPOUT,
@@ -97,7 +95,7 @@ def test_a_pass_that_an_image_lacks_is_left_out(evidence):
 
 def columns(images, boxes):
     boxes, zeros = np.array(boxes, np.float32), np.zeros(len(boxes), int)
-    return FoundBoxes(images, ("car",), zeros, zeros, boxes, np.full(len(boxes), 0.5), {})
+    return Boxes(images, ("car",), zeros, zeros, boxes, np.full(len(boxes), 0.5))
 
 
 def test_what_needs_the_size_of_an_image_is_unknown_without_it():

@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
 from autoeval.io.predictions.category_words import find_words
 from autoeval.sites.category_numbers import (
     frequencies,
@@ -33,13 +31,14 @@ def read(numbers, known=FROM_0, **how):
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (100, 100)) for k in range(n))
     words = find_words(FILE, [(number, None) for number in numbers], known, **how)
     columns = (np.arange(n), words.label, np.tile([10.0, 10, 50, 50], (n, 1)), np.full(n, 0.8))
-    return FoundBoxes(images, words.categories, *columns, words.numbers, numbering=words.numbering)
+    known = {"numbers": words.numbers, "numbering": words.numbering}
+    return Boxes(images, words.categories, *columns, **known)
 
 
 def labels_of(boxes, words):
     index = np.array([WORDS.index(word) for word in words])
-    columns = (boxes.image, index, boxes.boxes.astype(float), np.zeros(len(words), bool))
-    return Truth(boxes.images, tuple(WORDS), *columns)
+    columns = (boxes.image, index, boxes.boxes.astype(float))
+    return Boxes(boxes.images, tuple(WORDS), *columns)
 
 
 def words_of(boxes):
@@ -174,4 +173,5 @@ def as_boxes(rows, known, numbers=None):
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
     scores = np.array([row["score"] for row in rows])
     columns = (np.arange(n), words.label, np.zeros((n, 4)), scores)
-    return FoundBoxes(images, words.categories, *columns, words.numbers, numbering=words.numbering)
+    known = {"numbers": words.numbers, "numbering": words.numbering}
+    return Boxes(images, words.categories, *columns, **known)

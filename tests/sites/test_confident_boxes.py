@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import autoeval
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.sites.confident_boxes import ConfidentBoxes, unlike_fit
 from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
@@ -35,7 +34,7 @@ def test_shares_by_hand():
     scores = np.array([0.9, 0.2, 0.8, 0.9, 0.7, 0.3, 0.4])
     image, label = np.array([0, 0, 0, 0, 0, 0, 1]), np.array([0, 0, 0, 0, 0, 1, 0])
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(2))
-    found = FoundBoxes(images, ("car", "bus"), image, label, boxes, scores, {})
+    found = Boxes(images, ("car", "bus"), image, label, boxes, scores)
     assert ConfidentBoxes.of(found) == (4, 0.5, 0.5)
     nothing = found.where(np.zeros(7, bool))
     assert ConfidentBoxes.of(nothing) == (0, 1.0, 0.0)

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import autoeval
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
 from autoeval.report.labels import labelled_heads
 from autoeval.sites.label_check import check_labels, contradicted, of_other_images, of_other_size
 from tests.commands.predicted_world import write_world
@@ -29,8 +27,8 @@ def world(*, scores=0.9, places=None):
     corner = 50.0 * (np.arange(N) if places is None else np.full(N, places))[:, None]
     boxes = np.concatenate([np.tile(corner, 2), np.tile(corner, 2) + 20], axis=1)
     columns = np.arange(N), np.zeros(N, int), boxes
-    truth = Truth(images(), ("car",), *columns, np.zeros(N, bool))
-    return truth, FoundBoxes(images(), ("car",), *columns, np.full(N, scores), {})
+    truth = Boxes(images(), ("car",), *columns, crowd=np.zeros(N, bool))
+    return truth, Boxes(images(), ("car",), *columns, np.full(N, scores))
 
 
 def exchanged(truth, turn=1):

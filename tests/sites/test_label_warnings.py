@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.predictions import read_predictions
 from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,
@@ -28,15 +28,15 @@ BOX = np.array([10.0, 10, 50, 50])
 
 def truth(image, words=("car", "bus"), label=0, boxes=BOX):
     n = len(image)
-    columns = (np.full(n, label), np.tile(boxes, (n, 1)), np.zeros(n, bool))
-    return Truth(IMAGES, words, np.array(image, int), *columns)
+    labels, boxes = np.full(n, label), np.tile(boxes, (n, 1))
+    return Boxes(IMAGES, words, np.array(image, int), labels, boxes)
 
 
 def found(scores, words=("car", "bus"), label=0):
     """One box an image."""
     boxes = np.tile(np.float32(BOX), (N, 1))
     labels = np.full(N, label)
-    return FoundBoxes(IMAGES, words, np.arange(N), labels, boxes, np.float32(scores), {})
+    return Boxes(IMAGES, words, np.arange(N), labels, boxes, np.float32(scores))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_boxes_that_nobody_is_sure_of_do_not_count():
 
 def test_boxes_in_a_crowd_are_neither_right_nor_wrong():
     mine, true = found(np.full(N, 0.9)), truth(range(100))
-    crowd = Truth(IMAGES, true.categories, true.image, true.label, true.boxes, np.arange(N) >= 60)
+    crowd = replace(true, crowd=np.arange(N) >= 60)
     assert overconfident(mine, rank_categories(mine, crowd)) == ()
 
 
@@ -94,12 +94,12 @@ AWAY = 1000.0
 def world(score=0.9):
     """40 images with four objects of 40 pixels each; the first of each is found with `score`."""
     image, label = np.repeat(np.arange(N_BUSY), 4), np.zeros(4 * N_BUSY, int)
-    truth = Truth(
-        IMAGES[:N_BUSY], ("car",), image, label, OBJECTS.copy(), np.zeros(4 * N_BUSY, bool)
+    truth = Boxes(
+        IMAGES[:N_BUSY], ("car",), image, label, OBJECTS.copy(), crowd=np.zeros(4 * N_BUSY, bool)
     )
     boxes, scores = np.float32(OBJECTS), np.full(4 * N_BUSY, 0.2, np.float32)
     scores[::4] = score
-    return FoundBoxes(IMAGES[:N_BUSY], ("car",), image, label, boxes, scores, {}), truth
+    return Boxes(IMAGES[:N_BUSY], ("car",), image, label, boxes, scores), truth
 
 
 def without_labels(truth, images):
@@ -194,7 +194,7 @@ def test_all_of_them_are_among_the_warnings_of_labels():
 def test_damaged_labels_of_real_photographs(shared):
     """Sound labels give no warning, damaged ones do (docs/results/label_warnings.md)."""
     labels = read_coco(shared / "real/all/coco_mini/annotations.json")
-    truth, rng = Truth.of(labels), np.random.default_rng(0)
+    truth, rng = labelled_boxes(labels), np.random.default_rng(0)
     for detector in ("yolo26n", "nanodet_plus", "fastestdet"):
         path = shared / "real_predictions" / detector / "all/coco_mini.json"
         words = {word: word for word in labels.categories}

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.list_starts import ListStart, begin_apart, log_chance, open_lists
 from autoeval.sites.reference_statistics import ReferenceStatistics
 
@@ -25,7 +24,7 @@ def boxes(*lists):
     n = len(image)
     corners = np.tile(np.float32([0, 0, 9, 9]), (n, 1))
     scores = np.float32(np.concatenate(lists))
-    return FoundBoxes(images, ("car",), image, np.zeros(n, np.int64), corners, scores, {})
+    return Boxes(images, ("car",), image, np.zeros(n, np.int64), corners, scores)
 
 
 def drawn(n_images, n_boxes, lowest, seed=0):

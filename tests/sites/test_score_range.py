@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.estimation.checks import width as width_warning
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.model import PredictionInterval
 from autoeval.model.regression import Regression
 from autoeval.sites.score_range import another_scale, same_score, unseen_share, unseen_warning
@@ -18,7 +17,7 @@ def made(*lists):
     image = np.repeat(np.arange(len(lists)), [len(scores) for scores in lists])
     scores = np.concatenate([np.float32(scores) for scores in lists])
     boxes = np.tile(np.float32([0, 0, 9, 9]), (len(scores), 1))
-    return FoundBoxes(images, ("car",), image, np.zeros(len(scores), int), boxes, scores, {})
+    return Boxes(images, ("car",), image, np.zeros(len(scores), int), boxes, scores)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.reading import file_of
 from autoeval.io.tasks.labelled_samples import Sample, Samples
 from autoeval.io.tasks.task import Task
@@ -109,7 +109,7 @@ def lookup_of(words: Sequence[str], task: Task) -> Any:
 
 
 @lru_cache(maxsize=AT_ONCE)
-def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> FoundBoxes:
+def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> Boxes:
     file = file_of(place, path) if path.is_dir() else path
     return read_predictions(file, images=images, where=f"the images of {place}")
 

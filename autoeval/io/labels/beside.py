@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_folder import load_image_folder, walk
 from autoeval.io.image_identity import Named, match_images
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 

@@ -6,13 +6,14 @@ import os
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_folder import image_folders, load_image_folder, with_sizes
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.json_file import is_json, read_json
 from autoeval.io.labels.beside import holds_images
-from autoeval.io.labels.content import LabelFormat, LabelledImage, LabelSet
+from autoeval.io.labels.content import LabelFormat, LabelSet
 from autoeval.io.wording import listed
 
 BOXES = "instances_"

@@ -6,8 +6,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path, PurePosixPath
+
+from autoeval.boxes import LabelledImage
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
@@ -15,22 +16,6 @@ EVERYWHERE = (-1e6, -1e6, 2e6, 2e6)  # left, top, width, height of an area that 
 SPLIT_WORDS = {"valid": "val", "validation": "val"}
 _SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
 _EXPONENT = re.compile(r"\d(?:\.\d+)?e\+?\d+", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledImage:
-    """An image that somebody has labelled, be it with no box.
-
-    `image_id` is its name within its set: the id of a COCO file, else the path `file_name` relative
-    to the image folder. `size` is height and width in pixels, where they are known; `taken` is
-    without a time zone, where the file says so; `split` is that of a ``data.yaml``.
-    """
-
-    image_id: str
-    file_name: str
-    size: tuple[int, int] | None
-    taken: datetime | None = None
-    split: str = ""
 
 
 @dataclass(frozen=True, slots=True)

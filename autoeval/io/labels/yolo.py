@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_folder import walk
 from autoeval.io.image_header import image_size
 from autoeval.io.json_file import BadItems
 from autoeval.io.labels.beside import folder_of_images, pair_up, without_size
-from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
 from autoeval.io.labels.yolo_splits import pairs_of_yaml
 from autoeval.io.wording import listed, printable
 from autoeval.io.yaml_file import read_yaml

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.boxes import has_area, overlapping_pairs
+from autoeval.boxes import Boxes, LabelledImage, has_area, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_folder import natural_order
 from autoeval.io.image_identity import is_file_name, match_images
-from autoeval.io.labels.content import LabelledImage, LabelSet
-from autoeval.io.labels.truth import BoxColumns, Truth
-from autoeval.io.predictions.box_columns import FoundBoxes
+from autoeval.io.labels.content import LabelSet
 from autoeval.io.same_files import content_digest
 from autoeval.notices import Notice
 
@@ -32,7 +30,7 @@ ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the gol
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 
 
-def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
+def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
     """Say what is odd about predictions.
 
     Raises `InputError` if objects are found twice, as where the boxes of two detectors are joined,
@@ -92,7 +90,7 @@ def look_like_corners(boxes: np.ndarray) -> bool:
     return bool(share <= FARTHER and n_near >= ENOUGH_NEAR)
 
 
-def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
+def boxes_beyond(path: Path, read: Boxes) -> tuple[str, ...]:
     """Count boxes that reach more than 2 % beyond their images, where the size of these is known.
 
     Raises `InputError` if more than half of the boxes on images of known size do, and the centres
@@ -135,7 +133,7 @@ def centred_beyond(boxes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return right | below
 
 
-def _refuse_twice(path: Path, read: FoundBoxes) -> None:
+def _refuse_twice(path: Path, read: Boxes) -> None:
     sure = np.flatnonzero(read.scores > CONFIDENT)
     if len(sure) < ENOUGH_BOXES:
         return
@@ -157,7 +155,7 @@ def _refuse_twice(path: Path, read: FoundBoxes) -> None:
 
 
 def unseen_images(
-    boxes: FoundBoxes,
+    boxes: Boxes,
     images: np.ndarray,
     name: str,
     *,
@@ -171,11 +169,11 @@ def unseen_images(
     not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
     excess is n0 - 2 n1. Over 3 % where scores begin at .05 or less, the images without a box were
     not seen, and with `refuse` an excess over a third is an `InputError`. Predictions that list
-    their images (`FoundBoxes.lists_images`) say themselves which were seen.
+    their images (`Boxes.lists_images`) say themselves which were seen.
 
     Parameters
     ----------
-    boxes : FoundBoxes
+    boxes : Boxes
     images : array of shape (n,), int64
         Positions of those that should have a box.
     name, what : str
@@ -227,7 +225,7 @@ def unseen_images(
 
 
 def copies(
-    read: FoundBoxes,
+    read: Boxes,
     labels: Mapping[int, object] | None = None,
     files: Mapping[str, Path] | None = None,
 ) -> np.ndarray:
@@ -264,7 +262,7 @@ def copies_left_out(n: int) -> tuple[str, ...]:
     return (Notice("copies-left-out", text, severity="note"),) if n else ()
 
 
-def _contents(read: FoundBoxes) -> dict[int, bytes]:
+def _contents(read: Boxes) -> dict[int, bytes]:
     """Return the boxes of each image that another one seems to share, in one order."""
     alike = _with_a_like(read)
     part = read.where(alike[read.image])
@@ -272,7 +270,7 @@ def _contents(read: FoundBoxes) -> dict[int, bytes]:
     return _of_images(part, np.concatenate([np.float64(column) for column in columns], axis=1))
 
 
-def labels_of_truth(truth: Truth) -> dict[int, object]:
+def labels_of_truth(truth: Boxes) -> dict[int, object]:
     """Return the labels of each image as `copies` compares them."""
     columns = (truth.label[:, None], truth.crowd[:, None], truth.boxes)
     rows = np.concatenate([np.float64(column) for column in columns], axis=1)
@@ -294,7 +292,7 @@ def labels_of_images(content: LabelSet, images: Sequence[LabelledImage]) -> dict
     return {place: tuple(sorted(of_image)) for place, of_image in boxes.items()}
 
 
-def _of_images(boxes: BoxColumns, rows: np.ndarray) -> dict[int, bytes]:
+def _of_images(boxes: Boxes, rows: np.ndarray) -> dict[int, bytes]:
     """Return the sorted rows of the boxes of each image that has any, as bytes."""
     order = np.lexsort((*rows.T, boxes.image))
     image, rows = boxes.image[order], rows[order]
@@ -360,7 +358,7 @@ def _frames_with(
     return frames
 
 
-def _with_a_like(read: FoundBoxes) -> np.ndarray:
+def _with_a_like(read: Boxes) -> np.ndarray:
     """Mask the images (M,) whose sum over boxes of a hash occurs twice: copies, hardly others."""
     total = np.zeros(len(read.images), np.uint64)
     for start in range(0, len(read), AT_ONCE):

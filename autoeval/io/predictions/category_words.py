@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering
 from autoeval.errors import InputError
 from autoeval.io.labels.content import normal_id
 from autoeval.io.wording import listed
 from autoeval.io.yaml_file import read_yaml
 from autoeval.notices import Notice
 
-EXAMPLES = 3  # of words, in messages
 LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"
 NUMBERINGS = {
     LABELS: "the numbers of the labels, of --names or of the fit",
@@ -27,36 +28,6 @@ NUMBERINGS = {
 """What category numbers can be: the values of ``numbering=``, each in words."""
 COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # numbers up to 90 without a word
 N_COCO, FIRST_OF_COCO = 80, ("person", "bicycle", "car")
-
-
-@dataclass(frozen=True, eq=False)
-class Numbering:
-    """How the category numbers of a file were read, and how else they could be.
-
-    used: one of `NUMBERINGS`; empty where boxes have words.
-    others: by the same names, ways in which all numbers have a word too, and some another one:
-        category (K,) of each category of the boxes, -1 where no number is its own.
-    numbers: by the same names, the word of each number.
-    text: whether the file is a folder of text files.
-    decided: whether the way that was used is more than the first of those that fit.
-    """
-
-    used: str = ""
-    others: Mapping[str, np.ndarray] = field(default_factory=dict)
-    numbers: Mapping[str, dict[str, str]] = field(default_factory=dict)
-    text: bool = False
-    decided: bool = True
-
-    def examples(self, way: str, categories: Sequence[str], label: np.ndarray) -> str:
-        """Name the words that a way gives the commonest of the boxes' numbers."""
-        often = np.argsort(-np.bincount(label, minlength=len(categories)), kind="stable")
-        often = often[: min(EXAMPLES, len(np.unique(label)))]
-        shown = often if way == self.used else self.others[way][often]
-        return ", ".join(categories[k] for k in shown)
-
-
-NO_NUMBERS = Numbering()
-"""Of boxes with words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,3 +238,37 @@ def read_names(path: Path) -> dict[str, str]:
     if not words:
         raise InputError(f"{path} holds no names: expected `names` in YAML, or a word a line.")
     return words
+
+
+def spelt_as(boxes: Boxes, words: Sequence[str]) -> Boxes:
+    """Take words that differ from those that are known only by case or separators for these.
+
+    Such as ``Traffic_Light`` for ``traffic light``; not where boxes have both.
+    """
+    used = {boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label)).tolist()}
+    of_form: dict[str, list[str]] = {}
+    for word in dict.fromkeys(words):
+        of_form.setdefault(_form(word), []).append(word)
+    known: dict[str, str] = {}
+    for word in used.difference(words):
+        alike = of_form.get(_form(word), [])
+        if len(alike) == 1 and alike[0] not in used and alike[0] not in known.values():
+            known[word] = alike[0]
+    if not known:
+        return boxes
+    named = [known.get(word, word) for word in boxes.categories]
+    index = {word: k for k, word in enumerate(dict.fromkeys(named))}
+    pairs = [f"{word} for {known[word]}" for word in boxes.categories if word in known]
+    text = f"words that are spelt otherwise than known ones count as these: {listed(pairs, 3)}"
+    return replace(
+        boxes,
+        categories=tuple(index),
+        label=np.array([index[word] for word in named], np.int64)[boxes.label],
+        numbers={number: known.get(word, word) for number, word in boxes.numbers.items()},
+        left_out=(*boxes.left_out, Notice("words-spelt-otherwise", text, "note")),
+    )
+
+
+def _form(word: str) -> str:
+    """Return a word without what spellings differ by."""
+    return re.sub(r"[\s_-]+", "", word).casefold()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.wording import printable
 
 KEY = b"autoeval.detect"
@@ -28,61 +27,6 @@ SCHEMA = pa.schema(
         *((name, pa.float64()) for name in ("x", "y", "w", "h", "score")),
     ]
 )
-
-
-@dataclass(frozen=True, eq=False)
-class DetectorRun:
-    """Which detector was run, how, and over which images.
-
-    Parameters
-    ----------
-    name : str
-        As the detector was given.
-    settings : mapping
-        What its boxes depend on, such as hashes of its weights; compared by an estimator.
-    fingerprint : str
-        A short name of `settings`.
-    is_identified : bool
-        Whether the settings of another detector, such as a retrained one, would differ.
-    backbone : str
-        Class name of its backbone.
-    versions : mapping of str to str
-        Of the packages it was run with, to look up.
-    categories : tuple of str
-        All its words, whether they were found or not.
-    unreadable : tuple of str
-        Why each image that is not here could not be observed.
-    copies : ndarray of shape (M,), bool
-        Whether each image is byte by byte an earlier one.
-    blocks : ndarray of shape (M,), int64
-        Number of the block of time of each image; frames of one block are dependent.
-    """
-
-    name: str
-    settings: dict[str, Any]
-    fingerprint: str
-    is_identified: bool
-    backbone: str
-    versions: dict[str, str] = field(default_factory=dict)
-    categories: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    copies: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
-    blocks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @property
-    def knows_images(self) -> bool:
-        """Whether copies and blocks are those of the images at hand."""
-        return bool(len(self.copies))
-
-    def on_images(self, chosen: Sequence[int] | np.ndarray) -> DetectorRun:
-        """Keep the images of an index array."""
-        if not self.knows_images:
-            return self
-        return replace(self, copies=self.copies[chosen], blocks=self.blocks[chosen])
-
-    def of_other_images(self) -> DetectorRun:
-        """Return the same for another list of images, of which copies and blocks are not known."""
-        return replace(self, copies=np.zeros(0, bool), blocks=np.zeros(0, np.int64))
 
 
 def note_of(run: DetectorRun, images: Sequence[LabelledImage]) -> bytes:

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, place_images, uncovered_images
 from autoeval.io.in_memory import content_in_memory, name_of
-from autoeval.io.labels.content import LabelledImage, normal_id
+from autoeval.io.labels.content import normal_id
 from autoeval.io.labels.truth import FARTHEST
 from autoeval.io.predictions.box_checks import unusual_boxes
-from autoeval.io.predictions.box_columns import FoundBoxes
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.formats import Coded, RawColumns, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
@@ -81,7 +81,7 @@ def read_predictions(
     numbering: str = "",
     usual: str = "",
     undecided: bool = False,
-) -> FoundBoxes:
+) -> Boxes:
     """Read what a detector has found on a set of images.
 
     Parameters
@@ -116,7 +116,7 @@ def read_predictions(
 
     Returns
     -------
-    FoundBoxes
+    Boxes
         On all `images`; those of which the predictions say nothing are `uncovered`. `left_out`
         counts what was left out; a warning where its own `categories` are not `numbers`.
 
@@ -159,7 +159,7 @@ def read_predictions(
             ) from None
         none = np.zeros(0, np.int64)
         no_boxes, no_scores = np.zeros((0, 4)), np.zeros(0)
-        return FoundBoxes(tuple(images), tuple(words), none, none, no_boxes, no_scores, {}, run=run)
+        return Boxes(tuple(images), tuple(words), none, none, no_boxes, no_scores, run=run)
 
     named = [
         Named(
@@ -192,14 +192,14 @@ def read_predictions(
     if any(word is None for _, word in entries.categories):
         warnings += numbering_conflict(path, content.numbers, numbers)
 
-    read = FoundBoxes(
+    read = Boxes(
         tuple(images),
         known.categories,
         place[entries.image],
         known.label[entries.category],
         entries.boxes,
         entries.scores,
-        known.numbers,
+        numbers=known.numbers,
         left_out=content.warnings + entries.warnings,
         warnings=warnings,
         numbering=known.numbering,

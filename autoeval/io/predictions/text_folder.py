@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, match_images
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions.formats import Coded, Content, RawColumns
 from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice

@@ -8,10 +8,8 @@ import zipfile
 
 import numpy as np
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.pool import Pool
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site import Site
@@ -20,7 +18,7 @@ FOUND = ("image", "label", "boxes", "scores")
 LABELLED = ("image", "label", "boxes", "crowd")
 
 
-def pack_set(pool: Pool, truth: Truth) -> bytes:
+def pack_set(pool: Pool, truth: Boxes) -> bytes:
     """Write a pool and its labels as bytes, about 70 a box, so that they fit a row of a table."""
     boxes = {f"found_{name}": getattr(pool.found, name) for name in FOUND}
     true = {f"true_{name}": getattr(truth, name) for name in LABELLED}
@@ -48,9 +46,9 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
         )
         categories = tuple(described["categories"])
         image, label, boxes, scores = (arrays[f"found_{column}"] for column in FOUND)
-        detected = FoundBoxes(images, categories, image, label, boxes, scores, {})
+        detected = Boxes(images, categories, image, label, boxes, scores)
         image, label, boxes, crowd = (arrays[f"true_{column}"] for column in LABELLED)
-        truth = Truth(images, categories, image, label, boxes, crowd)
+        truth = Boxes(images, categories, image, label, boxes, crowd=crowd)
         pool = Pool(detected, arrays["features"].astype(np.float64), tuple(described["names"]))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_folder import load_image_folder
 from autoeval.io.image_header import image_size
 from autoeval.io.json_file import MALFORMED, BadItems, fault
 from autoeval.io.labels.beside import without_size
-from autoeval.io.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.content import ANY, LabelledBox, LabelSet
 from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
 

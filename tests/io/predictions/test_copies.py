@@ -8,9 +8,8 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes
+from autoeval.boxes import Boxes, LabelledImage
+from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.io.predictions.box_checks import copies, labels_of_images, labels_of_truth
 
 
@@ -20,7 +19,7 @@ def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():
     boxes = np.float32([[1, 1, 5, 5], [2, 2, 9, 9], [2, 2, 9, 9], [1, 1, 5, 5]] * 2)[:7]
     scores = np.float32([0.5, 0.9, 0.9, 0.5, 0.5, 0.8, 0.9])
     label = np.zeros(7, int)
-    found = FoundBoxes(images, ("car", "bus"), image, label, boxes, scores, {})
+    found = Boxes(images, ("car", "bus"), image, label, boxes, scores)
     assert copies(found).tolist() == [1]
     label = label.copy()
     label[3] = 1
@@ -43,7 +42,7 @@ def test_copies_among_many_images():
             boxes[k, 1, 2] = np.nextafter(boxes[k, 1, 2], np.float32(9))
     mixed = rng.permutation(3 * n)
     columns = (np.repeat(np.arange(n), 3), label.ravel(), boxes.reshape(-1, 4), scores.ravel())
-    found = FoundBoxes(images, tuple("abcd"), *(column[mixed] for column in columns), {})
+    found = Boxes(images, tuple("abcd"), *(column[mixed] for column in columns))
     assert copies(found).tolist() == [k for k in range(10, n, 10) if k % 40]
 
 
@@ -57,7 +56,7 @@ def still(names, **fields):
     boxes = np.float32([[1, 1, 5, 5], [2, 2, 9, 9]] * n)
     image, label = np.repeat(np.arange(n), 2), np.zeros(2 * n, int)
     scores = np.float32([0.5, 0.9] * n)
-    return FoundBoxes(images, ("car",), image, label, boxes, scores, {})
+    return Boxes(images, ("car",), image, label, boxes, scores)
 
 
 UNKNOWN = [None] * 3
@@ -97,7 +96,7 @@ def test_labels_tell_apart():
     found = still(["a.jpg", "b.jpg", "c.jpg"], size=UNKNOWN)
     boxes = np.array([[1, 1, 5, 5], [1, 1, 6, 6], [1, 1, 5, 5]], float)
     image, zeros = np.arange(3), np.zeros(3, int)
-    truth = Truth(found.images, ("car",), image, zeros, boxes, zeros.astype(bool))
+    truth = Boxes(found.images, ("car",), image, zeros, boxes, crowd=zeros.astype(bool))
     assert copies(found, labels_of_truth(truth)).tolist() == [2]
     assert copies(found, labels_of_truth(truth.where([0, 2]))).tolist() == [2]  # b holds nothing
     # what a label file says, under other ids and in another order

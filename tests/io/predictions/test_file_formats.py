@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import formats, read_predictions
 
 IMAGES = tuple(LabelledImage(str(k), f"street/{k:03}.jpg", (200, 200)) for k in range(12))

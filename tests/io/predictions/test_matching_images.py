@@ -9,11 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, place_images
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import read_image_list, read_predictions
-from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
+from autoeval.io.predictions.category_words import (
+    find_words,
+    numbering_conflict,
+    spelt_as,
+    undecided_numbers,
+)
 
 LOCAL = "/data/local-files/?d="
 
@@ -295,10 +300,11 @@ def test_other_spellings_of_a_known_word_are_that_word(tmp_path):
         for word in ("Traffic_Light", "car", "Car", "cup-holder", "PERSON")
     ]
     (tmp_path / "boxes.json").write_text(json.dumps(rows))
-    boxes = read_predictions(tmp_path / "boxes.json").spelt_as(["person", "traffic light", "car"])
+    words = ["person", "traffic light", "car"]
+    boxes = spelt_as(read_predictions(tmp_path / "boxes.json"), words)
     words = [boxes.categories[k] for k in boxes.label]
     # "Car" is another category of this detector, which has "car", too
     assert words == ["traffic light", "car", "Car", "cup-holder", "person"]
     (note,) = boxes.left_out
     assert note.code == "words-spelt-otherwise" and "Traffic_Light for traffic light" in note
-    assert boxes.spelt_as(["person", "traffic light", "car"]) is boxes
+    assert spelt_as(boxes, words) is boxes

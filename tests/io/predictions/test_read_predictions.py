@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.reading import file_of, files_by_place
 

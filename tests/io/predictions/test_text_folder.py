@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.text_folder import Lines, _order_of
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.labels.truth import Truth
-from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.box_checks import (
     unseen_images,
 )
@@ -27,7 +27,7 @@ def found(n_boxes, floor=0.01):
     scores = np.full(len(image), 0.5)
     scores[:1] = floor
     boxes = np.tile([0.0, 0, 9, 9], (len(image), 1))
-    return FoundBoxes(images, ("car",), image, np.zeros(len(image), int), boxes, scores, {})
+    return Boxes(images, ("car",), image, np.zeros(len(image), int), boxes, scores)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
         task, seed = path.parent.name, path.stem
         labels = read_coco(shared / "real" / task / seed / "annotations.json")
         read = read_predictions(path, images=labels.images)
-        images = np.unique(Truth.of(labels).image)
+        images = np.unique(labelled_boxes(labels).image)
         assert unseen_images(read, images, path.name, refuse=True)[1] == (), path
     half = read.where(read.image < len(labels.images) // 2)
     with pytest.raises(InputError, match="have no box"):

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Evidence
-from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import FoundBoxes
 from autoeval.stability.scores.base import ConfidenceScore
 from autoeval.stability.scores.registry import score_of, scores
 from tests.made_sites import N_IMAGES
@@ -22,7 +21,7 @@ def found():
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(N_IMAGES))
     scores = np.round(rng.beta(0.4, 1.2, n), 2)
     columns = (rng.integers(0, N_IMAGES - 3, n), rng.integers(0, 3, n), np.zeros((n, 4), "f4"))
-    return FoundBoxes(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
+    return Boxes(images, ("car", "bus", "cat"), *columns, scores.astype("f4"))
 
 
 def fed(score, found, category, images, size=40):
