@@ -34,7 +34,7 @@ PARTS = {"caution", "cautions", "doubts", "film", "films", "foreign", "guard", "
 PARTS |= {"advice", "problem", "problems"}
 PARTS |= {"judged", "lesson", "lessons", "stray", "strays", "strange", "tell", "tells", "told"}
 # Packages that hold no such name; the others follow.
-NAMED = ("commands", "counting", "accuracy", "demo", "stability", "report", "results", "runtime")
+NAMED = ("commands", "counting", "accuracy", "demo", "stability", "report", "runtime")
 
 
 def found_in(text):
