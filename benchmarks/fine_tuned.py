@@ -18,7 +18,7 @@ have seen neither YOLOX nor the groups of home and site, and writes FILE, a CSV.
 `autoeval.model.Away` on it, each measure for itself, and writes
 ``configs/trained_here_prior.json``. `evaluate` fits it without each detector, others of the same
 group of homes, and a quarter of the groups of sites, and prints the errors on these, with
-``trained_here=yes`` and without: over all and of each detector.
+``--trained-here`` and without: over all and of each detector.
 
 `labels` measures what labels of a second site say of the others; see `labelled_away`.
 """
@@ -459,7 +459,7 @@ def labelled_away(
 ) -> Iterator[pd.DataFrame]:
     """Yield the estimates of a detector with labels of images of a second site.
 
-    It is fitted on its home, declared (``trained_here=yes``), and joined (`fit --join`) with some
+    It is fitted on its home, declared (``--trained-here``), and joined (`fit --join`) with some
     images of another site, drawn at random, for `SECOND_SITES` other sites in turn. All are
     estimated at the sites of groups other than both, by numbers of `autoeval.model.Away` and priors
     that have seen neither the detector nor the groups, as of `left_out`. Columns ``labels`` (0,

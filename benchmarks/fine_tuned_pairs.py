@@ -14,7 +14,7 @@ neither the kin of the detector nor the group of the home nor a quarter of the g
 ``meta_sets/panel/fine_tuned_pairs.csv``.
 
 `evaluate` predicts the differences of that table by priors of which neither detector was a part
-(`benchmarks/compare.py`), with one at home declared (``trained_here=yes``) and without, and prints
+(`benchmarks/compare.py`), with one at home declared (``--trained-here``) and without, and prints
 the errors; `labels` does so with 10 and 20 labelled images of the sites of 60 images and more.
 `strangers` compares, of pairs that were both trained on other sites than the labelled one, that
 prediction with one by slopes and errors of such pairs alone.

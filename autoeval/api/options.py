@@ -57,8 +57,9 @@ class BoxOptions(TypedDict, total=False):
     reference_checkpoint : path-like
         Weights of the reference detector.
     detector : str
-        Detector to run: one of configs/detectors/, an mmdet config (CONFIG.py or
-        mmdet::FOLDER/FILE.py), or FILE.py:NAME of a BlackBoxDetector.
+        Detector to run: weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER,
+        one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or
+        FILE.py:NAME of a BlackBoxDetector.
     checkpoint : path-like
         Weights of the detector.
     cfg_options : sequence of str

@@ -91,8 +91,9 @@ def add_detector_options(parser: argparse.ArgumentParser, more: Sequence[Detail]
         (*DETECTOR_DETAILS, *more),
         alone=True,  # of the detector of an estimator
         metavar="NAME",
-        help="one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or "
-        "FILE.py:NAME of a BlackBoxDetector",
+        help="weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER, one of "
+        "configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or FILE.py:NAME "
+        "of a BlackBoxDetector",
     )
     detector.add_argument("--checkpoint", metavar="FILE", help="its weights")
     detector.add_argument("--cfg-options", nargs="+", metavar="KEY=VALUE", help="as in mmdet")

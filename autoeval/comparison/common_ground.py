@@ -37,7 +37,7 @@ def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator])
     """Refuse a detector that is said to be trained at the labelled site and is not compared.
 
     And what is said so of detectors compared at a threshold, where it would not act: the difference
-    is that of the two estimates, which a fit with ``trained_here=yes`` corrects.
+    is that of the two estimates, which a fit with ``--trained-here`` corrects.
     """
     unknown = [name for name in names if name not in fits]
     if unknown:

@@ -24,7 +24,7 @@ from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
 from autoeval.model.new_sites import NewSites
-from autoeval.monitoring.looks import SiteLook
+from autoeval.monitoring.looks import RULE, SiteLook
 from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import (
@@ -477,6 +477,7 @@ def _made_with(
         sorted(settings.labelled.items()),
         (categories.of_fit, categories.named, sorted(categories.of_site.items())),
         sorted(categories.present),
+        RULE,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 

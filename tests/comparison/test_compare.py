@@ -1,7 +1,6 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy import stats
 from autoeval import AccuracyEstimator, compare, fit
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.accuracy.operating_point import image_counts
-from autoeval.cli import main
 from autoeval.comparison.compare_sites import (
     consistent_values,
     joint_covariance,
@@ -200,30 +198,6 @@ def test_bad_input(world, tmp_path):
     labels.write_text(json.dumps(content))
     with pytest.raises(InputError, match="in the pool"):
         compared(world, labels=labels)
-
-
-def test_the_study_of_labelled_sites(world, tmp_path, capsys):
-    """With most images labelled the sign of a difference of 10 points or more is always right."""
-    task = tmp_path / "task.py"
-    task.write_text(
-        "name = 'things'\ncategories = ['thing 0', 'thing 1']\n"
-        f"data_root = {str(world)!r}\n"
-        f"seed_sets = [dict(name='site', labels={str(site_labels(world))!r}, img_dir='.')]\n"
-    )
-    words = ["study", "compare", "--task", str(task), "--set", "draws=3"]
-    words += ["--work-dir", str(tmp_path)]
-    for name in ("strong", "weak"):
-        (tmp_path / name).mkdir()
-        shutil.copy(*site_predictions(world, name), tmp_path / name / "site.json")
-        words += ["--fits", name, str(world / name), str(tmp_path / name)]
-    assert main(words) == 0
-    assert "sign right over 3" in capsys.readouterr().out
-    table = pd.read_csv(tmp_path / "compare.csv").set_index(["labels", "method"])
-    truth = true_precision(world, "strong") - true_precision(world, "weak")
-    assert truth.min() > 0.1
-    assert table.loc[(50, "combined"), "sign right over 5"] == 100
-    assert table.loc[(50, "combined"), "MAE"] < table.loc[(0, "carried over"), "MAE"]
-    assert table.loc[(0, "label-free"), "pairs"] == 2
 
 
 def variances_of(covariance):

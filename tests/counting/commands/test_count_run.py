@@ -179,7 +179,8 @@ def test_the_commands_of_papers_have_one_set_of_options_and_load_no_tables():
     common = {"help", "table", "figure", "data_root", "predictions", "mode", "work_dir", "json"}
     found = [set(options(module)) for module in REPRODUCE]
     # The code of CAPTURe's authors and its formulas agree, so it has no mode.
-    assert found == [common - {"mode"} if m is reproduce_capture else common for m in REPRODUCE]
+    own = {reproduce_capture: common - {"mode"}, reproduce_praco: common | {"exclude"}}
+    assert found == [own.get(module, common) for module in REPRODUCE]
     modules = ", ".join(module.__name__ for module in REPRODUCE)
     code = f"import sys, {modules}; print({{'pandas', 'matplotlib', 'scipy'}} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -197,5 +198,5 @@ def test_folders_may_be_given_together_or_one_by_one_and_lists_by_commas(tmp_pat
     assert prediction_folders(args) == args.predictions
     with pytest.raises(InputError, match="No folder nowhere: --predictions takes"):
         prediction_folders(parser.parse_args(["--predictions", "nowhere"]))
-    args = parser.parse_args(["--data-root", "data", "exclude=a,b"])
+    args = parser.parse_args(["--data-root", "data", "--exclude", "a,b"])
     assert list(map(str, args.exclude)) == ["a", "b"]

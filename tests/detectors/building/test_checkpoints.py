@@ -68,7 +68,7 @@ def test_weights_of_other_trainers_are_read(tmp_path):
 def test_code_is_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = save(tmp_path / "a.pth", {"state_dict": WEIGHTS, "meta": {"x": Bomb()}})
-    with pytest.raises(InputError, match=r"a\.pth holds .*trust_checkpoint=yes"):
+    with pytest.raises(InputError, match=r"a\.pth holds .*--trust-checkpoint"):
         read_checkpoint(path)
     assert not Path("exploded").exists()
     read_checkpoint(path, trust=True)
@@ -82,7 +82,7 @@ def test_getattr_gives_no_other_attribute(tmp_path):
         def __reduce__(self):
             return (getattr, (HistoryBuffer, "__init__"))
 
-    with pytest.raises(InputError, match="trust_checkpoint=yes"):
+    with pytest.raises(InputError, match="--trust-checkpoint"):
         read_checkpoint(save(tmp_path / "a.pth", {"state_dict": WEIGHTS, "meta": {"x": Sneaky()}}))
 
 
