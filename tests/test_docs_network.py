@@ -44,6 +44,7 @@ NOT_RUN = {
     "configs/counting/capture/endpoint.py": "a model that answers over the network",
     "count capture generate split": "1250 pairs for that model; the README of counting draws 500",
     "count capture report split capture": "the answers of that model",
+    "estimate --fit-labels": "tests/commands/test_fit_and_estimate.py fits within estimate",
     "--detector best.pt": "Ultralytics is an extra: tests/detectors/adapters run its models",
     "docs/counting/counters.md": "tests/counting/test_own_counter.py runs the page",
     "count leaderboard nwpu=": "four earlier runs: tests/counting/test_leaderboard.py",

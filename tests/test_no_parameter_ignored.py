@@ -21,21 +21,14 @@ from parameter_worlds import (
 import autoeval
 from autoeval.boxes import LabelledImage
 from autoeval.commands.command_line import function_parameters as parameters
-from autoeval.comparison.comparison import Comparison
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site_reading import observe_site
-from autoeval.estimation.threshold_choice import ThresholdChoice
 from autoeval.io.coco import read_coco_images
-from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.monitoring.monitor_settings import MonitorSettings
-from autoeval.report.comparison import comparison_values
-from autoeval.report.estimate import estimate_fields
-from autoeval.report.labels import labelled_values
-from autoeval.report.threshold import choice_values
 from autoeval.runtime.job import LocalExecutor
+from tests.result_values import VALUES
 
 NOWHERE = "no_such_folder"
 WORDS = {f"object {k}": f"thing {k}" for k in range(3)}
@@ -527,14 +520,6 @@ MADE_OTHERWISE = {"AccuracyEstimator", "BlackBoxDetector", "DetectorSpec", "Esti
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     return write_worlds(tmp_path_factory.mktemp("parameters"))
-
-
-VALUES = {
-    Comparison: comparison_values,
-    Estimate: estimate_fields,
-    LabelledEstimate: labelled_values,
-    ThresholdChoice: choice_values,
-}
 
 
 def plain(value):

@@ -12,7 +12,9 @@ from parameter_worlds import fit_strong, observed, write_worlds
 
 import autoeval
 from autoeval.notices import EARLIER, SEVERITIES, Notice, as_notice, codes_of, notices_of, prefixed
+from autoeval.runtime.json_values import plain
 from autoeval.sites.reference_statistics import ReferenceStatistics
+from tests.result_values import VALUES
 
 ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \| ([a-z, ]+) \| (.+) \| (.+) \|$", re.M)
@@ -121,8 +123,10 @@ def test_every_warning_of_a_result_has_a_code(world):
             assert isinstance(warning, Notice), (type(result).__name__, warning)
             assert warning.code in LISTED and warning.code != EARLIER, warning
             seen.add(warning.code)
-        if hasattr(result, "to_dict"):
-            plain = json.loads(json.dumps(result.to_dict()))
-            assert [entry["text"] for entry in plain["warning_codes"]] == plain["warnings"]
-            assert all(entry["code"] in LISTED for entry in plain["warning_codes"])
+        if type(result) in VALUES:
+            values = json.loads(json.dumps(plain(VALUES[type(result)](result))))
+            codes = next(part for part in (values, *values.values()) if "warning_codes" in part)
+            codes = codes["warning_codes"]
+            assert [entry["text"] for entry in codes] == [*map(str, result.warnings)]
+            assert all(entry["code"] in LISTED for entry in codes)
     assert len(seen) > 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from autoeval.errors import InputError
 from autoeval.runtime.job import Advance, Job, Outcome, Work, attempt, prepare
 
 MAX_TRIES = 3
+CONNECT_S = 10.0  # until a cluster answers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +186,9 @@ def _session(address: str | None) -> Iterator[Any]:
     # "local" starts one even where another program on this machine has one running.
     options = {"address": address} if address else {"address": "local", "include_dashboard": False}
     try:
+        _check_reachable(address)
         ray.init(log_to_driver=False, logging_level="ERROR", **options)
-    except (ConnectionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(
             f"No Ray cluster answers at {address!r} ({error}). Start one with `ray start --head`."
         ) from error
@@ -193,6 +196,13 @@ def _session(address: str | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Connect to HOST:PORT once, since Ray itself tries for many minutes; raises OSError."""
+    host, _, port = (address or "").rpartition("//")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
 
 
 def _import_ray(*, local: bool) -> Any:

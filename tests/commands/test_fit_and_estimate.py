@@ -94,6 +94,19 @@ def test_the_truth_is_in_the_interval_of_another_place(world, tmp_path, capsys, 
     assert (tmp_path / "report.html").read_text().count("thing 3") >= 1
 
 
+def test_one_command_fits_and_estimates(world, tmp_path):
+    """The number is that of `fit` and `estimate` apart; the fit stays in the folder."""
+    labels, predictions = write_world(tmp_path, "new", seed=1)
+    assert estimate(world, tmp_path / "apart", predictions, images=labels) == 0
+    once = {"fit_labels": world / "val_labels.json", "predictions": predictions, "images": labels}
+    once["fit_predictions"] = world / "val_predictions.json"
+    assert main(["estimate", *words(tmp_path / "once", **once)]) == 0
+    apart, together = (result_of(tmp_path / of)["estimate"] for of in ("apart", "once"))
+    ends = ("value", "lower", "upper", "per_category")
+    assert {end: together[end] for end in ends} == {end: apart[end] for end in ends}
+    assert (tmp_path / "once" / "fit" / "estimator.parquet").is_file()
+
+
 def test_the_estimate_is_the_same_by_any_format(world, tmp_path):
     labels, predictions = write_world(tmp_path, "new", seed=1)
     rows = json.loads(predictions.read_text())

@@ -23,8 +23,8 @@ def boxes(n):
 def a_site(files, found=None, **options):
     found = found or {"1.png": boxes(1), "2.png": boxes(2)}
     evidence = tuple(Evidence(name, (64, 64), of) for name, of in found.items())
-    found = replace(Site.of_evidence(evidence, ("box",)), calibration=CALIBRATION)
-    return Site(found, named=True, images=files, **options)
+    site = Site.of_evidence(evidence, ("box",))
+    return replace(site, calibration=CALIBRATION, named=True, images=files, **options)
 
 
 def test_the_least_certain_images_come_first_and_those_without_a_box_do_not(tmp_path):

@@ -12,7 +12,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.checks import of_scores
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.score_table import SEED, sources
+from autoeval.estimation.score_table import SEED, pair_rows, sources
 from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.model.left_out import leave_one_group_out
 from autoeval.model.prediction_interval import check_level
@@ -191,14 +191,18 @@ class SourceRegression:
 class PairRegression(Regression):
     """The default regression on a score table with repeats, compared with published methods."""
 
+    def fit(self, table: pd.DataFrame) -> Self:  # type: ignore[override]
+        """Fit on the pairs of a score table: those of its sources' own images."""
+        return super().fit(pair_rows(table))
+
     def predict_rows(self, rows: pd.DataFrame) -> Estimate:
         """Estimate from the scores of one set of images."""
-        return estimate_rows(self, rows)
+        return estimate_rows(self, pair_rows(rows))
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate for each repeat: no score that it reads differs between them."""
         repeats = rows["repeat"].nunique() if "repeat" in rows else 1
-        return np.full(repeats, self.predict_mean(self.site_rows(rows)).value)
+        return np.full(repeats, self.predict_mean(self.site_rows(pair_rows(rows))).value)
 
 
 AnyRegression = PairRegression | SourceRegression

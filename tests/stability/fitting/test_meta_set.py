@@ -105,5 +105,5 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
 
 
 def test_a_work_dir_without_boxes(tmp_path):
-    with pytest.raises(InputError, match="older versions"):
+    with pytest.raises(InputError, match=r"boxes\.parquet"):
         read_stored_sets(tmp_path)

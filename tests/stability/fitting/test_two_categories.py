@@ -66,6 +66,7 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
     estimate = fit.predict(images=folder)
     assert set(estimate.per_category) == {"wide", "tall"}
     assert all(0 <= of["value"] <= 1 for of in estimate.per_category.values())
+    assert "not-evaluated" not in {warning.code for warning in fit.fit_result_.warnings}
     assert "wide: " in str(estimate) and "tall: " in str(estimate)
     assert "estimate/mAP/wide" in estimate.to_dict()
     assert "tall" in estimate.to_pandas()["category"].tolist()
