@@ -116,7 +116,7 @@ CASES = {
         "trained_here": (COMPARE, "--trained-here fit"),
         "known": (COMPARE, "--known fit=30"),
         "max_loss": (f"{WORSE_FIRST} --labels new_labels.json", "--max-loss 1"),
-        "undecided": (f"{COMPARE} --max-loss 1", "--undecided fail"),
+        "undecided": (f"{WORSE_FIRST} --max-loss 20", "--undecided fail"),
         "markdown": (COMPARE, "--markdown summary.md"),
         "work_dir": (COMPARE, "--work-dir elsewhere"),
         "json": (COMPARE, "--json"),

@@ -39,7 +39,7 @@ OTHER_CASES = {
         "iou": (f"{WATCH} --score-thr .3", "--iou .75"),
         "alarm_below": (WATCH, "--alarm-below .99"),
         "site": (WATCH, "--site gate=nowhere"),
-        "seed": (WATCH, "--seed 1"),
+        "seed": (f"{WATCH} --worst 1", "--seed 1"),
         "against": (WATCH, "--against other --against-predictions watched_others"),
         "against_predictions": (
             f"{WATCH} --against other --against-predictions watched_others",
@@ -53,7 +53,7 @@ OTHER_CASES = {
         "false_alarms": (WATCH, "--false-alarms 2"),
         "labelled": (WATCH, "--labelled gate=nowhere.json"),
         "keep": (WATCH, "--keep some"),
-        "alarm_on": (WATCH, "--alarm-on changed"),
+        "alarm_on": (f"{WATCH} --false-alarms .5", "--alarm-on changed"),
         "json_lines": (WATCH, "--json-lines"),
         "prometheus": (WATCH, "--prometheus gauges.prom"),
         "fail_on_alarm": (ALARMS, "--fail-on-alarm"),

@@ -217,7 +217,7 @@ PUBLISHED_CASES = {
     },
     "train-demo-detector": {
         "config": (TRAIN, "--config longer.py"),
-        "checkpoint": (REPORT_ONLY, "--checkpoint shipped.pth"),
+        "checkpoint": (REPORT_ONLY, "--checkpoint nowhere.pth"),
         "report": (REPORT_ONLY, "--report elsewhere.md"),
         "report_only": (TRAIN.replace("trained.pth", "kept.pth"), "--report-only"),
         "work_dir": (TRAIN, "--work-dir elsewhere_trained"),
