@@ -3,6 +3,7 @@
 from option_cases import NAMES, detector, running
 
 WATCH = "monitor --estimator fit/estimator.parquet --predictions watched"
+CHANGING = f"{WATCH} --by every:8 --baseline 16 --false-alarms .99"
 WATCH_CUT = "monitor --estimator cut_fit/estimator.parquet --predictions watched_cut"
 WATCH_BY_RUN = "monitor --estimator run/estimator.parquet --images sites"
 ALARMS = f"{WATCH} --alarm-below .99"
@@ -53,7 +54,7 @@ OTHER_CASES = {
         "false_alarms": (WATCH, "--false-alarms 2"),
         "labelled": (WATCH, "--labelled gate=nowhere.json"),
         "keep": (WATCH, "--keep some"),
-        "alarm_on": (f"{WATCH} --false-alarms .5", "--alarm-on changed"),
+        "alarm_on": (CHANGING, "--alarm-on changed"),
         "json_lines": (WATCH, "--json-lines"),
         "prometheus": (WATCH, "--prometheus gauges.prom"),
         "fail_on_alarm": (ALARMS, "--fail-on-alarm"),
