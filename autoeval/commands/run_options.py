@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.api.options import cfg_options_of
-from autoeval.commands.execution_options import add_execution_options, make_executor
+from autoeval.commands.execution_options import add_execution_options
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.io.wording import listed
 
 if TYPE_CHECKING:
-    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.given_boxes import Predictions
 
 NO_DETECTOR = (
     "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
@@ -213,25 +213,6 @@ def named_predictions(args: argparse.Namespace) -> Predictions | None:
         reference_names=getattr(args, "reference_names", None) or {},
         columns=args.columns,
         numbering=args.numbering,
-    )
-
-
-def named_boxes(args: argparse.Namespace) -> Predictions | Detector:
-    """Return what the options name: predictions, or a detector that is to be run."""
-    from autoeval.estimation.given_boxes import Detector
-
-    files, spec = named_predictions(args), named_detector(args)
-    if files is not None and spec is None:
-        return files
-    if spec is None or files is not None:
-        raise InputError(
-            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
-        )
-    return Detector(
-        spec,
-        reference=named_reference(args),
-        batch_size=args.batch_size,
-        executor=make_executor(args),
     )
 
 

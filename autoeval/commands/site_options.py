@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,17 +68,15 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] |
     """
     if "found_images" in args:
         return args.found_images
-    from autoeval.io.find_images import VIDEOS_SKIPPED, find_images
+    from autoeval.api.options import found_images
 
     if not args.images:
         return None
-    in_file = Path(args.images).suffix == ".json" or not getattr(args, "labels", None)
-    # else the folder is that of the images that labels name
-    listed = find_images(args.images, args.img_dir if in_file else None, every=args.every)
-    for skipped in listed.skipped:
-        hint = ": --every 2s takes their frames" if skipped.startswith(VIDEOS_SKIPPED) else ""
-        print(f"note: {skipped}{hint}", file=sys.stderr)
-    return listed.images
+    given = {name: vars(args)[name] for name in ("images", "img_dir", "every")}
+    listed: Sequence[ImageFile | VideoFrame] = found_images(
+        given, labels=bool(getattr(args, "labels", None))
+    )
+    return listed
 
 
 def add_labels_options(
@@ -210,30 +206,6 @@ def refuse_of_other_inputs(args: argparse.Namespace) -> None:
     refuse_beside(args, OF_A_RUN, reason)
 
 
-def with_images(estimate: Estimate, folder: str | None) -> Estimate:
-    """Add where the images of an estimate from files lie, so that its page can show some.
-
-    Raises `InputError` if none of them lies in the folder.
-    """
-    if folder is None or estimate.site is None:
-        return estimate
-    from autoeval.io.image_folder import ImageFile
-
-    listed = estimate.site.boxes.images
-    paths = [Path(folder) / image.file_name for image in listed]
-    images = [
-        ImageFile(image.image_id, path)
-        for image, path in zip(listed, paths, strict=True)
-        if path.is_file()
-    ]
-    if not images:
-        raise InputError(
-            f"Expected the listed images in {folder}, but none of the {len(paths)} is "
-            f"there, first {paths[0]}: correct --img-dir, or leave it out."
-        )
-    return replace(estimate, site=replace(estimate.site, images=images))
-
-
 def predict_site(
     args: argparse.Namespace,
     estimator: Any,
@@ -244,6 +216,7 @@ def predict_site(
     `estimator` is an `AccuracyEstimator`, or with detectors also one of a published method.
     `options` are further ones of `AccuracyEstimator.predict`.
     """
+    from autoeval.api.options import with_images
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
 

@@ -50,9 +50,3 @@ def refuse_beside(args: argparse.Namespace, names: Iterable[str], reason: str) -
     for name in names:
         if name in args.typed:
             raise InputError(f"{args.typed[name]} {reason}")
-
-
-def refuse_all_but(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
-    """Raise `InputError` where any option but these was given; see `refuse_beside`."""
-    allowed = set(names)
-    refuse_beside(args, [name for name in args.typed if name not in allowed], reason)

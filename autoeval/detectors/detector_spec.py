@@ -146,10 +146,6 @@ class DetectorSpec:
                 lowered[name] = LOW_SCORE
         return replace(self, cfg_options={**given, **lowered}) if lowered else self
 
-    def with_changes(self, **changes: Any) -> Self:
-        """Return the same with other values, where they are given."""
-        return replace(self, **{name: value for name, value in changes.items() if value})
-
 
 def _without_tuples(value: Any) -> Any:
     """Write tuples, which mmcv tells from lists and JSON does not, as ``{"tuple": [...]}``."""

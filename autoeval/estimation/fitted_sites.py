@@ -16,7 +16,6 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path
-from autoeval.sites.pool import Pool
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site import Site
 
@@ -81,19 +80,15 @@ class FittedSites:
 
 def _described(labelled: Site) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return plain values and arrays of a labelled set."""
-    found, pool = labelled.boxes, labelled.stored_pool
+    found = labelled.boxes
     passes = {"boxes": found}
     if labelled.reference is not None:
         passes["reference"] = labelled.reference
-    if pool is not None:
-        passes["pool"] = pool.found
     arrays = {f"truth/{name}": getattr(labelled.truth, name) for name in OF_TRUTH}
     for name, columns in passes.items():
         arrays |= {f"{name}/{column}": getattr(columns, column) for column in OF_BOXES}
     if labelled.blocks is not None:
         arrays["blocks"] = labelled.blocks
-    if pool is not None:
-        arrays["pool/features"] = pool.features
     images = [
         [image.image_id, image.file_name, image.size, image.taken and image.taken.isoformat()]
         for image in found.images
@@ -108,7 +103,6 @@ def _described(labelled: Site) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "images": images,
         "statistics": labelled.looks.to_dict(),
         "left_out": codes_of(labelled.left_out),
-        "pool": None if pool is None else [list(pool.names), codes_of(pool.warnings)],
     }, arrays
 
 
@@ -129,11 +123,6 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
     for name in values["passes"]:
         image, label, xyxy, scores = (arrays[f"{name}/{column}"] for column in OF_BOXES)
         passes[name] = Boxes(images, categories, image, label, xyxy, scores)
-    pool = None
-    if values["pool"] is not None:
-        names, warnings = values["pool"]
-        features = arrays["pool/features"]
-        pool = Pool(passes["pool"], features, tuple(names), notices_of(warnings))
     return Site(
         passes["boxes"],
         truth=truth,
@@ -145,7 +134,6 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
         everywhere=values["everywhere"],
         left_out=notices_of(values["left_out"]),
         trained_here=values["trained_here"],
-        stored_pool=pool,
     )
 
 

@@ -90,7 +90,7 @@ def names(table: Table, name: str) -> np.ndarray:
 
 
 def features_at(target: str) -> tuple[str, ...]:
-    """Return the scores that tell of a target.
+    """Return the scores that a target is regressed on.
 
     >>> features_at("recall@0.3")
     ('expected_recall@0.3', 'likely_share', 'box_size')

@@ -9,7 +9,7 @@ import numpy as np
 
 from autoeval.accuracy.coco_matching import top_detections
 from autoeval.boxes import Boxes, LabelledImage, overlapping_pairs
-from autoeval.detections import CONFIDENT, Detections, Evidence
+from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
@@ -26,38 +26,25 @@ OF_BOX = (
     "overlap_below",
     "at_edge",
 )
-OF_DROPOUT = ("dropout_overlap", "dropout_score", "dropout_spread")
-"""Features that need passes under feature dropout."""
 
 EDGE = 3.0  # pixels
 ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
-SAME_BOX = 0.3  # overlap over which a box of another pass is taken for the same
 
 
-def box_features(
-    boxes: Boxes,
-    sizes: np.ndarray,
-    perturbed: Sequence[Boxes] = (),
-) -> np.ndarray:
+def box_features(boxes: Boxes, sizes: np.ndarray) -> np.ndarray:
     """Describe N boxes on M images, each among the others of its category in its image.
 
-    `sizes` are height and width of each image in pixels, (M, 2), NaN where unknown; `perturbed` has
-    the boxes under feature dropout of each repeat.
+    `sizes` are height and width of each image in pixels, (M, 2), NaN where unknown.
 
-    Columns of the result, (N, F), are `OF_BOX`, and `OF_DROPOUT` where there are repeats: score and
-    its log-odds; logarithm of the side relative to the image and of the aspect ratio; logarithm of
-    the rank among the boxes of its category in the image and of the number of confident ones; the
-    best score among them; the largest IoU with a more and a less confident one; whether the box
-    ends at the edge. Of dropout: IoU and score of the box that overlaps it and is confident, and
-    how the score varies. The side relative to an image of unknown size is NaN, and so is whether a
-    box ends at the far edges of one.
+    Columns of the result, (N, F), are `OF_BOX`: score and its log-odds; logarithm of the side
+    relative to the image and of the aspect ratio; logarithm of the rank among the boxes of its
+    category in the image and of the number of confident ones; the best score among them; the
+    largest IoU with a more and a less confident one; whether the box ends at the edge. The side
+    relative to an image of unknown size is NaN, and so is whether a box ends at the far edges of
+    one.
     """
     sizes = sizes[boxes.image]
     columns = [*_of_one_box(boxes, sizes), *_of_its_group(boxes), _at_edge(boxes, sizes)]
-    if perturbed:
-        again = [_in_other_pass(boxes, other) for other in perturbed]
-        overlaps, scores = (np.array(part) for part in zip(*again, strict=True))
-        columns += [overlaps.mean(axis=0), scores.mean(axis=0), scores.std(axis=0)]
     return np.stack(columns, axis=1)
 
 
@@ -74,7 +61,7 @@ def _of_one_box(boxes: Boxes, sizes: np.ndarray) -> list[np.ndarray]:
 def _of_its_group(detected: Boxes) -> list[np.ndarray]:
     """Compare each box with those of its category in its image."""
     scores, n = detected.scores.astype(np.float64), len(detected)
-    group = np.unique(_group(detected, detected), return_inverse=True)[1]
+    group = np.unique(_group(detected), return_inverse=True)[1]
     order = np.lexsort((-scores, group))
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n) - np.searchsorted(group[order], group[order])
@@ -96,31 +83,9 @@ def _at_edge(boxes: Boxes, sizes: np.ndarray) -> np.ndarray:
     return np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
 
 
-def _in_other_pass(boxes: Boxes, other: Boxes) -> list[np.ndarray]:
-    """IoU and score of the overlapping box of another pass, (N,) each; 0 where there is none.
-
-    Of several the one with the largest product of the IoU and half of one plus its score.
-    """
-    a, b, overlap = overlapping_pairs(
-        boxes.boxes.astype(np.float64),
-        _group(boxes, boxes),
-        other.boxes.astype(np.float64),
-        _group(other, boxes),
-        least=ANY,
-    )
-    likeness = overlap * (0.5 + 0.5 * other.scores[b])
-    order = np.lexsort((-likeness, a))
-    first = np.append(True, np.diff(a[order]) > 0)[: len(order)]
-    chosen = order[first]
-    reached, score = np.zeros(len(boxes)), np.zeros(len(boxes))
-    reached[a[chosen]] = overlap[chosen]
-    score[a[chosen]] = other.scores[b[chosen]] * (overlap[chosen] > SAME_BOX)
-    return [reached, score]
-
-
-def _group(boxes: Boxes, like: Boxes) -> np.ndarray:
+def _group(boxes: Boxes) -> np.ndarray:
     """Return a number for each image and category, (N,)."""
-    return boxes.image * len(like.categories) + boxes.label
+    return boxes.image * len(boxes.categories) + boxes.label
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,34 +130,15 @@ class Pool:
         return self.features[:, [self.names.index(name) for name in names]]
 
 
-def pool_of_predictions(
-    clean: Boxes,
-    perturbed: Sequence[Boxes] = (),
-) -> Pool:
-    """Make a pool of the clean boxes; InputError if there is no image.
+def pool_of_predictions(boxes: Boxes) -> Pool:
+    """Make a pool of boxes; InputError if there is no image.
 
-    `perturbed` has the boxes under feature dropout of each repeat. Features that need the size
-    of an image are NaN where that is unknown.
+    Features that need the size of an image are NaN where that is unknown.
     """
-    if not clean.images:
+    if not boxes.images:
         raise InputError("Expected a pool of at least one image but got none.")
-    counted = clean.where(top_detections(clean.image, clean.label, clean.scores))
-    features = box_features(counted, image_sizes(counted.images), perturbed)
-    return Pool(counted, features, OF_BOX + (OF_DROPOUT if perturbed else ()))
-
-
-def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) -> Pool:
-    """Make a pool of the evidence of each image, labelled by `categories`.
-
-    A repeat that some image lacks is left out. Raises InputError if there is no image.
-    """
-    images = tuple(LabelledImage(e.image_id, e.image_id, e.image_size) for e in evidence)
-    repeats = min((len(e.perturbed) for e in evidence), default=0)
-    perturbed = [[e.perturbed[k] for e in evidence] for k in range(repeats)]
-    return pool_of_predictions(
-        _columns(images, [e.clean for e in evidence], categories),
-        [_columns(images, boxes, categories) for boxes in perturbed],
-    )
+    counted = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
+    return Pool(counted, box_features(counted, image_sizes(counted.images)), OF_BOX)
 
 
 def image_sizes(images: Sequence[LabelledImage]) -> np.ndarray:
@@ -219,16 +165,3 @@ def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
             "not used. Name the folder of the images, or list them in a COCO file with sizes",
         ),
     )
-
-
-def _columns(
-    images: tuple[LabelledImage, ...], boxes: Sequence[Detections], categories: Sequence[str]
-) -> Boxes:
-    counts = [len(detections) for detections in boxes]
-    image = np.repeat(np.arange(len(counts)), counts)
-    every = [*boxes, Detections.empty()]
-    label, corners, scores = (
-        np.concatenate([getattr(detections, name) for detections in every])
-        for name in ("labels", "boxes", "scores")
-    )
-    return Boxes(images, tuple(categories), image, label, corners, scores)

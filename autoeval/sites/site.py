@@ -96,8 +96,6 @@ class Site:
         Counts, seconds spent and ``unreadable``; ``rows``, the scores, once it was estimated.
     nothing_found : bool
         Whether no category has a likely box; known once the site was estimated.
-    stored_pool : Pool, optional
-        The boxes with features of passes that are not kept.
     """
 
     boxes: Boxes
@@ -126,7 +124,6 @@ class Site:
     left_out: tuple[str, ...] = ()
     row: Mapping[str, Any] = field(default_factory=dict)
     nothing_found: bool = False
-    stored_pool: Pool | None = None
 
     def __post_init__(self) -> None:
         other = self.reference
@@ -209,7 +206,7 @@ class Site:
     @cached_property
     def pool(self) -> Pool:
         """The boxes as evaluation takes them, with their features."""
-        return pool_of_predictions(self.boxes) if self.stored_pool is None else self.stored_pool
+        return pool_of_predictions(self.boxes)
 
     # What the labels say
 
@@ -321,7 +318,6 @@ class Site:
         made = replace(
             self._each(lambda boxes: boxes.on_images(chosen)),
             truth=self.truth and self.truth.on_images(chosen),
-            stored_pool=self.stored_pool and self.stored_pool.on_images(np.asarray(chosen)),
             reference_probabilities=None,
             blocks=blocks,
         )

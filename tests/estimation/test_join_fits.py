@@ -14,7 +14,6 @@ from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.joining_fits import join_fits
 from autoeval.notices import Notice
-from autoeval.sites.pool import pool_of_predictions
 from autoeval.sites.site import Site
 
 WORDS = ("car", "person")
@@ -183,7 +182,6 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     labelled = replace(
         labelled,
         truth=replace(labelled.truth, images=images),
-        stored_pool=pool_of_predictions(labelled.boxes, [labelled.reference]),
         group="cameras",
         trained_here=True,
         left_out=(note,),
@@ -197,12 +195,10 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     pairs = [
         (read.boxes, labelled.boxes),
         (read.reference, labelled.reference),
-        (read.stored_pool.found, labelled.stored_pool.found),
     ]
     for ours, theirs in pairs:
         for name in ("image", "label", "boxes", "scores"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
             assert getattr(ours, name).dtype == getattr(theirs, name).dtype
-    np.testing.assert_array_equal(read.stored_pool.features, labelled.stored_pool.features)
     np.testing.assert_array_equal(read.blocks, labelled.blocks)
     np.testing.assert_array_equal(read.truth.crowd, labelled.truth.crowd)

@@ -153,3 +153,10 @@ def test_workers_observe_the_images_of_places_as_one_process_does(cluster, tmp_p
         return [(image.name, image.taken, image.size, image.boxes.tobytes()) for image in kept]
 
     assert rows("ray", RayExecutor(gpus=0.5)) == rows("local")
+
+
+def test_a_cluster_that_does_not_answer_is_refused_at_once(tmp_path):
+    pytest.importorskip("ray").shutdown()  # the cluster of the tests before
+    nowhere = RayExecutor(address="127.0.0.1:1")
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:1"):
+        run_jobs([Job("a", 1, 1)], fragile, RowStore(tmp_path), what="t", executor=nowhere)

@@ -1,4 +1,4 @@
-"""Features of boxes: all images at once against an image at a time, and pools of several passes."""
+"""Features of boxes: all images at once against an image at a time."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,10 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.sites.pool import (
     OF_BOX,
-    OF_DROPOUT,
-    pool_of_evidence,
     pool_of_predictions,
     unknown_sizes,
 )
+from autoeval.sites.site import Site
 
 CATEGORIES = ("car", "bus", "van")
 SIZE = (200, 220)
@@ -29,14 +28,14 @@ def detections(rng):
 def evidence():
     rng = np.random.default_rng(0)
 
-    def passes():
-        clean, perturbed = detections(rng), tuple(detections(rng) for _ in range(3))
-        return {"clean": clean, "perturbed": perturbed}
-
-    return [Evidence(f"{k}.jpg", SIZE, **passes()) for k in range(40)]
+    return [Evidence(f"{k}.jpg", SIZE, detections(rng)) for k in range(40)]
 
 
-def of_one_image(boxes, evidence):
+def pool_of(evidence):
+    return Site.of_evidence(evidence, CATEGORIES).pool
+
+
+def of_one_image(boxes):
     """The definition, box by box, in plain loops."""
     rows = []
     for k in range(len(boxes)):
@@ -59,38 +58,21 @@ def of_one_image(boxes, evidence):
             max((iou[j] for j in below), default=0),
             float(min(x1, y1) < 3 or x2 > SIZE[1] - 3 or y2 > SIZE[0] - 3),
         ]
-        again = [in_other_pass(boxes, k, other) for other in evidence.perturbed]
-        overlaps, scores = zip(*again, strict=True)
-        rows.append([*row, np.mean(overlaps), np.mean(scores), np.std(scores)])
+        rows.append(row)
     return rows
 
 
-def in_other_pass(boxes, k, other):
-    best, found = 0.0, (0.0, 0.0)
-    for j in range(len(other)):
-        if other.labels[j] == boxes.labels[k]:
-            pair = boxes.boxes[k : k + 1].astype(float), other.boxes[j : j + 1].astype(float)
-            iou, score = float(box_iou(*pair)[0, 0]), float(other.scores[j])
-            if iou * (1 + score) > best:
-                best, found = iou * (1 + score), (iou, score if iou > 0.3 else 0.0)
-    return found
-
-
 def test_all_images_at_once_equal_one_at_a_time(evidence):
-    pool = pool_of_evidence(evidence, CATEGORIES)
-    expected = [
-        r for k, e in enumerate(evidence) for r in of_one_image(pool.found.detections(k), e)
-    ]
-    assert pool.names == (*OF_BOX, *OF_DROPOUT)
+    pool = pool_of(evidence)
+    expected = [r for k in range(len(pool)) for r in of_one_image(pool.found.detections(k))]
+    assert pool.names == OF_BOX
     assert pool.features == pytest.approx(np.array(expected), abs=1e-6)
     assert not pool.warnings
 
 
-def test_a_pass_that_an_image_lacks_is_left_out(evidence):
-    some = [*evidence[:3], Evidence("x.jpg", SIZE, evidence[3].clean)]
-    assert pool_of_evidence(some, CATEGORIES).names == OF_BOX
+def test_without_a_box_there_are_no_rows():
     none = [Evidence("x.jpg", SIZE, Detections.empty())]
-    assert pool_of_evidence(none, CATEGORIES).features.shape == (0, len(OF_BOX))
+    assert pool_of(none).features.shape == (0, len(OF_BOX))
 
 
 def columns(images, boxes):
@@ -116,4 +98,4 @@ def test_a_pool_needs_an_image():
     with pytest.raises(InputError, match="at least one image"):
         pool_of_predictions(columns((), np.zeros((0, 4))))
     with pytest.raises(InputError, match="at least one image"):
-        pool_of_evidence([], CATEGORIES)
+        pool_of([])

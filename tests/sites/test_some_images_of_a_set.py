@@ -6,7 +6,6 @@ import numpy as np
 from label_worlds import make_site
 
 from autoeval.accuracy.coco_matching import match_categories
-from autoeval.sites.pool import pool_of_predictions
 
 CHOSEN = np.array([1, 4, 30, 59])
 
@@ -37,15 +36,6 @@ def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
     assert (site.pool_matches[0] == matched).all()
     assert (site.pool_matches[1] == ignored).all()
     assert not ignored.any()
-
-
-def test_a_stored_pool_follows():
-    site = crowded_site()
-    again = pool_of_predictions(site.boxes, perturbed=[site.boxes])
-    some = replace(site, stored_pool=again).on_images(CHOSEN)
-    assert some.pool.names == again.names != site.pool.names
-    expected = pool_of_predictions(some.boxes, perturbed=[some.boxes])
-    assert (some.pool.features == expected.features).all()
 
 
 def test_at_most_so_many_images_are_drawn_by_a_seed():

@@ -123,7 +123,7 @@ def _session_options(onnxruntime: Any) -> Any:
 
 
 def _providers(onnxruntime: Any, device: str | None) -> list:
-    """Return who runs the network: a GPU where one is asked for, or there is one."""
+    """Return the providers of the network: a GPU where one is asked for, or there is one."""
     provider, number = "CUDAExecutionProvider", (device or "cuda").partition(":")[2]
     there = provider in onnxruntime.get_available_providers()
     if device == "cpu" or (device is None and not there):
@@ -160,7 +160,7 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
     layout = dict(spec.cfg_options or {}).get("layout") or _layout(session, meta, n)
     if layout not in LAYOUTS:
         raise InputError(
-            f"Cannot tell what the outputs of {spec.name} are, of shapes {listed(shapes)}, with "
+            f"The outputs of {spec.name} have no known layout: shapes {listed(shapes)}, with "
             f"{n} categories. {EXPORT}"
         )
     side = tuple(s for s in pixels.shape[-2:] if isinstance(s, int))

@@ -30,7 +30,6 @@ from autoeval.notices import Notice, prefixed
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.store import RowStore
-from autoeval.sites.pool import OF_DROPOUT
 from autoeval.sites.site import Site
 from autoeval.stability.fitting.meta_set import BOXES_FILE, apart, recorded_sets, score_meta_set
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
@@ -125,7 +124,7 @@ def fit_task(
     bins = None
     if DEFAULT_METHOD in methods:
         default = fit_sets(
-            list(map(without_dropout, sets)),
+            sets,
             scored=table,
             target=target,
             level=level,
@@ -204,16 +203,6 @@ def _unreadable(table: pd.DataFrame) -> list[str]:
     return warnings
 
 
-def without_dropout(stored: Site) -> Site:
-    """Leave out what dropout shows of each box: the default does not run it at new sites."""
-    pool = stored.stored_pool
-    if pool is None:
-        return stored
-    kept = [k for k, name in enumerate(pool.names) if name not in OF_DROPOUT]
-    names = tuple(pool.names[k] for k in kept)
-    return stored.changed(stored_pool=replace(pool, features=pool.features[:, kept], names=names))
-
-
 def _checked_sets(stored: Iterable[Site], words: Sequence[str]) -> tuple[list[Site], str]:
     """Check the labelled sets of a meta-set; and why the default cannot use one, if so."""
     sets, wrong = [], ""
@@ -226,7 +215,7 @@ def _checked_sets(stored: Iterable[Site], words: Sequence[str]) -> tuple[list[Si
 
 
 def checked_set(stored: Site, words: Sequence[str]) -> Site:
-    """Check a labelled set of a meta-set as one of files; its features stay.
+    """Check a labelled set of a meta-set as one of files.
 
     words: of the detector, in which its files would be.
     """
@@ -234,7 +223,7 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
         Site(stored.boxes), stored.labels, name=stored.name, group=stored.group, everywhere=True
     )
     statistics = replace(made.looks, categories=tuple(words))
-    return made.changed(stored_pool=stored.stored_pool, statistics=statistics)
+    return made.changed(statistics=statistics)
 
 
 def _evaluate(

@@ -8,14 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autoeval.detections import Evidence
-from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import (
     LoadDetector,
     TravellingObserver,
@@ -27,7 +25,6 @@ from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
-from autoeval.sites.pool import pool_of_evidence
 from autoeval.sites.site import Site, truth_of_samples
 from autoeval.stability.fitting.stored_sets import pack_set, unpack_set
 from autoeval.stability.metasets.recipe import Recipe
@@ -65,10 +62,10 @@ class Scorer(TravellingObserver):
 
         rows = scored_rows(self.observer, samples, advance=advance, watch=keep)
         if untouched:
-            pool = pool_of_evidence(seen, self.observer.task.categories)
+            found = Site.of_evidence(seen, self.observer.task.categories).pool.found
             labels = [truth_by_image[evidence.image_id] for evidence in seen]
-            truth = truth_of_samples(pool.found, labels)
-            rows[0][LABELLED] = pack_set(pool, truth)
+            truth = truth_of_samples(found, labels)
+            rows[0][LABELLED] = pack_set(found, truth)
         return [{**job.columns, **row} for row in rows]
 
 
@@ -159,14 +156,3 @@ def recorded_sets(boxes: pd.DataFrame) -> list[Site]:
     """Read the labelled sets of the second table of `apart`."""
     columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["group"], strict=True)
     return [unpack_set(content, str(name), str(group)) for content, name, group in columns]
-
-
-def read_stored_sets(folder: Path) -> list[Site]:
-    """Read the labelled sets that `fit_task` left in a work dir."""
-    file = folder / BOXES_FILE
-    if not file.is_file():
-        raise InputError(
-            f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
-            "dir."
-        )
-    return recorded_sets(pd.read_parquet(file))

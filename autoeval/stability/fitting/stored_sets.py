@@ -1,4 +1,4 @@
-"""Labelled sets as bytes, with features of boxes that passes which are not kept have left."""
+"""Labelled sets as bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.sites.pool import Pool
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site import Site
 
@@ -18,19 +17,17 @@ FOUND = ("image", "label", "boxes", "scores")
 LABELLED = ("image", "label", "boxes", "crowd")
 
 
-def pack_set(pool: Pool, truth: Boxes) -> bytes:
-    """Write a pool and its labels as bytes, about 70 a box, so that they fit a row of a table."""
-    boxes = {f"found_{name}": getattr(pool.found, name) for name in FOUND}
+def pack_set(found: Boxes, truth: Boxes) -> bytes:
+    """Write boxes and their labels as bytes, so that they fit a row of a table."""
+    boxes = {f"found_{name}": getattr(found, name) for name in FOUND}
     true = {f"true_{name}": getattr(truth, name) for name in LABELLED}
     described = {
-        "images": [(image.image_id, image.size) for image in pool.found.images],
-        "categories": pool.found.categories,
-        "names": pool.names,
+        "images": [(image.image_id, image.size) for image in found.images],
+        "categories": found.categories,
     }
     text = np.frombuffer(json.dumps(described).encode(), np.uint8)
     buffer = io.BytesIO()
-    features = pool.features.astype(np.float32)
-    np.savez_compressed(buffer, described=text, features=features, **boxes, **true)
+    np.savez_compressed(buffer, described=text, **boxes, **true)
     return buffer.getvalue()
 
 
@@ -49,7 +46,6 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
         detected = Boxes(images, categories, image, label, boxes, scores)
         image, label, boxes, crowd = (arrays[f"true_{column}"] for column in LABELLED)
         truth = Boxes(images, categories, image, label, boxes, crowd=crowd)
-        pool = Pool(detected, arrays["features"].astype(np.float64), tuple(described["names"]))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error
     return Site(
@@ -59,5 +55,4 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
         name=name,
         group=group,
         everywhere=True,
-        stored_pool=pool,
     )

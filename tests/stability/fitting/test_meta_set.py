@@ -14,7 +14,6 @@ from autoeval.runtime.store import RowStore
 from autoeval.stability.fitting.meta_set import (
     Scorer,
     apart,
-    read_stored_sets,
     recorded_sets,
     sample_set_jobs,
     score_meta_set,
@@ -102,8 +101,3 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
     assert (place.name, place.group, len(place.pool)) == ("here", "here", len(samples))
     assert place.truth.boxes == pytest.approx(np.concatenate([s.boxes for s in samples]))
     assert place.rankings[0].average_precision().mean() == pytest.approx(table["mAP"][0], abs=1e-6)
-
-
-def test_a_work_dir_without_boxes(tmp_path):
-    with pytest.raises(InputError, match=r"boxes\.parquet"):
-        read_stored_sets(tmp_path)
