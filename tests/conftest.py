@@ -14,6 +14,8 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Numbers are a processor's, also on a machine with a GPU, but where one is named.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+# Ray reads this where it is first imported: clusters of the tests listen on the loopback alone.
+os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402

@@ -286,6 +286,12 @@ def test_no_two_files_have_the_same_name():
     assert twins.keys() - SAME_MEANING == set(), twins
 
 
+def test_no_two_files_of_tests_have_the_same_name():
+    """Folders of tests are no packages: pytest collects one module of a name in a process."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_what_is_imported_from_the_package_is_there():
     known = {f"autoeval.{name}" for name in modules()} | {"autoeval"}
     for name, path in modules().items():

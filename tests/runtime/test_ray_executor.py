@@ -35,7 +35,7 @@ def cluster():
     """Two CPUs and a GPU that exists by name only."""
     # not what the executor sets for the user: workers find the modules of the tests
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray = pytest.importorskip("ray", reason="needs ray: pip install autoeval[ray]")
     hidden = os.environ.pop("CUDA_VISIBLE_DEVICES", None)  # Ray needs the GPUs it names
     try:
