@@ -12,7 +12,7 @@ from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.perturbable import PerturbableDetector
-from benchmarks.family_words import save_encoder
+from benchmarks.mmdet_families import save_encoder
 
 pytest.importorskip("transformers", reason="needs pip install 'autoeval[open-vocabulary]'")
 

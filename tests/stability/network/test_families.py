@@ -8,8 +8,7 @@ import warnings
 import pytest
 from mmengine.logging import MMLogger
 
-from benchmarks.family_configs import unset_memory_is_nan
-from benchmarks.mmdet_families import FAMILIES, try_family
+from benchmarks.mmdet_families import FAMILIES, try_family, unset_memory_is_nan
 
 # The config's directory, the evidence that its detector cannot give, and what it stands for.
 KINDS = [
