@@ -230,7 +230,7 @@ def export(data: Path, out: Path, checkpoint: str | None) -> None:
     from autoeval.io.images import read_image
     from autoeval.runtime.files import write_json
     from autoeval.stability.metasets.transforms import TransformStep, apply_step
-    from benchmarks.export_predictions import entries
+    from benchmarks.trained_detectors import entries
 
     detector = load_detector("yolox_nano", checkpoint=checkpoint)
 

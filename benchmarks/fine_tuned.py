@@ -6,7 +6,7 @@
     python -m benchmarks.fine_tuned evaluate FILE
     python -m benchmarks.fine_tuned labels DATA OUT FILE
 
-`table` reads what `benchmarks/fine_tuned_detectors.py` wrote into OUT. Each detector is calibrated
+`table` reads what `benchmarks/trained_detectors.py` wrote into OUT. Each detector is calibrated
 on the images of its home that it was not trained on, as its user would, by the usual calibration
 of the panel without YOLOX; home and the sites of other groups are scored and written into
 ``meta_sets/panel/fine_tuned.csv``, in place of the rows of the same detectors, with the agreement
@@ -69,9 +69,9 @@ from autoeval.model.train_prior import (
 from autoeval.report.text import to_markdown
 from autoeval.sites.site import Site, labelled_site
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
-from benchmarks.fine_tuned_detectors import HOMES, MORE_HOMES, home_categories, site_images
-from benchmarks.fine_tuned_detectors import sites as read_sites
 from benchmarks.panel import WORDS, common, group_of, tabulated, with_held
+from benchmarks.trained_detectors import HOMES, MORE_HOMES, home_categories, site_images
+from benchmarks.trained_detectors import sites as read_sites
 
 TABLE = TABLES / "fine_tuned.csv"
 PRIOR = shipped_config("trained_here_prior.json")
@@ -99,7 +99,7 @@ def parse_args() -> argparse.Namespace:
     )
     for of in (table, labels):
         of.add_argument("data", type=Path)
-        of.add_argument("boxes", type=Path, metavar="OUT", help="of fine_tuned_detectors.py")
+        of.add_argument("boxes", type=Path, metavar="OUT", help="of trained_detectors.py")
     for of in (predict, prior, evaluate, labels):
         of.add_argument("file", type=Path, help="CSV of `predict`")
     table.add_argument("--reference", type=Path, help="boxes of a reference detector")

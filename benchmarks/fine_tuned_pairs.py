@@ -6,7 +6,7 @@
     python -m benchmarks.fine_tuned_pairs labels DATA NAME=PREDICTIONS ... --boxes OUT [--draws N]
     python -m benchmarks.fine_tuned_pairs seen
 
-`table` compares every two detectors, those of `benchmarks/fine_tuned_detectors.py` in OUT and
+`table` compares every two detectors, those of `benchmarks/trained_detectors.py` in OUT and
 others that were trained on COCO alone (NAME=PREDICTIONS as in `benchmarks/panel.py`), on each home
 in turn as the labelled set: both are fitted on its images that nobody was trained on, and estimated
 at the sites of other groups, but at the home of neither. Estimates are by priors that have seen
@@ -83,7 +83,6 @@ from benchmarks.compare import (
     without_labels,
 )
 from benchmarks.fine_tuned import PARENT, folds, labelled, read_sets
-from benchmarks.fine_tuned_detectors import HOMES, home_categories
 from benchmarks.panel import (
     add_detectors,
     common,
@@ -91,6 +90,7 @@ from benchmarks.panel import (
     group_of,
     with_held,
 )
+from benchmarks.trained_detectors import HOMES, home_categories
 
 USUAL = ("vehicle", "person")
 SIZES = (0, 10, 20)  # labelled images
@@ -121,7 +121,7 @@ def parse_args() -> argparse.Namespace:
     labels = commands.add_parser("labels")
     for of in (table, labels):
         add_detectors(of)
-        of.add_argument("--boxes", type=Path, required=True, help="of fine_tuned_detectors.py")
+        of.add_argument("--boxes", type=Path, required=True, help="of trained_detectors.py")
     labels.add_argument("--draws", type=int, default=5)
     labels.add_argument("--out", type=Path, help="CSV of every draw")
     return parser.parse_args()

@@ -1,6 +1,6 @@
 """RetinaNet on MobileNetV2 with a light FPN and head: two classes, 416-pixel input.
 
-A detector of another kind than YOLOX to judge the method on; benchmarks/second_detector.py trains
+A detector of another kind than YOLOX to judge the method on; benchmarks/trained_detectors.py trains
 it, and its weights are not shipped.
 """
 
@@ -8,7 +8,7 @@ _base_ = "mmdet::_base_/models/retinanet_r50_fpn.py"
 
 detector = dict(
     checkpoint=None,
-    verified="Trained by benchmarks/second_detector.py; docs/results/second_detector.md.",
+    verified="Trained by benchmarks/trained_detectors.py; docs/results/second_detector.md.",
 )
 
 default_scope = "mmdet"

@@ -1,6 +1,6 @@
 """Training of RetinaNet-MobileNetV2 on halves of real sets, on a processor.
 
-benchmarks/second_detector.py writes the halves, fills in `train_dataloader` and runs this.
+benchmarks/trained_detectors.py writes the halves, fills in `train_dataloader` and runs this.
 """
 
 _base_ = "../detectors/retinanet_mobilenetv2.py"
