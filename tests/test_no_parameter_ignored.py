@@ -432,10 +432,10 @@ def of_monitor(w):
 
     return (
         autoeval.monitor,
-        {"estimator": w / "fit_strong", "boxes": w / "sites"},
+        {"estimator": w / "fit_strong", "predictions": w / "sites"},
         {
             "estimator": {"estimator": w / "fit_weak"},
-            "boxes": {"boxes": w / "weak"},
+            "predictions": {"predictions": w / "weak"},
             "images": {"images": w / "longer.json"},
             "work_dir": {"work_dir": w / NOWHERE / "watched"},
             "settings": {"settings": MonitorSettings(by="every:7")},

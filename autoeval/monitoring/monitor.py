@@ -74,7 +74,7 @@ AT_ONCE = 64  # sites whose windows are kept in one transaction
 
 def monitor(
     estimator: AccuracyEstimator | PathLike,
-    boxes: GivenBoxes | None = None,
+    predictions: GivenBoxes | None = None,
     *,
     images: PathLike | None = None,
     work_dir: PathLike,
@@ -90,8 +90,8 @@ def monitor(
     ----------
     estimator : AccuracyEstimator or path-like
         Fitted with the same detector, or on its predictions.
-    boxes : path-like, Predictions, Detector or ImageDetector, optional
-        Predictions: a folder with ``SITE.json`` for each site. Or the detector that is run over
+    predictions : path-like, Predictions, Detector or ImageDetector, optional
+        A folder with ``SITE.json`` for each site. Or the detector that is run over
         `images`; by default the one that the estimator was fitted with.
     images : path-like, optional
         With a detector a folder with a folder of images for each site. With predictions the list of
@@ -124,7 +124,7 @@ def monitor(
     fitted = (
         estimator if isinstance(estimator, AccuracyEstimator) else AccuracyEstimator.load(estimator)
     )
-    given = None if boxes is None else given_boxes(boxes)
+    given = None if predictions is None else given_boxes(predictions)
     store, settings = MonitorStore(work_dir), settings or MonitorSettings()
     categories = named_categories(categories)
     of_sites = {site: named_categories(of) or {} for site, of in (site_categories or {}).items()}
