@@ -107,7 +107,8 @@ def on_common_ground(
     if labels is not None:
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
-    names, category_warnings = _common_categories(fits, common_sites, labelled)
+    words_of = _known_words(fits, common_sites)
+    names, category_warnings = _common_categories(fits, common_sites, words_of, labelled)
     if labels is not None:
         vocabulary = None
         if all(site.named for site in sites.values()):
@@ -117,6 +118,7 @@ def on_common_ground(
         chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
+    category_warnings += _without_a_word(words_of, names)
     common_sites = {name: on_categories(site, names) for name, site in common_sites.items()}
     _refuse_equal(common_sites)
     return common_sites, [*warnings, *category_warnings]
@@ -162,19 +164,27 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
     return {name: np.array([at[k] for k in common]) for name, at in places.items()}, warnings
 
 
+def _known_words(
+    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
+) -> dict[str, set[str]]:
+    """Return the categories for which each detector has a word: here, or where it was fitted."""
+    named = all(site.named for site in sites.values())
+    return {
+        name: {*site.boxes.categories, *(() if named else fits[name].statistics_.categories)}
+        for name, site in sites.items()
+    }
+
+
 def _common_categories(
-    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site], labelled: Collection[str]
+    fits: Mapping[str, AccuracyEstimator],
+    sites: Mapping[str, Site],
+    words_of: Mapping[str, Collection[str]],
+    labelled: Collection[str],
 ) -> tuple[list[str], list[str]]:
     """Return the categories that are compared, and what was left out."""
-    named = all(site.named for site in sites.values())
     wanted: dict[str, str] = {}  # category: a detector that finds it
-    words_of = {}
     for name, site in sites.items():
-        vocabulary = site.boxes.categories
         wanted = {**dict.fromkeys(site.presence.counted, name), **wanted}
-        words_of[name] = (
-            {*vocabulary} if named else {*vocabulary, *fits[name].statistics_.categories}
-        )
     if not wanted:  # then labels alone say what there is
         if not labelled:
             n_images = len(next(iter(sites.values())))
@@ -182,7 +192,6 @@ def _common_categories(
             raise InputError(f"No detector finds anything to compare: {nothing}.")
         wanted = dict.fromkeys(sorted(labelled), "")
     kept, warnings = list[str](), list[str]()
-    lacking: dict[str, list[str]] = {name: [] for name in sites}  # labelled categories
     for category, finder in wanted.items():
         without = [name for name, words in words_of.items() if category not in words]
         if without and category not in labelled:
@@ -195,25 +204,33 @@ def _common_categories(
             )
             continue
         kept.append(category)
-        for name in without:
-            lacking[name].append(category)
     if not kept:
         examples = "; ".join(f"{name}: {listed(sorted(words))}" for name, words in words_of.items())
         raise InputError(
             f"The detectors have no category in common that one of them finds here ({examples}). "
             "Name one with the words of each detector: --category NAME=WORD,WORD."
         )
-    warnings += [
+    return kept, warnings
+
+
+def _without_a_word(
+    words_of: Mapping[str, Collection[str]], categories: Sequence[str]
+) -> list[str]:
+    """Warn of labelled categories that a detector cannot find."""
+    lacking = {
+        name: [category for category in categories if category not in words]
+        for name, words in words_of.items()
+    }
+    return [
         Notice(
             "category-not-known",
-            f"{name}: no word for labelled categories that another detector finds, so that its "
-            f"average precision there is 0: {len(categories)} ({listed(categories, 10)}). To "
-            "leave them out, name those that count with --category",
+            f"{name}: no word for labelled categories, so that its average precision there is 0: "
+            f"{len(without)} ({listed(without, 10)}). To leave them out, name those that count "
+            "with --category",
         )
-        for name, categories in lacking.items()
-        if categories
+        for name, without in lacking.items()
+        if without
     ]
-    return kept, warnings
 
 
 def _refuse_equal(sites: Mapping[str, Site]) -> None:

@@ -20,7 +20,7 @@ from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.notices import as_notice
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
-OTHER_WORDS = ("categories-without-labels", "categories-not-detected", "category-not-known")
+OTHER_WORDS = ("categories-without-labels", "category-not-known")
 """Warnings of labels and detectors whose words differ: a gate would rest on an AP of 0."""
 FEWEST = 2  # labels of a forecast, whose standard error needs two
 ENOUGH = 0.5  # probability that the forecast number of labels decides

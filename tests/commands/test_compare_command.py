@@ -149,6 +149,28 @@ def test_a_gate_refuses_labels_in_other_words(world, tmp_path, capsys):
     assert main([*given, *both, "--max-loss", "2"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [("thing 5", 0), ("something else", 2)],  # in the labels of the fit; no word of a detector
+)
+def test_a_gate_counts_what_the_detectors_miss_and_refuses_what_they_cannot_find(
+    world, tmp_path, capsys, word, status
+):
+    content = json.loads(site_labels(world).read_text())
+    content["categories"].append({"id": 99, "name": word})
+    first = content["annotations"][0]
+    content["annotations"].append({**first, "id": 10**6, "category_id": 99})
+    labels = tmp_path / "labels.json"
+    labels.write_text(json.dumps(content))
+    given = [*words(world, tmp_path), "--labels", str(labels), "--max-loss", "2"]
+    assert main(given) == status
+    assert ("no word for labelled categories" in capsys.readouterr().err) == (status == 2)
+    if status == 0:
+        result = json.loads((tmp_path / "out/result.json").read_text())
+        missed = [row for row in result["comparison"]["pairs"] if row["category"] == word]
+        assert [row["difference"] for row in missed] == [0.0]
+
+
 def test_labels_that_a_plan_drew(world, tmp_path, capsys):
     first, second = site_predictions(world, "strong", "weak")
     pool = ["--predictions", first, "--images", str(site_labels(world))]
