@@ -27,11 +27,11 @@ from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import labelled_boxes
 from autoeval.report.text import to_markdown
-from autoeval.sites.confident_boxes import FEWEST, SURE, ConfidentBoxes, unlike_fit
-from autoeval.sites.label_check import of_other_images
+from autoeval.sites.file_looks import FEWEST_SURE, SURE, ConfidentBoxes, unlike_fit
 from autoeval.sites.label_warnings import (
     exchanged_words,
     labels_elsewhere,
+    of_other_images,
     shifted_labels,
     unlabelled_objects,
 )
@@ -219,7 +219,7 @@ def compared(data: Path, predictions: Path) -> pd.DataFrame:
     for (fit, none), (of_fit, density, where) in looks.items():
         for (site, n), (of_site, at_site, there) in looks.items():
             same_task = fit.partition("/")[0] == site.partition("/")[0]
-            if none or fit == site or not same_task or min(of_fit.n, of_site.n) < FEWEST:
+            if none or fit == site or not same_task or min(of_fit.n, of_site.n) < FEWEST_SURE:
                 continue
             rows.append(
                 {

@@ -47,12 +47,10 @@ from autoeval.io.coco import read_coco
 from autoeval.io.config_file import shipped_config
 from autoeval.io.labels.truth import labelled_boxes
 from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
-from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior
+from autoeval.model.features import FEATURES, REFERENCE_FEATURES
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
-from autoeval.model.priors import read_calibration_prior
-from autoeval.model.reference_features import REFERENCE_FEATURES
-from autoeval.model.reference_prior import shipped_reference_prior
+from autoeval.model.priors import read_calibration_prior, shipped_reference_prior
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     QUARTERS,

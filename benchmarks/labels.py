@@ -28,8 +28,8 @@ from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import image_counts, influence_on
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.estimate import bounds
 from autoeval.estimation.labelling import error_elsewhere, with_error
-from autoeval.estimation.site_estimate import bounds
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.control_variates import MODEL, ProbableLabels
 from autoeval.labels.estimators import (

@@ -29,8 +29,8 @@ from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import labelled_boxes
 from autoeval.model import Prior, Scaling
-from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
+from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import features_at, with_target
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import COMMON, FLOORS, TABLES

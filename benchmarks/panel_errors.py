@@ -28,10 +28,14 @@ from tqdm import tqdm
 
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
-from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
+from autoeval.estimation.calibrating import (
+    calibrated_rows,
+    cross_fitted,
+    fit_calibration,
+    rows_above,
+)
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.operating_curve import exact_curve
-from autoeval.estimation.score_floors import rows_above
 from autoeval.estimation.threshold_choice import choose_threshold
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior, Scaling

@@ -28,22 +28,20 @@ from scipy.special import expit, logit
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
+from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows, fits_above
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
-from autoeval.estimation.score_floors import fits_above
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.labels.truth import labelled_boxes
 from autoeval.io.predictions import read_predictions
-from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import COUNTED, rows_where
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.report.text import format_cells, to_markdown
+from autoeval.sites.file_looks import Looks, check_floor, unseen_share, unseen_warning
 from autoeval.sites.label_warnings import overconfident
-from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.score_range import check_floor, unseen_share, unseen_warning
 from autoeval.sites.site import Site, labelled_site
 from benchmarks.panel import group_of
 
@@ -284,7 +282,7 @@ def changed(data: Path, predictions: Path) -> None:
     val = Case(OF_LABELS, labelled, truth, everywhere=False)
     fits = fits_at_floors(val)
     floors = tuple((of, float(np.mean(labelled.scores >= of))) for of in tuple(fits)[1:])
-    statistics = replace(ReferenceStatistics.of(labelled), floors=floors)
+    statistics = replace(Looks.of(labelled), floors=floors)
     tables: dict[str, list[dict[str, object]]] = {}
     for name, change in CHANGES.items():
         known, own = val.fit(change)
@@ -373,7 +371,7 @@ def fits_at_floors(val: Case) -> dict[float, tuple[pd.DataFrame, ScoreCalibratio
 
 def unlike(
     fits: Mapping[float, tuple[pd.DataFrame, ScoreCalibration]],
-    statistics: ReferenceStatistics,
+    statistics: Looks,
     there: Sequence[Case],
     change: Change,
     *,
@@ -392,7 +390,7 @@ def unlike(
     return pd.concat(parts, ignore_index=True)
 
 
-def noticed(statistics: ReferenceStatistics, changed: Sequence[Boxes]) -> dict[str, object]:
+def noticed(statistics: Looks, changed: Sequence[Boxes]) -> dict[str, object]:
     """Return the share of sites of which a fit on a full list warns, and which it refuses."""
     warned, refused = 0, 0
     for found in changed:

@@ -31,8 +31,8 @@ from tqdm import tqdm
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.model import Prior, Scaling
-from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.features import BY_REFERENCE, FEATURES, REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.model.pair_table import (
     CATEGORY,
     REFERENCE_COUNTS,
@@ -41,8 +41,7 @@ from autoeval.model.pair_table import (
     floats,
     n_rows,
 )
-from autoeval.model.reference_features import BY_REFERENCE, REFERENCE_AP, REFERENCE_FEATURES
-from autoeval.model.reference_prior import ReferenceStrength, shipped_reference_prior
+from autoeval.model.priors import ReferenceStrength, shipped_reference_prior
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     COMMON,

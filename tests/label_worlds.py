@@ -4,7 +4,7 @@ import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.labels.content import LabelledBox, LabelSet
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 
 SIDE = 200
@@ -37,7 +37,7 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
         np.concatenate([scores[found], rng.beta(1, 3, m)]).astype(np.float32),
     )
     name = name or f"site{seed}"
-    statistics = ReferenceStatistics.of(predictions)
+    statistics = Looks.of(predictions)
     return Site(
         predictions,
         truth=truth,

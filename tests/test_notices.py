@@ -13,7 +13,7 @@ from parameter_worlds import fit_strong, observed, write_worlds
 import autoeval
 from autoeval.notices import EARLIER, SEVERITIES, Notice, as_notice, codes_of, notices_of, prefixed
 from autoeval.runtime.json_values import plain
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from tests.result_values import VALUES
 
 ROOT = Path(__file__).parents[1]
@@ -68,8 +68,8 @@ def test_codes_are_saved_beside_texts():
     notices = (Notice("few-images", "only 3"), Notice("no-plan", "no plan", severity="note"))
     read = notices_of(json.loads(json.dumps(codes_of(notices))))
     assert read == notices and [notice.severity for notice in read] == ["warning", "note"]
-    saved = json.loads(json.dumps(ReferenceStatistics(("car",), warnings=notices).to_dict()))
-    assert [notice.code for notice in ReferenceStatistics.from_dict(saved).warnings] == [
+    saved = json.loads(json.dumps(Looks(("car",), warnings=notices).to_dict()))
+    assert [notice.code for notice in Looks.from_dict(saved).warnings] == [
         "few-images",
         "no-plan",
     ]

@@ -239,7 +239,7 @@ def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
     """Return the file of each detector with its facts, or the detector as it was fitted."""
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.model.reference_features import REFERENCE_AP
+    from autoeval.model.features import REFERENCE_AP
 
     boxes: list[Any] = [
         None if path == NOT_FILES else Predictions(path, **said)

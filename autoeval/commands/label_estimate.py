@@ -68,7 +68,7 @@ def show(
 def _more(estimate: LabelledEstimate) -> int | None:
     """Return how many labels make the first of the half-widths that the headline has, if any do."""
     from autoeval.labels.labelled_estimate import GOALS
-    from autoeval.sites.label_check import contradicted
+    from autoeval.sites.label_warnings import contradicted
 
     if contradicted(estimate.warnings):
         return None
@@ -85,7 +85,7 @@ def _until(
     """
     from autoeval.labels.sample_size import next_batch
     from autoeval.report.labels import until_text
-    from autoeval.sites.label_check import contradicted
+    from autoeval.sites.label_warnings import contradicted
 
     stop = next_batch(
         estimate.recommended,

@@ -95,7 +95,7 @@ def observe_other(
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector
     from autoeval.io.image_folder import ImageFile
-    from autoeval.model.reference_features import REFERENCE_AP
+    from autoeval.model.features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.monitor import observe_candidate
     from autoeval.monitoring.monitor_store import MonitorStore

@@ -85,7 +85,7 @@ def on_common_ground(
 ) -> tuple[dict[str, Site], list[str]]:
     """Bring sites to the images and the categories that all detectors share; say what was left out.
 
-    Those that count by any of the detectors, see `autoeval.sites.presence`, are compared, if all of
+    Those that count by any of the detectors, see `autoeval.sites.site`, are compared, if all of
     them have a word for it: a detector that finds nothing of it is not spared. With `labels` they
     are those that the labels distinguish, see `labelled_categories`; a detector without a word for
     one of them has found none of its objects. The sites returned have the same images in the same

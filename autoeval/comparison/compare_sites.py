@@ -37,7 +37,7 @@ from autoeval.labels.sample_size import Outlook, outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
 from autoeval.notices import Notice, prefixed
-from autoeval.sites.score_range import unseen_warning
+from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 

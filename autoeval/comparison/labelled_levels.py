@@ -8,10 +8,10 @@ import numpy as np
 
 from autoeval.comparison.paired_labels import PairedLabels
 from autoeval.errors import InputError
+from autoeval.estimation.estimate import estimate_site
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.label_planning import Draw, plan_site
 from autoeval.estimation.labelling import priors_of_targets
-from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
 from autoeval.labels.control_variates import MODEL

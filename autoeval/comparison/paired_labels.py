@@ -38,8 +38,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
 from autoeval.notices import prefixed
-from autoeval.sites.label_check import check_labels
-from autoeval.sites.label_warnings import contradicted_by_boxes, labelled_twice
+from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 

@@ -1,18 +1,27 @@
-"""Calibration on labelled sets, and their pairs of site and category on the calibrated scale."""
+"""Calibration on labelled sites, and their pairs of site and category on the calibrated scale.
+
+Programs leave out boxes under a score of their own (`yolo predict`: .25). Boxes are matched from
+the most confident one on, so the true-positive probability of a confidence is the same at every
+floor. What changes is how many objects are missed, every score, the accuracy of the boxes that are
+left, and what is believed of all three before a box is labelled. A fit on files from a low score on
+therefore holds itself at the floors of `FLOORS` above, made by cutting its labelled boxes; a site
+takes the one of its file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
-from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS
+from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS, match_categories
 from autoeval.boxes import has_area
+from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.confidence_check import ConfidenceCheck, check_confidences
-from autoeval.estimation.reliability import reliability
 from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.model.calibration import (
     FOUND,
@@ -23,7 +32,191 @@ from autoeval.model.calibration import (
     image_terms,
 )
 from autoeval.model.priors import calibration_prior
+from autoeval.notices import Notice
+from autoeval.sites.file_looks import SAME_FLOOR, Looks
 from autoeval.sites.site import Site
+
+# Whether confidences say anything: chosen on the panel of detectors.
+LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
+REFUSED, NOTICEABLE = 0.977, 0.05  # probabilities that the area is smaller
+FEWEST_OF_EACH = 10  # true and false positives
+FIRST_BIN, SURELY_BENT, LEAST_DROP = 30, 3.0, 0.1
+# The reliability diagram.
+CALIBRATED, UNCALIBRATED = "calibrated", "confidence itself"
+BINS = 10
+LEVEL = 0.9
+# Score floors at which a fit is held.
+FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+FLOOR = "floor"  # column of the saved rows
+
+
+@dataclass(frozen=True)
+class ConfidenceCheck:
+    """How much an estimate suffers from confidences that predict little.
+
+    widening: in [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
+    """
+
+    widening: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
+    """Evaluate confidences on all labelled boxes together, at IoU .5."""
+    scores, hits = labelled_boxes(sets)
+    n_right, n_wrong = int(hits.sum()), int((~hits).sum())
+    if min(n_right, n_wrong) < FEWEST_OF_EACH:
+        return ConfidenceCheck()
+    area, error = roc_area(scores, hits)
+    poor, useless = (float(ndtr((limit - area) / error)) for limit in (LEAST_AREA, USELESS_AREA))
+    constant = scores.min() == scores.max()
+    if useless > REFUSED or constant:
+        why = "are all equal" if constant else "do not predict which of its boxes are right"
+        raise InputError(
+            f"The confidences of this detector {why}, so no estimate can be made from them: on "
+            f"{n_right} right and {n_wrong} wrong boxes of the labelled images the area under "
+            f"their ROC curve is {area:.2f}; chance gives .50, other detectors mostly over .70. "
+            "Are the predictions of these images, and is `score` a confidence?"
+        )
+    drop = bend(
+        scores,
+        np.concatenate(
+            [
+                labelled_set.matches.hits[AT_HALF][counted_boxes(labelled_set)]
+                for labelled_set in sets
+            ]
+        ),
+    )
+    warnings = []
+    if poor > NOTICEABLE:
+        warnings.append(
+            Notice(
+                "confidences-say-little",
+                "the confidences may say little of which boxes are right: the area under their "
+                f"ROC curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong "
+                "boxes of the labelled images (chance: .50)",
+            )
+        )
+    if drop:
+        warnings.append(
+            Notice(
+                "confidences-mislead",
+                f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
+                "points: look at them; where the labels do not miss objects, the confidences "
+                "mislead",
+            )
+        )
+    return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
+
+
+def labelled_boxes(sets: Sequence[Site]) -> tuple[np.ndarray, np.ndarray]:
+    """Return confidences (N,) and which boxes are right (N,), matched in a random order."""
+    scores, hits = [np.zeros(0)], [np.zeros(0, bool)]
+    for labelled_set in sets:
+        boxes, counted = labelled_set.boxes, counted_boxes(labelled_set)
+        mixed = np.random.default_rng(0).permutation(len(boxes)).astype(np.float32)
+        matches = match_categories(replace(boxes, scores=mixed), labelled_set.labels)
+        scores.append(boxes.scores[counted])
+        hits.append(matches.hits[AT_HALF][counted])
+    return np.concatenate(scores), np.concatenate(hits)
+
+
+def counted_boxes(labelled_set: Site) -> np.ndarray:
+    """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
+    has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.rankings])
+    return np.asarray(~labelled_set.matches.ignored[AT_HALF] & has_labels[labelled_set.boxes.label])
+
+
+def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
+    """Return the area under the ROC curve, and its standard error where scores are by chance.
+
+    Source: Mann & Whitney 1947; equal scores count half.
+
+    >>> roc_area(np.array([.1, .2, .3, .4]), np.array([False, True, False, True]))[0]
+    0.75
+    """
+    right, wrong = int(hits.sum()), int((~hits).sum())
+    below = pd.Series(scores).rank().to_numpy()[hits].sum() - right * (right + 1) / 2
+    error = np.sqrt((right + wrong + 1) / (12 * right * wrong))
+    return float(below / (right * wrong)), float(error)
+
+
+def bend(scores: np.ndarray, hits: np.ndarray) -> float:
+    """Return by how much more confident boxes are less often right than others; 0 if not surely.
+
+    Boxes are divided by confidence, the first bin has the 30 highest, each further one is twice as
+    large. Of all pairs of bins that in which the difference is largest in standard errors counts.
+    """
+    hits_by_score, edges = hits[np.argsort(-scores, kind="stable")], [0]
+    # Doubled sizes are fine where confidences are highest, where boxes count most, and coarse where
+    # there are many of them.
+    while edges[-1] + FIRST_BIN * 2 ** (len(edges) - 1) < len(hits_by_score):
+        edges.append(edges[-1] + FIRST_BIN * 2 ** (len(edges) - 1))
+    bins = [
+        hits_by_score[a:b] for a, b in zip(edges, [*edges[1:], len(hits_by_score)], strict=True)
+    ]
+    # A success and a failure more (Laplace's rule of succession), so that a bin whose boxes are all
+    # right, or all wrong, has a variance, too.
+    n = np.array([len(in_bin) + 2 for in_bin in bins])
+    share_right = np.array([in_bin.sum() + 1 for in_bin in bins]) / n
+    variance = share_right * (1 - share_right) / n
+    # Row: the more confident bin, column: the less confident one; above the diagonal alone.
+    drop = np.triu(share_right[None, :] - share_right[:, None], 1)
+    errors = np.sqrt(variance[None, :] + variance[:, None])
+    worst = np.unravel_index(np.argmax(drop / errors), drop.shape)
+    # Three standard errors, since the largest of many differences is looked at; and a difference
+    # that matters, since over many boxes any is surely there.
+    surely = drop[worst] / errors[worst] > SURELY_BENT and drop[worst] > LEAST_DROP
+    return float(drop[worst]) if surely else 0.0
+
+
+def reliability(sets: Sequence[Site], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
+    """Compare predicted with observed true positives at IoU .5, by calibration and by confidence.
+
+    probabilities (10, N): of the boxes of each, by calibrations that have not seen their labels.
+    Returned: see `reliability_bins`, after the column ``scale``, `CALIBRATED` or `UNCALIBRATED`.
+    """
+    counted = [counted_boxes(labelled_set) for labelled_set in sets]
+    pairs = list(zip(sets, counted, strict=True))
+    hits = np.concatenate(
+        [labelled_set.matches.hits[AT_HALF][evaluated] for labelled_set, evaluated in pairs]
+    )
+    p = np.concatenate(
+        [p[AT_HALF][evaluated] for p, evaluated in zip(probabilities, counted, strict=True)]
+    )
+    scores = np.concatenate(
+        [labelled_set.boxes.scores[evaluated] for labelled_set, evaluated in pairs]
+    )
+    parts = {CALIBRATED: reliability_bins(p, hits), UNCALIBRATED: reliability_bins(scores, hits)}
+    return pd.concat(parts, names=["scale", None]).reset_index(level="scale")
+
+
+def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
+    """Bin predicted probabilities (N,) into tenths, and count the true positives (N,), bool.
+
+    Returned: one row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
+        positives), ``lower`` and ``upper`` (its 90 % interval by Wilson 1927) and ``n``.
+    """
+    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
+    rows = []
+    z = float(ndtri((1 + LEVEL) / 2))
+    for k in np.unique(bins):
+        in_bin = bins == k
+        right, n = int(hits[in_bin].sum()), int(in_bin.sum())
+        # scipy.stats has this interval, and takes half a second to load
+        middle = (right + z**2 / 2) / (n + z**2)
+        half = z * np.sqrt(right * (n - right) / n + z**2 / 4) / (n + z**2)
+        rows.append((float(predicted[in_bin].mean()), right / n, middle - half, middle + half, n))
+    return pd.DataFrame(rows, columns=["predicted", "observed", "lower", "upper", "n"])
+
+
+def calibration_error(bins: pd.DataFrame) -> float:
+    """Return the expected calibration error of a table by `reliability_bins` (Guo et al. 2017).
+
+    >>> calibration_error(pd.DataFrame({"predicted": [.1, .8], "observed": [.2, .8], "n": [1, 3]}))
+    0.025
+    """
+    return float(np.average((bins["predicted"] - bins["observed"]).abs(), weights=bins["n"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,3 +385,127 @@ def _missed(
         terms.append(image_terms(p[rows], boxes.image[rows], len(shown))[:, used])
         missed.append(np.maximum(ranking.n_true - hits, 0)[used])
     return np.concatenate(terms, axis=1), np.concatenate(missed)
+
+
+def with_calibrated_reference(sets: Sequence[Site]) -> list[Site]:
+    """Return labelled sets whose reference detector is calibrated, where they have one.
+
+    The probabilities of a set are by calibrations that have not seen its labels: else a reference
+    would look more certain where it is compared with the detector's accuracy than at a new site.
+    """
+    with_reference = [labelled_set for labelled_set in sets if labelled_set.reference is not None]
+    if not with_reference:
+        return list(sets)
+    as_detector = [_reference_as_detector(labelled_set) for labelled_set in with_reference]
+    prior = calibration_prior(min(reference_set.looks.floor for reference_set in as_detector))
+    everywhere = [np.ones(len(reference_set), bool) for reference_set in as_detector]
+    calibration = fit_calibration(as_detector, everywhere, prior)
+    probabilities = [p[AT_HALF] for p in cross_fitted(as_detector, prior)]
+    of_set = dict(zip(map(id, with_reference), probabilities, strict=True))
+    return [
+        site.changed(reference_calibration=calibration, reference_probabilities=of_set[id(site)])
+        if id(site) in of_set
+        else site
+        for site in sets
+    ]
+
+
+def reference_calibration(sets: Sequence[Site]) -> ScoreCalibration | None:
+    """Return the calibration that `with_calibrated_reference` gave the sets; None without one."""
+    calibrations = (labelled_set.reference_calibration for labelled_set in sets)
+    return next((calibration for calibration in calibrations if calibration is not None), None)
+
+
+def _reference_as_detector(labelled: Site) -> Site:
+    """Return the same set with the boxes of the reference in place of the detector's."""
+    reference = labelled.reference
+    assert reference is not None
+    statistics = Looks.of(reference)
+    return replace(labelled, boxes=reference, reference=None, statistics=statistics)
+
+
+@dataclass(frozen=True, eq=False)
+class FloorFit:
+    """A fit at one floor: its pairs and its calibration."""
+
+    rows: pd.DataFrame
+    calibration: ScoreCalibration
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values of all but the rows."""
+        return {"calibration": self.calibration.to_dict()}
+
+
+def fits_above(sets: Sequence[Site], calibrated: CalibratedSets) -> dict[float, FloorFit]:
+    """Fit labelled sets at every floor above those of their files.
+
+    calibrated: what was fitted on all their boxes. A floor over which no box is left is left out.
+    """
+    fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
+    fits = {}
+    for floor in FLOORS:
+        some = all((labelled_set.boxes.scores >= floor).any() for labelled_set in sets)
+        if floor > fit_floor + SAME_FLOOR and some:
+            prior = calibration_prior(floor)
+            boxes = calibrated.calibration.boxes
+            fits[floor] = FloorFit(*rows_above(sets, floor, boxes, calibrated.probabilities, prior))
+    return fits
+
+
+def share_above(sets: Sequence[Site], floor: float) -> float:
+    """Return the share of the boxes of all sets that score higher."""
+    scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets])
+    return float(np.mean(scores >= floor))
+
+
+def rows_above(
+    sets: Sequence[Site],
+    floor: float,
+    boxes: np.ndarray,
+    probabilities: Sequence[np.ndarray],
+    prior: CalibrationPrior,
+) -> tuple[pd.DataFrame, ScoreCalibration]:
+    """Calibrate and score labelled sets by their boxes over a score.
+
+    boxes (10, 3): of the `ScoreCalibration` of all boxes.
+    probabilities (10, N): of all boxes of each set, by calibrations that have not seen its labels.
+    prior: of calibrations at this floor.
+    Returned: as `autoeval.estimation.calibrating.calibrated_rows`.
+    """
+    above = [labelled_set.above(floor) for labelled_set in sets]
+    everywhere = [np.ones(len(labelled_set), bool) for labelled_set in above]
+    missed = fit_missed_objects(above, everywhere, boxes, prior)
+    calibration = ScoreCalibration(boxes, missed)
+    rows = []
+    for full, cut, p in zip(sets, above, probabilities, strict=True):
+        kept = full.boxes.scores >= floor
+        rows.append(labelled_rows(cut, calibration, probabilities=p[:, kept]))
+    return pd.concat(rows, ignore_index=True), calibration
+
+
+def with_floors(table: pd.DataFrame, floors: Mapping[float, FloorFit]) -> pd.DataFrame:
+    """Append the rows at each floor to those of a fit, in a column ``floor``; NaN for its own."""
+    if not floors:
+        return table
+    parts = [table.assign(**{FLOOR: np.nan})]
+    parts += [floor_fit.rows.assign(**{FLOOR: floor}) for floor, floor_fit in floors.items()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def split_floors(
+    table: pd.DataFrame, saved: Mapping[str, Mapping[str, Any]]
+) -> tuple[pd.DataFrame, dict[float, FloorFit]]:
+    """Undo `with_floors`; `saved` has `FloorFit.to_dict` by floor."""
+    if not saved:
+        return table, {}
+
+    def of_floor(chosen: pd.Series) -> pd.DataFrame:
+        rows = table[chosen].drop(columns=FLOOR)
+        return rows.dropna(axis=1, how="all").reset_index(drop=True)
+
+    fits = {}
+    for name, values in saved.items():
+        calibration = ScoreCalibration.from_dict(values["calibration"])
+        rows = of_floor(table[FLOOR] == float(name))
+        fits[float(name)] = FloorFit(rows, calibration)
+    return of_floor(table[FLOOR].isna()), fits

@@ -15,14 +15,18 @@ from autoeval.accuracy.operating_point import CountCurve
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED
-from autoeval.model.calibrated_features import (
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.features import (
+    BY_REFERENCE,
     EXPECTED,
     FEATURES,
+    REFERENCE_AP,
+    REFERENCE_FEATURES,
     WEIGHT,
     CalibratedFeatures,
+    ReferenceFeatures,
     relative_sides,
 )
-from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import (
     CATEGORY,
     COUNTED,
@@ -37,14 +41,7 @@ from autoeval.model.pair_table import (
     needs_of,
     table_of,
 )
-from autoeval.model.reference_features import (
-    BY_REFERENCE,
-    REFERENCE_AP,
-    REFERENCE_FEATURES,
-    ReferenceFeatures,
-)
-from autoeval.sites.presence import Presence
-from autoeval.sites.site import Site
+from autoeval.sites.site import Presence, Site
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from autoeval.io.wording import listed
+from autoeval.model.features import REFERENCE_AP
 from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns, floats, names
 from autoeval.model.prediction_interval import PredictionInterval
-from autoeval.model.reference_features import REFERENCE_AP
-from autoeval.model.reference_prior import PRECISION_OF
+from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice
-from autoeval.sites.score_range import unseen_warning as unseen
+from autoeval.sites.file_looks import unseen_warning as unseen
 from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted
 

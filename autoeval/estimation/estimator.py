@@ -11,7 +11,8 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.calibrating import FloorFit
+from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.estimation.fit_file import read_fit, write_fit
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.fitted_pass import FittedPass
@@ -23,9 +24,7 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.read_site import Categories
-from autoeval.estimation.score_floors import FloorFit
 from autoeval.estimation.score_table import pair_rows
-from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.estimation.site_reading import read_site
 from autoeval.io.find_images import Images
 from autoeval.io.labels.content import LabelSet
@@ -37,7 +36,7 @@ from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 from autoeval.targets import IOUS
 
@@ -218,7 +217,7 @@ class AccuracyEstimator:
         return self.fit_.of_pass
 
     @property
-    def statistics_(self) -> ReferenceStatistics:
+    def statistics_(self) -> Looks:
         """How the boxes of the fit look; refused where it was fitted on rows alone."""
         return self.pass_.statistics
 
@@ -302,7 +301,7 @@ class AccuracyEstimator:
             Categories that may count, each with the detector's words for it, such as
             ``{"vehicle": ["car", "bus", "truck"]}``; one whose words the fit knows needs
             none. By default those of the fit, else all words of the detector. Those that are found
-            count in the estimate, see `autoeval.sites.presence`; a single one always does.
+            count in the estimate, see `autoeval.sites.site`; a single one always does.
         present : collection of str, optional
             Names of categories that are at the site, and count, found or not.
         score_thr : float, optional

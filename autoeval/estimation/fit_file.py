@@ -7,10 +7,10 @@ from typing import Any
 
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import artefact_path, read_artefact, write_artefact
+from autoeval.estimation.calibrating import split_floors, with_floors
 from autoeval.estimation.estimate import DEFAULT_METHOD
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.fitted_sites import FittedSites
-from autoeval.estimation.score_floors import split_floors, with_floors
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.runtime.files import PathLike

@@ -10,12 +10,11 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.calibrating import FloorFit
+from autoeval.estimation.estimate import Estimate, estimate_site
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.fitted_sites import FittedSites
-from autoeval.estimation.score_floors import FloorFit
 from autoeval.estimation.score_table import pair_rows
-from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import columns, undefined_at

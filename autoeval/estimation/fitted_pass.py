@@ -28,7 +28,7 @@ from autoeval.io.labels.content import LabelSet
 from autoeval.labels.plan_file import load_plan
 from autoeval.model.pair_table import CATEGORY, needs_of
 from autoeval.runtime.files import PathLike
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 
 
@@ -47,17 +47,17 @@ class FittedPass:
     table: pd.DataFrame
 
     @property
-    def statistics(self) -> ReferenceStatistics:
+    def statistics(self) -> Looks:
         """How the boxes of the fit look; refused where it was fitted on rows alone."""
         if "boxes" not in self.context:
             raise InputError(
                 "This estimator does not know what the boxes of its fit look like, so new "
                 "predictions cannot be compared with them: fit it by `autoeval.fit`."
             )
-        return ReferenceStatistics.from_dict(self.context["boxes"])
+        return Looks.from_dict(self.context["boxes"])
 
     @property
-    def statistics_of_detector(self) -> ReferenceStatistics:
+    def statistics_of_detector(self) -> Looks:
         """The same with the settings of the detector that the fit ran, to compare files with."""
         if "detector" not in self.context:
             return self.statistics

@@ -16,7 +16,7 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 
 FORMAT = 2
@@ -127,7 +127,7 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
         passes["boxes"],
         truth=truth,
         reference=passes.get("reference"),
-        statistics=ReferenceStatistics.from_dict(values["statistics"]),
+        statistics=Looks.from_dict(values["statistics"]),
         blocks=arrays.get("blocks"),
         name=values["name"],
         group=values["group"],

@@ -11,9 +11,15 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import CalibratedSets
+from autoeval.estimation.calibrating import (
+    CalibratedSets,
+    ConfidenceCheck,
+    fits_above,
+    reference_calibration,
+    share_above,
+    with_calibrated_reference,
+)
 from autoeval.estimation.checks import reference_of_fit
-from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.given_boxes import Detector, Predictions
@@ -32,12 +38,7 @@ from autoeval.estimation.protocol import (
     worse_than_constant,
 )
 from autoeval.estimation.read_site import Categories, any_task, words_of
-from autoeval.estimation.reference_calibrating import (
-    reference_calibration,
-    with_calibrated_reference,
-)
 from autoeval.estimation.reference_choice import read_with_strongest
-from autoeval.estimation.score_floors import fits_above, share_above
 from autoeval.estimation.score_table import with_pairs
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import SeedSetFiles, Task
@@ -47,8 +48,8 @@ from autoeval.model.pair_table import CONFIDENCE
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike
-from autoeval.sites.reference_statistics import (
-    ReferenceStatistics,
+from autoeval.sites.file_looks import (
+    Looks,
     different_floors,
     joined_statistics,
 )
@@ -206,9 +207,7 @@ def _described(labelled: Site) -> dict[str, Any]:
     }
 
 
-def checked_sets(
-    sets: Sequence[Site], check: ConfidenceCheck
-) -> tuple[list[str], ReferenceStatistics]:
+def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str], Looks]:
     """Return the warnings of a fit on some sets, and how their boxes look together.
 
     The warnings of the statistics are those that every estimate repeats.

@@ -26,6 +26,7 @@ from autoeval.labels.plan_file import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels
+from autoeval.sites.file_looks import Looks, check_floor, check_limit
 from autoeval.sites.label_warnings import (
     exchanged_words,
     mismatched_words,
@@ -33,8 +34,6 @@ from autoeval.sites.label_warnings import (
     unpredicted_categories,
 )
 from autoeval.sites.pool import unknown_sizes
-from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.score_range import check_floor, check_limit
 from autoeval.sites.site import Site, labelled_site
 
 if TYPE_CHECKING:
@@ -226,7 +225,7 @@ def _with_files(
         site = site.on_images(np.setdiff1d(np.arange(len(site)), unseen))
         content = of_images(content, site.boxes.images)
         truth = labelled_boxes(content, categories, label_words)
-    statistics = ReferenceStatistics.of(site.boxes)
+    statistics = Looks.of(site.boxes)
     mismatch: tuple[str, ...] = ()
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))

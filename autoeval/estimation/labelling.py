@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.site_estimate import estimate_rows
+from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior

@@ -37,10 +37,8 @@ from autoeval.io.wording import listed, listed_near
 from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_fit
-from autoeval.sites.list_starts import ListStart
+from autoeval.sites.file_looks import ListStart, Looks, check_floor
 from autoeval.sites.pool import unknown_sizes
-from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.score_range import check_floor
 from autoeval.sites.site import BLACK_BOX, Site
 from autoeval.words import counted
 
@@ -51,7 +49,7 @@ THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in s
 
 def site_of_files(
     files: Predictions,
-    statistics: ReferenceStatistics,
+    statistics: Looks,
     *,
     images: PathLike | Sequence[LabelledImage] | None = None,
     categories: Categories | None = None,
@@ -153,7 +151,7 @@ def left_out_of(site: Site) -> list[str]:
     return [*site.boxes.left_out, *of_reference]
 
 
-def has_detector_of_fit(boxes: Boxes, statistics: ReferenceStatistics) -> bool:
+def has_detector_of_fit(boxes: Boxes, statistics: Looks) -> bool:
     """Whether boxes are of the detector of the fit, so that all their scores compare.
 
     False where nobody knows, and where the fit has lower scores than the boxes can have. Raises
@@ -171,7 +169,7 @@ def _without_thresholds(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in THRESHOLDS}
 
 
-def over_thresholds(site: Site, statistics: ReferenceStatistics) -> tuple[Site, tuple[str, ...]]:
+def over_thresholds(site: Site, statistics: Looks) -> tuple[Site, tuple[str, ...]]:
     """Leave out boxes that the detector would not have given with the thresholds of the fit.
 
     Suppression goes from high scores to low ones, so those over a threshold do not depend on it.
@@ -191,7 +189,7 @@ def over_thresholds(site: Site, statistics: ReferenceStatistics) -> tuple[Site, 
     return replace(site, boxes=site.boxes.where(kept)), (note,)
 
 
-def as_in_fit(site: Site, statistics: ReferenceStatistics) -> tuple[Site, tuple[str, ...]]:
+def as_in_fit(site: Site, statistics: Looks) -> tuple[Site, tuple[str, ...]]:
     """Leave out boxes with scores under those of the fit; say so."""
     under = statistics.under_floor(site.boxes)
     if not under.any():

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import COUNTS, EXPECTED_COUNTS, ONLY, SAMPLE, SEED
 from autoeval.targets import AP_TARGETS, TARGETS
 

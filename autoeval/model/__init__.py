@@ -7,15 +7,20 @@ image and by name, are in `autoeval.stability.scores`.
 """
 
 from autoeval.model.away import Away
-from autoeval.model.mixed_model import MixedModel
-from autoeval.model.pairs import Pairs, Scaling
+from autoeval.model.mixed_model import (
+    MixedModel,
+    Pairs,
+    Prior,
+    Scaling,
+    Variances,
+    possible_variances,
+)
 from autoeval.model.prediction_interval import (
     Mixture,
     PredictionInterval,
     mean_of_possible,
     predict_intervals,
 )
-from autoeval.model.variances import Prior, Variances, possible_variances
 
 __all__ = [
     "Away",

@@ -1,4 +1,4 @@
-r"""Bayesian linear regression of accuracy on scores, with random effects.
+"""Bayesian linear regression of accuracy on scores, with random effects.
 
 Pair i, in group f, place p and category c, with scores x_i in units of their scale:
 
@@ -17,18 +17,217 @@ distribution; where scores leave the range of the sources, the uncertainty of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from typing_extensions import Self
 
-from autoeval.model.pairs import Pairs, Scaling
 from autoeval.model.prediction_interval import Mixture
-from autoeval.model.variances import Prior, Shared, Variances, possible_variances
 
+Shares = tuple[float, float, float, float]
+SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 NEGLIGIBLE = 1e-4  # share of the greatest weight
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """N pairs of a place and a category, with P scores each.
+
+    x (N, P), float64: scores, finite.
+    sampling (N,): variance of the accuracy because images are few, in squared units of accuracy.
+    group, place, category (N,), int64 or str: names; equal ones share an effect. Groups hold
+        places.
+    """
+
+    x: np.ndarray
+    sampling: np.ndarray
+    group: np.ndarray
+    place: np.ndarray
+    category: np.ndarray
+
+    def __post_init__(self) -> None:
+        n = len(self.sampling)
+        shapes = {field.name: np.shape(getattr(self, field.name)) for field in fields(self)}
+        if np.ndim(self.x) != 2 or any(shape[:1] != (n,) for shape in shapes.values()):
+            raise ValueError(f"Expected arrays of the same N pairs, `x` (N, P), got {shapes}.")
+        if not (np.isfinite(self.x).all() and np.isfinite(self.sampling).all()):
+            raise ValueError("Expected finite scores and sampling variances of all pairs.")
+
+    def __len__(self) -> int:
+        return len(self.sampling)
+
+    def __getitem__(self, index: np.ndarray | slice) -> Pairs:
+        """Take the pairs that a mask or an index selects."""
+        return Pairs(*(getattr(self, field.name)[index] for field in fields(self)))
+
+
+def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Say which of N names equal which of M, shape (N, M), bool."""
+    return np.asarray(a, object)[:, None] == np.asarray(b, object)[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    r"""Location and scale of P scores, learned with some trust in a first guess.
+
+    .. math:: m' = \frac{k m_0 + \sum_i x_i}{k + n}, \quad
+              s'^2 = \frac{k s_0^2 + \sum_i (x_i - m')^2}{k + n}
+
+    so that a handful of pairs that happen to be alike cannot make a small difference look great.
+
+    location, scale (P,): m0 and s0; scales above 0.
+    weight: k, the number of pairs that the guess counts as.
+
+    >>> guess = Scaling(np.array([.3]), np.array([.2]), weight=2)
+    >>> learned = guess.learn(np.array([[.5], [.5]]))
+    >>> learned.location, learned.scale.round(4), learned.apply(np.array([[.4]])).round(3)
+    (array([0.4]), array([0.1581]), array([[0.]]))
+    """
+
+    location: np.ndarray
+    scale: np.ndarray
+    weight: float = 10.0
+
+    def learn(self, x: np.ndarray) -> Scaling:
+        """Return the location and scale after N pairs (N, P)."""
+        total = self.weight + len(x)
+        location = (self.weight * self.location + x.sum(axis=0)) / total
+        squares = self.weight * self.scale**2 + ((x - location) ** 2).sum(axis=0)
+        return Scaling(location, np.sqrt(squares / total), total)
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        """Express scores (N, P) in their scale."""
+        return (x - self.location) / self.scale
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The numbers behind `MixedModel`, fitted on a panel of detectors.
+
+    See docs/explanation/calibration.md.
+
+    intercept, intercept_std: accuracy of a pair whose scores are in their middle.
+    slopes: mean slope of each score, in units of its scale.
+    calibration_std: of the intercept where the calibration rests on one pair; with n pairs it is
+        divided by the root of n.
+    categories: what is known of categories by name, in lower case: the mean of their effect.
+    spread, spread_log_std: standard deviation of pairs around the line, all effects together:
+        median and standard deviation of the logarithm of a log-normal distribution.
+    shares (tuple of (group, place, category, pair)): how the square of that spread divides.
+    alike: share of the last that places of one group have in common for a category.
+    bending: variance of each slope from group to group, as a share of that square.
+    of_one_image: standard deviation of average precision because it is measured on one image.
+    guess: number of pairs that the first guess of the spread of accuracies counts as.
+    """
+
+    slopes: tuple[float, ...]
+    intercept: float = 0.3
+    intercept_std: float = 0.03
+    calibration_std: float = 0.2
+    slope_std: float = 0.015
+    categories: Mapping[str, float] = field(default_factory=dict)
+    spread: float = 0.1
+    spread_log_std: float = 0.3
+    shares: Shares = (0.4, 0.1, 0.1, 0.4)
+    alike: float = 0.0
+    bending: float = 0.03
+    of_one_image: float = 0.3
+    guess: float = 10.0
+
+    def of_category(self, name: object) -> float:
+        """Return the mean effect of a category, however its name is capitalised.
+
+        >>> Prior((), categories={"person": -.1}).of_category(" Person"), Prior(()).of_category("x")
+        (-0.1, 0.0)
+        """
+        return self.categories.get(str(name).strip().lower(), 0.0)
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Variances of what makes the accuracy of a pair differ from the line.
+
+    group, place, category: of effects that all pairs of a group, of a place, of a category share.
+    group_category: of what the pairs of one category in a group share.
+    pair: of each pair on its own, beyond its sampling error.
+    slope, bending: of the prior of each slope, and of how it differs from group to group.
+    log_prior: logarithm of the prior weight, up to a constant.
+    """
+
+    group: float
+    place: float
+    category: float
+    pair: float
+    slope: float
+    bending: float = 0.0
+    group_category: float = 0.0
+    log_prior: float = 0.0
+
+
+def possible_variances(prior: Prior, spreads: Sequence[float] = SPREADS) -> tuple[Variances, ...]:
+    """List the possibilities that the regression averages over; see `Prior`."""
+    logs = -0.5 * (np.log(np.array(spreads) / prior.spread) / prior.spread_log_std) ** 2
+    group, place, category, pair = prior.shares
+    return tuple(
+        Variances(
+            group=spread**2 * group,
+            place=spread**2 * place,
+            category=spread**2 * category,
+            pair=(1 - prior.alike) * spread**2 * pair,
+            slope=prior.slope_std**2,
+            bending=prior.bending * spread**2,
+            group_category=prior.alike * spread**2 * pair,
+            log_prior=float(log),
+        )
+        for spread, log in zip(spreads, logs, strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What N pairs have in common with M others: everything but the variances.
+
+    line (N, M): products of scores, in units of their scale.
+    group, place, category, pair, group_category (N, M): bool, whether they share one. A pair is
+        shared by other images of a place and category.
+    """
+
+    line: np.ndarray
+    group: np.ndarray
+    place: np.ndarray
+    category: np.ndarray
+    pair: np.ndarray
+    group_category: np.ndarray
+
+    @classmethod
+    def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
+        """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
+        group = same(a.group, b.group)
+        place = group & same(a.place, b.place)
+        category = same(a.category, b.category)
+        x_a, x_b = x
+        return cls(
+            x_a @ x_b.T,
+            group=group,
+            place=place,
+            category=category,
+            pair=place & category,
+            group_category=group & category,
+        )
+
+    def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
+        """Return the covariance (N, M), without what each pair has on its own."""
+        return (
+            intercept
+            + variances.slope * self.line
+            + (variances.group + variances.bending * self.line) * self.group
+            + variances.place * self.place
+            + variances.category * self.category
+            + variances.group_category * self.group_category
+        )
 
 
 class Solution(NamedTuple):

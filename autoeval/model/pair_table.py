@@ -6,27 +6,25 @@ and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of the category alone. ``count
 ``expected_counts`` and ``reference_counts`` hold a `CountCurve` each as bytes, from which
 precision, recall and F1 at any threshold follow. ``trained_here`` is true of a site that the
 detector was trained on other images of; it may be missing. Rows of a new site have ``counted``,
-``likely_boxes`` and ``expected_objects``; see `autoeval.sites.presence`.
+``likely_boxes`` and ``expected_objects``; see `autoeval.sites.site`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from autoeval.accuracy.operating_point import CountCurve, denominators, value_of
 from autoeval.errors import InputError
-from autoeval.model.calibrated_features import EXPECTED, FEATURES, WEIGHT
-from autoeval.model.pairs import Pairs
+from autoeval.model.features import BY_REFERENCE, EXPECTED, FEATURES, REFERENCE_FEATURES, WEIGHT
+from autoeval.model.mixed_model import Pairs
 from autoeval.model.prediction_interval import PredictionInterval
-from autoeval.model.reference_features import BY_REFERENCE, REFERENCE_FEATURES
 from autoeval.targets import OperatingPoint
 
 Table = Mapping[str, Any]
-
 CONFIDENCE = "expected_ap"  # known wherever a category is found
 REFERENCE_TRUE = "reference_true_ap"  # of the reference, on labelled images
 COUNTS, EXPECTED_COUNTS, REFERENCE_COUNTS = "counts", "expected_counts", "reference_counts"
@@ -38,7 +36,6 @@ GROUP = "known_group"  # column of the rows of a new site: its group, one of the
 SEED, SAMPLE = "seed", "sample"  # kinds: a site's images as they come, and transformed ones
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
 ONLY = "all"  # category of a table that has no column for it
-
 NOTHING_FOUND = {"box_size": -1.8}
 """What a score counts as where a category is not found; others as 0."""
 
@@ -249,3 +246,17 @@ def _check_measured(rows: Table, features: Sequence[str]) -> None:
             f"{len(lacking)} lack it, first {first}: its pass was not made there. Score all "
             "sites the same way, or leave that score out of what is read."
         )
+
+
+def leave_one_group_out(groups: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Split rows by their group, as scikit-learn's ``LeaveOneGroupOut`` does.
+
+    groups (N,): of each row; without order, those of equal value are one.
+    Yields for each group, in sorted order, the indices of the other rows and of its own.
+
+    >>> [(rest.tolist(), own.tolist()) for rest, own in leave_one_group_out(["b", "a", "b"])]
+    [([0, 2], [1]), ([1], [0, 2])]
+    """
+    names, index = np.unique(np.asarray(groups), return_inverse=True)
+    for k in range(len(names)):
+        yield np.flatnonzero(index != k), np.flatnonzero(index == k)

@@ -16,9 +16,9 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
 from autoeval.model.away import Away
+from autoeval.model.features import BY_REFERENCE
 from autoeval.model.known_site import KnownSite
-from autoeval.model.left_out import leave_one_group_out
-from autoeval.model.mixed_model import MixedModel
+from autoeval.model.mixed_model import MixedModel, Pairs, Prior, Scaling
 from autoeval.model.pair_table import (
     CATEGORY,
     CONFIDENCE,
@@ -33,6 +33,7 @@ from autoeval.model.pair_table import (
     columns,
     features_at,
     floats,
+    leave_one_group_out,
     n_rows,
     names,
     nothing_over,
@@ -41,7 +42,6 @@ from autoeval.model.pair_table import (
     with_target,
     without_boxes,
 )
-from autoeval.model.pairs import Pairs, Scaling
 from autoeval.model.prediction_interval import (
     Mixture,
     PredictionInterval,
@@ -49,17 +49,17 @@ from autoeval.model.prediction_interval import (
     mean_of_possible,
     predict_intervals,
 )
-from autoeval.model.priors import FULL, away_prior, regression_prior
-from autoeval.model.reference_features import BY_REFERENCE
-from autoeval.model.reference_prior import (
+from autoeval.model.priors import (
+    FULL,
     PRECISION_OF,
     READ_BY,
     ReferencePrior,
     ReferenceStrength,
     WithReference,
+    away_prior,
+    regression_prior,
     shipped_reference_prior,
 )
-from autoeval.model.variances import Prior
 from autoeval.targets import OperatingPoint, find_target
 
 if TYPE_CHECKING:

@@ -38,10 +38,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
 from autoeval.io.config_file import shipped_config
-from autoeval.model.calibrated_features import EXPECTED, FEATURES
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.pairs import Pairs, Scaling
-from autoeval.model.variances import Prior, Shared, Variances, possible_variances
+from autoeval.model.features import EXPECTED, FEATURES
+from autoeval.model.mixed_model import Pairs, Prior, Scaling, Shared, Variances, possible_variances
 from autoeval.runtime.files import write_text
 from autoeval.targets import AP_TARGETS, MEASURES
 

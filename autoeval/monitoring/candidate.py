@@ -17,7 +17,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.read_site import Categories
 from autoeval.io.wording import listed
-from autoeval.model.reference_features import REFERENCE_AP
+from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.results_files import find_results
 from autoeval.monitoring.site_categories import SiteCategories

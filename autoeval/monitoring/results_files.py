@@ -31,7 +31,7 @@ from autoeval.monitoring.windows import Clock
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from autoeval.words import counted
 
 RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
@@ -164,7 +164,7 @@ def _list_of(lists: Path | None, name: str) -> tuple[Path | None, str]:
 class ResultsReader:
     """Turns results files into records."""
 
-    statistics: ReferenceStatistics  # of the predictions of the fit
+    statistics: Looks  # of the predictions of the fit
     clock: Clock
     depth: int | None = None  # see `ResultsFile.site`
     names: Mapping[str, str] = field(default_factory=dict)  # word of each category number

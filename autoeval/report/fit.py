@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.estimation.calibrating import CALIBRATED, UNCALIBRATED, calibration_error
 from autoeval.estimation.protocol import BASELINE, FitResult, worse_than_constant
-from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_error
 from autoeval.model.pair_table import CATEGORY, category_weights
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.report.page import Page
@@ -438,7 +438,7 @@ def reliability_text(bins: pd.DataFrame) -> str:
     n = int(bins.loc[bins["scale"] == CALIBRATED, "n"].sum())
     return (
         f"Expected calibration error on {n} boxes: {errors[CALIBRATED]:.3f} calibrated, "
-        f"{errors[CONFIDENCE]:.3f} if confidences were taken for probabilities."
+        f"{errors[UNCALIBRATED]:.3f} if confidences were taken for probabilities."
     )
 
 

@@ -31,7 +31,7 @@ from autoeval.report.fit import evaluation_head
 from autoeval.report.page import IntervalRow, Page
 from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.result_base import ENDS
-from autoeval.sites.label_check import contradicted
+from autoeval.sites.label_warnings import contradicted
 from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted
 

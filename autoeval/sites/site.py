@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -27,19 +27,75 @@ from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.labels.truth import NO_BOXES
 from autoeval.io.predictions.box_checks import copies, copies_left_out, labels_of_truth
 from autoeval.io.wording import listed
-from autoeval.model.calibration import FOUND, ScoreCalibration
+from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.notices import Notice, prefixed
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.label_warnings import label_warnings
 from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
-from autoeval.sites.presence import Presence
-from autoeval.sites.reference_statistics import ReferenceStatistics
 
+LEAST_SHARE = 0.1
+"""Expected objects of a category that counts, as a share of the mean over the categories found.
+
+A few confident errors make a likely box of nearly any category of a detector somewhere. Chosen by
+benchmarks/presence.py (docs/results/presence.md)."""
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 BLACK_BOX = "black box"
-
-
 COMPUTED = ("areas", "content_key", "matches", "rankings", "reference_rankings")
 """What follows from boxes and truth alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Presence:
+    """Which of K categories count in the accuracy at a site.
+
+    A category is found where a box is a true positive with a probability over .3 at IoU .5. One
+    that is found counts where its expected objects, the sum of these probabilities over all its
+    boxes, are `LEAST_SHARE` of their mean over the categories found, or more; one that is said to
+    be there always counts.
+
+    likely (K,): boxes with a probability over .3.
+    expected (K,): expected objects.
+    counts (K,): bool.
+    """
+
+    categories: tuple[str, ...]
+    likely: np.ndarray
+    expected: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        categories: Sequence[str],
+        label: np.ndarray,
+        probabilities: np.ndarray,
+        present: Collection[str] = (),
+    ) -> Self:
+        """Decide for the boxes of a site, each with an index of its category and its probability.
+
+        label, probabilities (N,); present: categories that are said to be there.
+
+        >>> found = Presence.of(["car", "dog", "cat"], np.array([0] * 9 + [1]), np.full(10, .5))
+        >>> found.counted, Presence.of(["car"], np.array([0]), np.array([.2])).counted
+        (('car', 'dog'), ())
+        """
+        n = len(categories)
+        likely = np.bincount(label[probabilities > LIKELY], minlength=n)
+        expected = np.bincount(label, probabilities, minlength=n)
+        found = likely > 0
+        least = LEAST_SHARE * expected[found].mean() if found.any() else np.inf
+        said = np.array([name in present for name in categories], bool)
+        return cls(tuple(categories), likely, expected, (found & (expected >= least)) | said)
+
+    @property
+    def candidates(self) -> np.ndarray:
+        """Indices of the categories that count or were found, int, rising."""
+        return np.flatnonzero(self.counts | (self.likely > 0))
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Names of the categories that count."""
+        return tuple(self.categories[k] for k in np.flatnonzero(self.counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +119,7 @@ class Site:
     reference_probabilities : ndarray of shape (R,), optional
         That each box of the reference is a true positive at IoU .5, by calibrations that have not
         seen the labels here; by default by `reference_calibration`.
-    statistics : ReferenceStatistics, optional
+    statistics : Looks, optional
         How the boxes look in the detector's own words; its warnings are those of a labelled set.
     blocks : ndarray of shape (M,), int64, optional
         Block of time of each image; images of one block are dependent. Default: none are.
@@ -105,7 +161,7 @@ class Site:
     calibration: ScoreCalibration | None = None
     reference_calibration: ScoreCalibration | None = None
     reference_probabilities: np.ndarray | None = None
-    statistics: ReferenceStatistics | None = None
+    statistics: Looks | None = None
     blocks: np.ndarray | None = None
     name: str = ""
     group: str = ""
@@ -217,7 +273,7 @@ class Site:
         return self.truth
 
     @property
-    def looks(self) -> ReferenceStatistics:
+    def looks(self) -> Looks:
         """The statistics; of a labelled set alone."""
         assert self.statistics is not None
         return self.statistics
@@ -394,7 +450,7 @@ def labelled_site(
     name: str,
     group: str | None = None,
     everywhere: bool = False,
-    statistics: ReferenceStatistics | None = None,
+    statistics: Looks | None = None,
     left_out: Sequence[str] = (),
     warnings: Sequence[str] = (),
 ) -> Site:
@@ -404,7 +460,7 @@ def labelled_site(
     statistics: of the boxes in the detector's own words; by default those of the boxes.
     warnings: further ones, that every estimate of the fit repeats.
     """
-    statistics = statistics or ReferenceStatistics.of(site.boxes)
+    statistics = statistics or Looks.of(site.boxes)
     later = copies(site.boxes, labels_of_truth(truth))
     if len(later):
         kept = np.setdiff1d(np.arange(len(site)), later)

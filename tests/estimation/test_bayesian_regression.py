@@ -8,7 +8,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.score_table import pair_rows
 from autoeval.model import Prior, Scaling
-from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.features import FEATURES
 from autoeval.model.regression import Regression
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 

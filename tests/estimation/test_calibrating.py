@@ -9,11 +9,12 @@ import pytest
 
 from autoeval.accuracy.coco_matching import Matches
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
-from autoeval.estimation.confidence_check import (
+from autoeval.estimation.calibrating import (
     ConfidenceCheck,
     bend,
+    calibrated_rows,
     check_confidences,
+    fit_calibration,
     labelled_boxes,
     roc_area,
 )

@@ -16,8 +16,8 @@ from autoeval.estimation.category_scores import (
     labelled_rows,
     site_scores,
 )
-from autoeval.model.calibrated_features import FEATURES, CalibratedFeatures, relative_sides
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.features import FEATURES, CalibratedFeatures, relative_sides
 from autoeval.model.pair_table import values_of
 from autoeval.model.priors import calibration_prior
 from autoeval.sites.site import Site, columns_of, labelled_site

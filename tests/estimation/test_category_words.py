@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoeval.estimation.site_estimate import estimate_rows
+from autoeval.estimation.estimate import estimate_rows
 from autoeval.model.regression import Regression
 from tests.estimation.test_bayesian_regression import pair_table
 

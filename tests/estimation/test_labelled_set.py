@@ -12,17 +12,16 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
 from autoeval.estimation.checks import few_blocks
+from autoeval.estimation.estimate import sampling_std
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.site_estimate import sampling_std
 from autoeval.io.labels.truth import NO_BOXES
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import find_words
 from autoeval.model.pair_table import columns
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
-from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
-from autoeval.sites.score_range import check_floor, check_limit
+from autoeval.sites.file_looks import Looks, check_floor, check_limit, joined_statistics
 from autoeval.sites.site import Site, labelled_site, truth_of_samples
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
@@ -40,7 +39,7 @@ def site(seed, **options):
 
 
 def fitted(table, statistics=None, **options):
-    context = {"boxes": (statistics or ReferenceStatistics(WORDS)).to_dict()}
+    context = {"boxes": (statistics or Looks(WORDS)).to_dict()}
     return AccuracyEstimator(**options).fit_rows(table, context=context, calibration=USUAL)
 
 
@@ -85,7 +84,7 @@ def test_fewer_independent_images_give_a_wider_interval(table):
 
 
 def test_save_and_load(table, tmp_path):
-    statistics = ReferenceStatistics(WORDS, {"1": "car"}, 0.01, 40, 0.98, 0.1, ("odd labels",))
+    statistics = Looks(WORDS, {"1": "car"}, 0.01, 40, 0.98, 0.1, ("odd labels",))
     estimator = fitted(table, statistics, target="mAP50", level=0.8)
     estimator.save(tmp_path / "e.parquet")
     loaded = AccuracyEstimator.load(tmp_path / "e.parquet")
@@ -196,7 +195,7 @@ def test_no_real_list_is_taken_for_a_cut_one(shared):
 
 def test_predictions_that_look_like_another_detector():
     found = random_found(0)
-    statistics = ReferenceStatistics.of(found)
+    statistics = Looks.of(found)
     assert statistics.differences(found) == ()
     (floor,) = statistics.differences(found.where(found.scores > 0.055))
     assert "in the fit it was 0.01" in floor
@@ -205,16 +204,16 @@ def test_predictions_that_look_like_another_detector():
     crowd = found.where(np.repeat(np.arange(len(found)), 3))
     (many,) = statistics.differences(crowd)
     assert f"up to {3 * found.most_boxes} boxes an image" in many
-    (unknown,) = ReferenceStatistics(WORDS[:4], floor=0.01, most_boxes=99).differences(found)
+    (unknown,) = Looks(WORDS[:4], floor=0.01, most_boxes=99).differences(found)
     assert "did not know: cow" in unknown
     with pytest.raises(InputError, match="of another detector: it knows car"):
-        ReferenceStatistics(("plane",), floor=0.01, most_boxes=99).differences(found)
+        Looks(("plane",), floor=0.01, most_boxes=99).differences(found)
 
 
 def test_reference_statistics_of_several_sets():
-    one = ReferenceStatistics(("car", "bus"), {"1": "car"}, 0.01, 40, 0.9, 0.0)
-    two = ReferenceStatistics(("bus", "cow"), {"2": "bus"}, 0.05, 20, 0.97, 0.2)
-    both = ReferenceStatistics(("car", "bus", "cow"), {"1": "car", "2": "bus"}, 0.01, 40, 0.97, 0.1)
+    one = Looks(("car", "bus"), {"1": "car"}, 0.01, 40, 0.9, 0.0)
+    two = Looks(("bus", "cow"), {"2": "bus"}, 0.05, 20, 0.97, 0.2)
+    both = Looks(("car", "bus", "cow"), {"1": "car", "2": "bus"}, 0.01, 40, 0.97, 0.1)
     assert joined_statistics([one, two]) == both
 
 
@@ -257,9 +256,9 @@ def test_a_labelled_set_warns_of_shifted_labels():
 def test_positions_of_categories_are_the_same_after_loading(tmp_path):
     """Numbers 1 to 12 in the labels, 0 to 11 in a file: 10 and 11 do not come before 2."""
     words = {str(number): f"thing {number}" for number in range(1, 13)}
-    statistics = ReferenceStatistics(tuple(words.values()), words)
+    statistics = Looks(tuple(words.values()), words)
     stored = json.loads(json.dumps(statistics.to_dict(), sort_keys=True))
-    again = ReferenceStatistics.from_dict(stored)
+    again = Looks.from_dict(stored)
     assert list(again.numbers.items()) == list(words.items())
     used = [(number, None) for number in range(12)]
     found = [find_words(tmp_path / "x.json", used, known.numbers) for known in (statistics, again)]

@@ -7,12 +7,11 @@ import pytest
 from test_bayesian_regression import pair_table
 
 from autoeval.estimation.checks import reference_at_site, reference_of_fit
-from autoeval.estimation.site_estimate import estimate_rows
+from autoeval.estimation.estimate import estimate_rows
 from autoeval.model import Prior, Scaling
-from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.features import FEATURES, REFERENCE_FEATURES
 from autoeval.model.pair_table import REFERENCE_TRUE
-from autoeval.model.reference_features import REFERENCE_FEATURES
-from autoeval.model.reference_prior import ReferencePrior, ReferenceStrength
+from autoeval.model.priors import ReferencePrior, ReferenceStrength
 from autoeval.model.regression import Regression
 
 PRIOR = ReferencePrior(start=-0.1, full=0.1, certain=0.02, narrower=0.25)

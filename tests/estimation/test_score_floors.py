@@ -7,16 +7,16 @@ import pytest
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.comparison.common_ground import at_floors
 from autoeval.errors import InputError
+from autoeval.estimation.calibrating import FLOORS
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.read_site import as_in_fit
-from autoeval.estimation.score_floors import FLOORS
-from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import features_at
 from autoeval.model.priors import calibration_prior, regression_prior
 from autoeval.model.regression import Regression
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site, labelled_site
 from tests.made_sites import WORDS, random_found, truth_from
 
@@ -157,7 +157,7 @@ SHARES = tuple((floor, float(np.mean(floor <= FULL))) for floor in FLOORS)
     ],
 )
 def test_which_floor_a_file_has(scores, floor):
-    statistics = ReferenceStatistics(("car",), floor=0.01, most_boxes=9, floors=SHARES)
+    statistics = Looks(("car",), floor=0.01, most_boxes=9, floors=SHARES)
     assert statistics.start_of(scores_of(scores)).floor == floor
 
 
@@ -171,7 +171,7 @@ def test_which_floor_a_file_has(scores, floor):
     ],
 )
 def test_another_scale_is_not_taken_for_a_floor(scores):
-    statistics = ReferenceStatistics(("car",), floor=0.01, most_boxes=9, floors=SHARES)
+    statistics = Looks(("car",), floor=0.01, most_boxes=9, floors=SHARES)
     found = scores_of(np.sort(scores))
     with pytest.raises(InputError, match=r"the scores do not compare.*conf=0\.01"):
         statistics.start_of(found)
@@ -190,7 +190,7 @@ def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):
 
 def test_boxes_under_a_low_floor_of_the_fit_are_cut_too():
     """Half as many boxes again under .02 change nothing: the fit has none of them."""
-    statistics = ReferenceStatistics(("car",), floor=0.02, n_boxes=200)
+    statistics = Looks(("car",), floor=0.02, n_boxes=200)
     scores = np.linspace(0.02, 1, 100)
     more = scores_of(np.append(scores, np.linspace(0.01, 0.0199, 50)))
     kept, (note,) = as_in_fit(Site(more), statistics)
@@ -200,10 +200,10 @@ def test_boxes_under_a_low_floor_of_the_fit_are_cut_too():
 
 def test_a_box_under_the_lowest_of_the_fit_by_chance_stays():
     """Of 100 boxes over the same threshold as 200 others, 4 lie under all by (1/3)^4 = 1.2 %."""
-    statistics = ReferenceStatistics(("car",), floor=0.02, n_boxes=200)
+    statistics = Looks(("car",), floor=0.02, n_boxes=200)
     few = Site(scores_of(np.append(np.linspace(0.02, 1, 96), [0.019, 0.018, 0.017, 0.016])))
     assert as_in_fit(few, statistics) == (few, ())
-    unknown = ReferenceStatistics(("car",), floor=0.02)
+    unknown = Looks(("car",), floor=0.02)
     assert len(as_in_fit(few, unknown)[0].boxes) == 96
 
 

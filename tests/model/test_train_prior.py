@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from autoeval.io.config_file import shipped_config
-from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.features import FEATURES
 from autoeval.model.train_prior import (
     calibration_coefficients,
     described,

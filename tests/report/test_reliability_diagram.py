@@ -9,7 +9,7 @@ from chromium import LAPTOP, Visit, chromium
 from scipy.stats import norm
 
 from autoeval.cli import main
-from autoeval.estimation.reliability import calibration_error, reliability_bins
+from autoeval.estimation.calibrating import calibration_error, reliability_bins
 from tests.estimation.test_known_site import write_coco
 
 pytestmark = pytest.mark.usefixtures("drawn")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.sites.presence import LEAST_SHARE, Presence
+from autoeval.sites.site import LEAST_SHARE, Presence
 
 NAMES = ("vehicle", "person", "dog")
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pandas as pd
 
 from autoeval.errors import InputError, TooFewLabelsError
-from autoeval.estimation.confidence_check import ConfidenceCheck
+from autoeval.estimation.calibrating import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets, fit_sets
 from autoeval.estimation.labelled_files import set_of_detector

@@ -10,7 +10,7 @@ import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 
 FOUND = ("image", "label", "boxes", "scores")
@@ -51,7 +51,7 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
     return Site(
         detected,
         truth=truth,
-        statistics=ReferenceStatistics.of(detected),
+        statistics=Looks.of(detected),
         name=name,
         group=group,
         everywhere=True,

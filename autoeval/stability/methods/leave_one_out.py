@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
 from autoeval.estimation.score_table import sources
-from autoeval.model.left_out import leave_one_group_out
+from autoeval.model.pair_table import leave_one_group_out
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.runtime.progress import progress_bar
 from autoeval.stability.methods.published_estimate import PublishedEstimate

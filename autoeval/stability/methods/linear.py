@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, SEED
-from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.features import FEATURES
 from autoeval.model.regression import Regression
 from autoeval.stability.methods.score_rows import Rows
 

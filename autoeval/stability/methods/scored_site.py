@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.detections import Evidence
+from autoeval.estimation.estimate import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.read_site import SeenImages, unreadable_warning
-from autoeval.estimation.site_estimate import RESAMPLES
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.same_files import copies_taken
 from autoeval.sites.site import Site

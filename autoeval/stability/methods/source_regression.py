@@ -11,10 +11,9 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.checks import of_scores
-from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.estimation.score_table import SEED, pair_rows, sources
-from autoeval.estimation.site_estimate import estimate_rows
-from autoeval.model.left_out import leave_one_group_out
+from autoeval.model.pair_table import leave_one_group_out
 from autoeval.model.prediction_interval import check_level
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES, Regression
 from autoeval.stability.methods import Method, make_method, readable

@@ -17,7 +17,7 @@ from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import pair_rows
 from autoeval.io.image_folder import load_image_folder
-from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.features import FEATURES
 from autoeval.stability.fitting.fit_task import fit_task
 from autoeval.stability.metasets import MetaSetConfig
 from autoeval.stability.methods.published_estimator import PublishedEstimator

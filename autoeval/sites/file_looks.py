@@ -1,0 +1,589 @@
+"""How the files of a detector look: how new predictions compare with those of a fit.
+
+A file may begin at a higher score than the fit since a threshold was set, since each image lists
+its best boxes only, since there are few boxes, or since its scores are on another scale. These look
+different: under a threshold, or on another scale, the lists of all images begin at about the same
+score; cut lists each begin at a score of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from autoeval.accuracy.coco_matching import MAX_DETECTIONS
+from autoeval.boxes import Boxes, overlapping_pairs
+from autoeval.detections import CONFIDENT, SCORE_THR
+from autoeval.errors import InputError
+from autoeval.io.wording import listed
+from autoeval.notices import Notice, codes_of, notices_of
+from autoeval.sites.category_numbers import frequencies, kind_of
+from autoeval.words import counted
+
+# Where lists begin.
+LEAST_LIMIT, FEWEST_FULL = 10, 3
+"""Lists are full where so many images have the most boxes of any, and that is so many."""
+LOW_SHARE = 0.05  # of the boxes of a file that count as its lowest
+MOST_ERRORS = 4.0
+"""Standard errors by which more lists begin over the lowest boxes than under one threshold. In
+complete files of four detectors it was at most 2.1, in files with cut lists 6 and more; the limit
+was set on these files."""
+ENOUGH_BOXES = 100
+SURELY_NOT, TINY = 1e-3, 1e-9  # probability under which nothing is by chance
+NEVER = 1e-4  # the same where a wrong answer would change a number, if little
+# The range of scores.
+LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
+LITTLE = 0.01  # that few boxes begin over the score that they were exported from
+FEWEST_LIMITED, MANY_LIMITED = 3, 0.1
+ENOUGH_CONFIDENT = 20
+MOSTLY = 0.5
+NOTICEABLE = 0.05
+NO_LOWER = 1e-3
+HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
+ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
+ANOTHER_TOP = 0.6
+# Confident boxes.
+SURE, FEWEST_SURE = 0.5, 20  # score of a confident box; fewer of them say nothing
+COMPANION, OVERLAP = 0.3, 0.05  # IoU with a less confident box, and with another confident one
+MOST_ALONE, MOST_OVERLAPPING = 0.32, 0.43
+"""By how much a share may exceed the greatest one of the fit; see docs/results/confident_boxes.md,
+where density and place of confident boxes are measured, too, and find no more than by chance."""
+# New predictions beside those of a fit.
+SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
+MOST_ABOVE = 0.05  # that lists may begin above those of the fit
+FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
+"""How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
+boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too,
+but seldom so near to a threshold that somebody chose."""
+
+
+@dataclass(frozen=True)
+class ListStart:
+    """Why the boxes of a file begin where they do.
+
+    floor: threshold under which boxes were left out; 0 for that of the fit.
+    cut: whether each image lists its best boxes only.
+    unlikely: whether there are few boxes, and yet too many to begin so high by chance.
+    by_chance: whether the few boxes begin so high by chance.
+    """
+
+    floor: float = 0.0
+    cut: bool = False
+    unlikely: bool = False
+    by_chance: bool = False
+
+
+def open_lists(boxes: Boxes) -> Boxes:
+    """Return the boxes of the images that list fewer boxes than the limit, where there is one."""
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    full = n_boxes == boxes.most_boxes
+    if boxes.most_boxes < LEAST_LIMIT or np.count_nonzero(full) < FEWEST_FULL:
+        return boxes
+    return boxes.where(~full[boxes.image])
+
+
+def begin_apart(boxes: Boxes) -> bool:
+    """Whether the lists begin at scores of their own, so that no threshold explains them.
+
+    Where boxes are drawn independently over one threshold, a list of n boxes holds none of the
+    lowest share q of all boxes with probability (1 - q)^n. More lists do so where each was cut.
+    """
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    lowest = lowest_of_images(boxes)
+    there = n_boxes > 0
+    expected = (1 - LOW_SHARE) ** n_boxes[there]
+    seen = np.count_nonzero(lowest[there] > np.quantile(boxes.scores, LOW_SHARE))
+    error = math.sqrt(float(np.sum(expected * (1 - expected))))
+    return bool(seen - expected.sum() > MOST_ERRORS * max(error, 1.0))
+
+
+def lowest_of_images(boxes: Boxes) -> np.ndarray:
+    """Return the lowest score of each image, (M,); inf for those without a box."""
+    lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)
+    np.minimum.at(lowest, boxes.image, boxes.scores)
+    return lowest
+
+
+def log_chance(n: int, score: float, shares: Sequence[tuple[float, float]]) -> float:
+    """Return the log of the probability that n scores of the fit are all over a score.
+
+    shares: thresholds, rising, each with the share of the scores of the fit over it. Between them
+        the logarithm of the share is linear, beyond the last one it goes on as before it.
+
+    >>> known = [(.1, .5), (.2, .25)]
+    >>> [round(math.exp(log_chance(1, score, known)), 3) for score in (.05, .1, .15, .3)]
+    [0.707, 0.5, 0.354, 0.125]
+    """
+    if not shares:
+        return -math.inf
+    at, over = np.array([(0.0, 1.0), *shares]).T
+    logs = np.log(np.maximum(over, TINY))
+    if score <= at[-1]:
+        return n * float(np.interp(score, at, logs))
+    slope = (logs[-1] - logs[-2]) / (at[-1] - at[-2])
+    return n * float(logs[-1] + slope * (score - at[-1]))
+
+
+def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[str]:
+    """Say where the scores of new predictions begin or end elsewhere than those of the fit.
+
+    Only the ends show a scale: between them, less confidence is what a worse site looks like.
+
+    floor, highest: lowest and highest score in the fit; 0 for a highest that is not known.
+    """
+    low, high = sorted((max(boxes.floor, NO_LOWER), max(floor, NO_LOWER)))
+    another = high > (ANOTHER_FLOOR if len(boxes) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
+    if another and high > SCORE_THR:
+        yield (
+            Notice(
+                "another-threshold",
+                f"the lowest score is {boxes.floor:.3g}, in the fit it was {floor:.3g}: "
+                "export both with one threshold, or the scores do not compare",
+            )
+        )
+    elif another and len(boxes) >= ENOUGH_BOXES:
+        yield (
+            Notice(
+                "another-threshold",
+                f"the lowest score is {boxes.floor:.2g}, in the fit it was {floor:.2g}: another "
+                "threshold does no harm there, but scores on another scale (another temperature, "
+                "another version of the detector) are misread",
+            )
+        )
+    low, high = sorted((boxes.highest, highest))
+    if highest and low < ANOTHER_TOP * high and len(boxes) >= ENOUGH_BOXES:
+        yield (
+            Notice(
+                "another-scale",
+                f"the highest score is {boxes.highest:.2f}, in the fit it was {highest:.2f}: "
+                "unless the detector is sure of nothing in one of them, its scores are on "
+                "another scale here and are misread",
+            )
+        )
+
+
+def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
+    r"""Say how much of the range of confidence that scores read is missing.
+
+    Scores compare boxes over .3 with all over .05. Where an image's list begins at a confidence f,
+    because low ones were cut off, only the best few were kept, or all confidences are inflated,
+
+    .. math:: w = \min(\max((f - .05) / (.3 - .05), 0), 1)
+
+    of that range is unseen. Images count by their boxes, as they do in average precision. Where
+    the whole file begins at a score over .05 and up to `HIGHEST_FLOOR`, the tables of the panel
+    know what that costs: the range begins there.
+
+    fit_floor: score from which on the fit has boxes, at least .05, where the list of every image
+        of a file is cut: the range begins there, in place of at the start of the file.
+    Returned: in [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
+        half of the boxes over .3 have the same confidence, so that it ranks nothing.
+    """
+    if not len(boxes):
+        return 0.0
+    if same_score(boxes) > MOSTLY or boxes.floor > HIGHEST_FLOOR:
+        return 1.0
+    start = max(SCORE_THR, boxes.floor) if fit_floor is None else fit_floor
+    if start >= CONFIDENT:
+        return 0.0
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    lowest = lowest_of_images(boxes)
+    cut = np.isfinite(lowest)
+    if fit_floor is None:
+        cut &= n_boxes == boxes.most_boxes
+    first = np.where(cut, lowest.astype(np.float64), boxes.floor)
+    shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
+    return float(np.average(shares, weights=n_boxes))
+
+
+def same_score(boxes: Boxes) -> float:
+    """Return the share of boxes over .3 that have the most common confidence; 0 for under 20."""
+    confident = boxes.scores[boxes.scores > CONFIDENT]
+    if len(confident) < ENOUGH_CONFIDENT:
+        return 0.0
+    return float(np.unique(confident, return_counts=True)[1].max() / len(confident))
+
+
+def unseen_warning(share: float) -> tuple[str, ...]:
+    """Warn of what an unseen share does to the interval; not under 5 %, which hardly moves it."""
+    if share < NOTICEABLE:
+        return ()
+    return (
+        Notice(
+            "low-scores-missing",
+            f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these "
+            "predictions or in those of the fit: low scores or all but the best boxes were left "
+            "out, or all scores are high or alike, or say little of which boxes are right. The "
+            "interval is wider by that share of how far accuracies differ; export all boxes from "
+            ".01 on",
+        ),
+    )
+
+
+def check_floor(
+    boxes: Boxes, name: str, *, complete: bool = True, ran: bool = False
+) -> tuple[str, ...]:
+    """Warn of predictions whose low scores were left out; `ran`: of a detector run here."""
+    if not boxes.floor > LOW_FLOOR + LITTLE:
+        return ()
+    where, advice = "in the file", "export from .01 on"
+    if ran:
+        where, advice = "over it", "lower its score threshold (`score_thr` of its `test_cfg`)"
+    warning = Notice(
+        "low-scores-missing",
+        f"the lowest score in {name} is {boxes.floor:.3g}: boxes below it are missing, and "
+        f"accuracy is that of the boxes {where}, which is lower than that of all, and known less "
+        f"precisely; {advice}",
+    )
+    if boxes.floor > HIGH_FLOOR and complete:
+        raise InputError(
+            f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add "
+            "--incomplete to go on."
+        )
+    return (warning,)
+
+
+def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[str, ...]:
+    """Warn of lists that were cut to the best few boxes of each image.
+
+    ran: by a detector that was run here.
+    Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,
+        and these are fewer than the 100 that average precision counts.
+    """
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    n_full = int(np.count_nonzero(n_boxes == boxes.most_boxes))
+    few = boxes.most_boxes < MAX_DETECTIONS
+    if not len(boxes) or not few or n_full < max(FEWEST_LIMITED, MANY_LIMITED * len(n_boxes)):
+        return ()
+    return (
+        Notice(
+            "boxes-limited",
+            f"{n_full} of {len(n_boxes)} images in {name} have exactly {boxes.most_boxes} boxes, "
+            f"the most of any: were only the best {boxes.most_boxes} kept? That lowers the "
+            "accuracy that is measured and hides low scores; "
+            + ("raise its `max_per_img`" if ran else "export all boxes from .01 on"),
+        ),
+    )
+
+
+class ConfidentBoxes(NamedTuple):
+    """How the confident boxes of one set of images look."""
+
+    n: int
+    alone: float  # share without a less confident box of their category on them
+    overlapping: float  # share that overlap another confident box of their category
+
+    @classmethod
+    def of(cls, boxes: Boxes) -> ConfidentBoxes:
+        """Look at the boxes over .5."""
+        sure = np.flatnonzero(boxes.scores > SURE)
+        group = boxes.image * len(boxes.categories) + boxes.label
+        corners = boxes.boxes.astype(np.float64)
+        mine, other, overlaps = overlapping_pairs(
+            corners[sure], group[sure], corners, group, least=OVERLAP
+        )
+        mine = sure[mine]
+        companion = (boxes.scores[other] < boxes.scores[mine]) & (overlaps >= COMPANION)
+        n_with_one = len(np.unique(mine[companion]))
+        n_overlapping = len(np.unique(mine[(boxes.scores[other] > SURE) & (other != mine)]))
+        n = max(len(sure), 1)
+        return cls(len(sure), 1 - n_with_one / n, n_overlapping / n)
+
+
+def unlike_fit(
+    fit: Sequence[ConfidentBoxes], site: ConfidentBoxes, *, cut: bool = False
+) -> tuple[str, ...]:
+    """Warn of confident boxes unlike those of every labelled set of the fit.
+
+    Around an object a detector mostly finds less confident boxes, too; a box where nothing is often
+    stands alone, or lies across others.
+
+    cut: whether the boxes of the site begin at a higher score than those of the fit: with the less
+        confident ones left out all stand alone, so that this says nothing.
+    """
+    known = [labelled for labelled in fit if labelled.n >= FEWEST_SURE]
+    if site.n < FEWEST_SURE or not known:
+        return ()
+    signs = []
+    alone = max(labelled.alone for labelled in known)
+    overlapping = max(labelled.overlapping for labelled in known)
+    if site.alone > alone + MOST_ALONE and not cut:
+        signs.append(f"{site.alone:.0%} have no less confident box on them, {alone:.0%} in the fit")
+    if site.overlapping > overlapping + MOST_OVERLAPPING:
+        signs.append(f"{site.overlapping:.0%} overlap another, {overlapping:.0%} in the fit")
+    if not signs:
+        return ()
+    return (
+        Notice(
+            "confident-boxes-unlike-fit",
+            f"of {site.n} boxes over {SURE:g} {'; '.join(signs)}: does the detector find objects "
+            "here that are not there? If so, estimates without labels are too high, and 20 "
+            "labelled images give the right number (`autoeval label plan`)",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How a detector's files look.
+
+    numbers: the word of each number of a category, where its files or the labels have numbers.
+    confident: how the confident boxes of each labelled set look.
+    n_boxes: boxes that the floor is the lowest score of; 0 where it is not known.
+    highest: highest score; 0 where it is not known.
+    floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
+        see `autoeval.estimation.calibrating`.
+    frequencies, kind: how often each category was found, and what kind of numbers the files have;
+        see `autoeval.sites.category_numbers`.
+    detector: its settings, where they are known; see `DetectorRun`.
+    warnings: what was found wrong in the fit, which every estimate repeats.
+    """
+
+    categories: tuple[str, ...]
+    numbers: dict[str, str] = field(default_factory=dict)
+    floor: float = 0.0
+    most_boxes: int = 0
+    highest: float = 0.0
+    unseen: float = 0.0
+    warnings: tuple[str, ...] = ()
+    widening: float = 0.0
+    floors: tuple[tuple[float, float], ...] = ()
+    n_boxes: int = 0
+    frequencies: dict[str, float] = field(default_factory=dict)
+    kind: str = ""
+    confident: tuple[ConfidentBoxes, ...] = ()
+    detector: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, boxes: Boxes) -> Looks:
+        """Look at predictions."""
+        return cls(
+            boxes.categories,
+            boxes.numbers,
+            boxes.floor,
+            boxes.most_boxes,
+            boxes.highest,
+            unseen_share(boxes),
+            n_boxes=len(boxes),
+            confident=(ConfidentBoxes.of(boxes),),
+            frequencies=frequencies(boxes),
+            kind=kind_of(boxes),
+            detector=dict(boxes.run.settings) if boxes.run else {},
+        )
+
+    def warning(self, *warnings: str) -> Looks:
+        """Add what was found wrong in the fit."""
+        return replace(self, warnings=(*self.warnings, *warnings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        plain = asdict(self)
+        if not self.detector:
+            del plain["detector"]
+        return {
+            **plain,
+            "categories": list(self.categories),
+            # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
+            "numbers": [[number, word] for number, word in self.numbers.items()],
+            "warnings": list(self.warnings),
+            "floors": [list(floor_and_share) for floor_and_share in self.floors],
+            "confident": [list(one) for one in self.confident],
+            "warning_codes": codes_of(self.warnings),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Looks:
+        """Read what `to_dict` wrote."""
+        return cls(
+            **{
+                **{name: value for name, value in values.items() if name != "warning_codes"},
+                "categories": tuple(values["categories"]),
+                "warnings": notices_of(values["warning_codes"]),
+                "floors": tuple((float(a), float(b)) for a, b in values["floors"]),
+                "confident": tuple(ConfidentBoxes(*one) for one in values["confident"]),
+                "numbers": {str(k): word for k, word in values["numbers"]},
+            }
+        )
+
+    def differences(self, boxes: Boxes) -> tuple[str, ...]:
+        """Say how new predictions look other than those of the fit, as of another detector."""
+        unknown = [word for word in _used(boxes) if word not in self.categories]
+        if len(unknown) == len(_used(boxes)) > 0:
+            raise InputError(
+                f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
+                f"one that the estimator was fitted for {listed(self.categories, 10)}."
+            )
+        return tuple(self._differences(boxes, unknown))
+
+    def under_floor(self, boxes: Boxes) -> np.ndarray:
+        """Mask the boxes (N,) of new predictions that files of the fit would not hold.
+
+        All under the lowest score of the fit, unless they are so few that one threshold explains
+        both files.
+        """
+        under = boxes.scores < self.floor
+        n_under = np.count_nonzero(under)
+        # The lowest of n + m scores over one threshold lie in either file by chance, so that k of m
+        # are under all n with a probability of less than (m / (n + m))^k.
+        if n_under * math.log((self.n_boxes + len(boxes)) / max(len(boxes), 1)) > -math.log(NEVER):
+            return under
+        return under if n_under and not self.n_boxes else np.zeros(len(boxes), bool)
+
+    def start_of(self, boxes: Boxes) -> ListStart:
+        """Say why new predictions begin where they do.
+
+        Raises InputError where they begin higher than those of the fit, and nothing explains it but
+        another scale of scores.
+        """
+        if not len(boxes) or not boxes.floor > self.floor + SAME_FLOOR:
+            return ListStart()
+        shown = open_lists(boxes)
+        few_shown = len(shown) < min(len(boxes), ENOUGH_BOXES)  # nearly all lists are full
+        shown = shown if len(shown) else boxes
+        cut = begin_apart(shown)
+        within = min(max(FEW / len(shown), NEAREST), FARTHEST)
+        for floor, _ in () if cut else reversed(self.floors):
+            by_chance = log_chance(len(shown), floor, self.floors)  # that no box is under it
+            if -ROUNDING < shown.floor - floor <= within and by_chance < math.log(SURELY_NOT):
+                return ListStart(floor)
+        if cut or few_shown:
+            return ListStart(cut=True)
+        n_images = len(np.unique(shown.image))  # boxes of one image are dependent
+        if log_chance(n_images, shown.floor, self.floors) >= math.log(SURELY_NOT):
+            return ListStart(by_chance=True)
+        if boxes.floor <= self.floor + MOST_ABOVE:
+            return ListStart()
+        if len(boxes) < ENOUGH_BOXES:
+            return ListStart(unlikely=True)
+        floors = listed([f"{floor:g}" for floor, _ in self.floors], most=12) or "none above it"
+        raise InputError(
+            f"The lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}: the "
+            f"scores do not compare (thresholds that this fit knows: {floors}). Export both from "
+            f".01 on (Ultralytics: conf=0.01), or leave out boxes below {boxes.floor:.2g} of the "
+            "labelled images, too, and fit again."
+        )
+
+    def confident_unlike(self, boxes: Boxes) -> tuple[str, ...]:
+        """Warn of confident boxes unlike those of the fit; see `unlike_fit`."""
+        cut = boxes.floor > self.floor + SAME_FLOOR
+        return unlike_fit(self.confident, ConfidentBoxes.of(boxes), cut=cut)
+
+    def unseen_of(self, boxes: Boxes, start: ListStart) -> float:
+        """Return `unseen_share` of new predictions, as far as the fit is read."""
+        if start.cut or start.unlikely:
+            return unseen_share(boxes, max(self.floor, SCORE_THR))
+        return 0.0 if start.by_chance else unseen_share(boxes)
+
+    def _differences(self, boxes: Boxes, unknown: list[str]) -> Iterator[str]:
+        if unknown:
+            yield Notice(
+                "another-detector",
+                f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
+            )
+        start = self.start_of(boxes)
+        begins = f"the lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}: "
+        if start.floor:
+            yield Notice(
+                "low-scores-missing",
+                f"{begins}boxes under {start.floor:g} are taken to have been left out, and the "
+                "estimate is of the boxes in this file; export from .01 on (Ultralytics: "
+                "conf=0.01) for one of all",
+            )
+        elif start.cut:
+            yield Notice(
+                "boxes-limited",
+                f"{begins}each image lists its best boxes only, down to a score of its own. The "
+                "interval is wider by what is missing; export all boxes from .01 on",
+            )
+        elif start.unlikely:
+            yield Notice(
+                "another-threshold",
+                f"{begins}by chance {counted(len(boxes), 'box', 'boxes')} would hardly begin so "
+                "high. The interval is wider by what may be missing; check that both were exported "
+                "with one threshold",
+            )
+        plain = start == ListStart()
+        floor = self.floor if plain else start.floor or boxes.floor
+        yield from another_scale(boxes, floor, self.highest)
+        if boxes.most_boxes > 2 * self.most_boxes:
+            yield (
+                Notice(
+                    "another-detector",
+                    f"up to {boxes.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                    "another limit, or another detector?",
+                )
+            )
+
+
+def _used(boxes: Boxes) -> list[str]:
+    return [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label))]
+
+
+def joined_statistics(parts: Sequence[Looks]) -> Looks:
+    """Describe the files of several labelled sets together; numbers count where they agree."""
+    words = dict.fromkeys(word for part in parts for word in part.categories)
+    numbers = {k: word for part in parts for k, word in part.numbers.items()}
+    numbers = {
+        k: word
+        for k, word in numbers.items()
+        if all(part.numbers.get(k, word) == word for part in parts)
+    }
+    totals: dict[str, float] = {}
+    for part in parts:
+        for word, total in part.frequencies.items():
+            totals[word] = totals.get(word, 0.0) + total
+    kinds = {part.kind for part in parts}
+    return Looks(
+        tuple(words),
+        numbers,
+        min(part.floor for part in parts),
+        max(part.most_boxes for part in parts),
+        max(part.highest for part in parts),
+        sum(part.unseen for part in parts) / len(parts),
+        widening=max(part.widening for part in parts),
+        floors=_common_floors([dict(part.floors) for part in parts]),
+        n_boxes=sum(part.n_boxes for part in parts),
+        confident=tuple(one for part in parts for one in part.confident),
+        frequencies=totals,
+        kind=kinds.pop() if len(kinds) == 1 else "",
+        detector=_one_detector([part.detector for part in parts]),
+    )
+
+
+def _one_detector(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the settings of the detector of all labelled sets; none where one is not known."""
+    known = [one for one in settings if one]
+    for other in known[1:]:
+        names = known[0].keys() | other.keys()
+        different = sorted(n for n in names if known[0].get(n) != other.get(n))
+        if different:
+            raise InputError(
+                "The boxes of the labelled sets are of several detectors, which differ in "
+                f"{listed(different, 5)}: detect objects on all sets with one, or fit each alone."
+            )
+    return known[0] if known and len(known) == len(settings) else {}
+
+
+def _common_floors(parts: Sequence[dict[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Keep the thresholds that all know, each with the largest share of boxes over it."""
+    common = [floor for floor in parts[0] if all(floor in shares for shares in parts)]
+    return tuple((floor, max(shares[floor] for shares in parts)) for floor in common)
+
+
+def different_floors(parts: Sequence[Looks], names: Sequence[str]) -> list[str]:
+    """Warn of labelled sets whose files look as if another detector had written them."""
+    floors = pd.Series([part.floor for part in parts], index=names)
+    odd = floors[(floors > 3 * floors.median()) & (floors > LOW_FLOOR)]
+    return [
+        Notice(
+            "another-threshold",
+            f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+            "another threshold, or another detector?",
+        )
+        for name, floor in odd.items()
+    ]
