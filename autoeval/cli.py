@@ -83,6 +83,13 @@ FUNCTIONS = {
     "threshold": Command(
         "autoeval.api.site_functions:threshold", "autoeval.commands.threshold:show"
     ),
+    "detect": Command("autoeval.api.detect_objects:detect", "autoeval.commands.detect:show"),
+    "check": Command("autoeval.commands.check:check"),
+    "convert-labels": Command(
+        "autoeval.commands.convert_labels:convert_labels", positional=("labels", "out")
+    ),
+    "list": Command("autoeval.stability.commands.list:list_names", positional=("what",)),
+    "status": Command("autoeval.commands.status:status", positional=("work_dir",)),
 }
 """Commands that are a public function; the others declare their options themselves."""
 

@@ -1,5 +1,12 @@
 """The one exception class for input that a person can put right."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: Parameters whose option is given several times, and so named in the singular.
+SINGULAR = {"categories": "category", "site_categories": "site_category", "known_sites": "site"}
+
 
 class InputError(ValueError):
     """Bad input from the user: says what was expected, what came, and what to do.
@@ -18,3 +25,32 @@ class DownloadError(InputError):
 
 class TooFewLabelsError(InputError):
     """None of the categories of a labelled set has labels enough for the default."""
+
+
+def option_of(name: str) -> str:
+    """Return how a parameter is typed on the command line.
+
+    >>> option_of("score_thr")
+    '--score-thr'
+    """
+    return f"--{SINGULAR.get(name, name).replace('_', '-')}"
+
+
+def is_given(value: object) -> bool:
+    """Whether a value is another one than none, no, and an empty tuple."""
+    return value is not None and value is not False and not (isinstance(value, tuple) and not value)
+
+
+def refuse_given(values: Mapping[str, object], reason: str) -> None:
+    """Raise `InputError` where one of these values is given.
+
+    Parameters
+    ----------
+    values : mapping
+        Parameters by name.
+    reason : str
+        Why it would have no effect and what to do; goes behind the name of the option.
+    """
+    for name, value in values.items():
+        if is_given(value):
+            raise InputError(f"{option_of(name)} {reason}")

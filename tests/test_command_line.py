@@ -1,72 +1,108 @@
 """A command calls its function with what was typed; each of its parameters is an option."""
 
+import functools
 import inspect
 from importlib import import_module
+from typing import Literal, get_args, get_origin
 
 import pytest
 
 import autoeval
-from autoeval.api.options import BoxOptions, SiteOptions, given_boxes_of
+from autoeval.api.options import given_boxes_of
 from autoeval.cli import FUNCTIONS
 from autoeval.commands import command_line
-from autoeval.commands.command_line import Given, help_of, parameters_of, read_words, run_command
+from autoeval.commands.command_line import (
+    Given,
+    function_parameters,
+    help_of,
+    loaded,
+    parameters_of,
+    read_words,
+    run_command,
+)
 from autoeval.errors import InputError
 
-NEEDED = {"label estimate": ["--plan", "p", "--labels", "l"]}
 # What is typed for a parameter, and what the function gets; others get the word itself.
 READ = {
+    "against_known": (["--against-known", "gate=31.2,yard=40"], {"gate": 0.312, "yard": 0.4}),
     "categories": (
         ["--category", "van=car,bus", "--category", "dog"],
         {"van": ["car", "bus"], "dog": ["dog"]},
     ),
-    "words": (["--words", "auto=car,omnibus=bus"], {"auto": "car", "omnibus": "bus"}),
+    "counter": (["--counter", "a.py", "--counter", "b.py"], ["a.py", "b.py"]),
+    "estimators": (["day=a", "night=b"], {"day": "a", "night": "b"}),
+    "known": (["--known", "weaker=31.2"], {"weaker": 0.312}),
+    "known_sites": (["--site", "gate=north", "yard=south"], {"gate": "north", "yard": "south"}),
+    "labelled": (["--labelled", "gate=gate.json"], {"gate": "gate.json"}),
+    "option": (["--option", "split=val"], {"split": "val"}),
     "present": (["--present", "car", "--present", "bus"], ["car", "bus"]),
-    "reference": (["--reference", "a.json", "b.json"], ["a.json", "b.json"]),
-    "join": (["--join", "a", "b"], ["a", "b"]),
-    "cfg_options": (["--cfg-options", "a.b=1", "c=2"], ["a.b=1", "c=2"]),
+    "seed_set": (["--seed-set", "a", "b", "c", "--seed-set", "d"], [["a", "b", "c"], ["d"]]),
+    "site_categories": (
+        ["--site-category", "gate", "van=car", "--site-category", "gate", "dog"],
+        {"gate": {"van": ["car"], "dog": ["dog"]}},
+    ),
+    "words": (["--words", "auto=car,omnibus=bus"], {"auto": "car", "omnibus": "bus"}),
 }
+VALUES = {int: 7, float: 0.25, str: "word"}
 
 
-def typed(name, parameter):
+def typed(name, parameter, command):
     """Words that give a parameter, and the value that they stand for."""
     if name in READ:
         return READ[name]
-    option = f"--{name.replace('_', '-')}"
-    kind = str(parameter.annotation).removesuffix(" | None")
-    if kind == "bool":
-        return [option], True
-    value = {"int": 7, "float": 0.25}.get(kind, "word")
-    return [option, str(value)], value
+    option = [] if name in command.positional else command_line._names(name, parameter, command)[:1]
+    kind = command_line._type_of(parameter, is_list=False)
+    if kind is bool:
+        return option, parameter.default is not True
+    several = get_origin(kind) is list
+    (scalar,) = get_args(kind) if several else (kind,)
+    value = get_args(scalar)[-1] if get_origin(scalar) is Literal else VALUES[scalar]
+    if several:
+        return [*option, str(value), str(value)], [value, value]
+    return [*option, str(value)], value
 
 
-OPTIONS = {"fit": BoxOptions, "estimate": SiteOptions, "threshold": SiteOptions}
+def call_with(option, command):
+    """The words of a call with one option and all that is required, and the option's value."""
+    before, named, expected = [], [], None
+    for name, parameter in parameters_of(command).items():
+        if name != option and parameter.default is not parameter.empty:
+            continue
+        words, value = typed(name, parameter, command)
+        if name == option:
+            expected = value
+        (before if name in command.positional else named).append((name, words))
+    before.sort(key=lambda given: command.positional.index(given[0]))
+    return [word for _, words in before + named for word in words], expected
+
+
 CASES = [(name, option) for name, of in FUNCTIONS.items() for option in parameters_of(of)]
 
 
 @pytest.mark.parametrize(("name", "option"), CASES)
 def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypatch):
     command = FUNCTIONS[name]
-    words, expected = typed(option, parameters_of(command)[option])
-    needed = NEEDED.get(name, [])
-    words += [] if words[0] in needed else needed
-    if option in ("plan", "labels") and needed:
-        words += needed[:2] if option == "labels" else needed[2:]
+    words, expected = call_with(option, command)
     called = {}
-    loaded = command_line.loaded
+    parameters = {
+        of: function_parameters(loaded(of)) for of in (command.function, command.show) if of
+    }
+    monkeypatch.setattr(command_line, "parameters_of", functools.cache(parameters_of))
 
     def noting(path):
-        """A function with the parameters of the real one, which notes its arguments."""
+        """A function that notes its arguments, with the signature of the real one."""
 
         def note(*_, **given):
             called.update(given)
             return 0
 
-        real = loaded(path)
-        note.__signature__, note.__doc__ = inspect.signature(real), real.__doc__
+        note.__signature__ = inspect.signature(loaded(path)).replace(
+            parameters=[*parameters[path].values()] if path in parameters else []
+        )
         return note
 
+    parameters_of(command)
     monkeypatch.setattr(command_line, "loaded", noting)
-    monkeypatch.setattr(command_line, "_options_of", lambda *_: OPTIONS[name])
     assert run_command(name, command, words) == 0
     assert called[option] == expected
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from autoeval.cli import COMMANDS
-from autoeval.commands import convert_labels
+from autoeval.commands.convert_labels import convert_labels
 from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
 from autoeval.counting.capture import synthetic, tasks
@@ -57,5 +57,5 @@ def test_what_the_options_name_is_what_there_is():
     assert tuple(synthetic.LAYOUTS) == capture_generate.LAYOUTS
     assert capture_generate.RELEASED == synthetic.RELEASED
     assert common_options.BATCH_SIZE == prompting.BATCH_SIZE
-    assert NAMES == convert_labels.LAYOUTS
+    assert f"One of {', '.join(NAMES)} (" in " ".join(convert_labels.__doc__.split())
     assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES

@@ -99,12 +99,10 @@ def run_here(w):
 
 def of_boxes(w, others):
     """Options of predictions, and of a detector, which is none beside them."""
-    run = dict.fromkeys(("detector", "checkpoint", "device", "classes"), "mine.py:detector")
-    run |= {"cfg_options": ["a=1"], "network_precision": "single", "trust_checkpoint": True}
-    run |= {"reference_checkpoint": "a.pth", "batch_size": 3, "ray": "local"}
-    run |= {"ray_workers": 2, "ray_gpus": 1.0, "ray_cpus": 1}
     return {
-        **{name: {name: value} for name, value in run.items()},
+        **of_run(),
+        "detector": {"detector": "mine.py:detector"},
+        "reference_checkpoint": {"reference_checkpoint": "a.pth"},
         "names": {"names": NAMES},
         "numbering": {"numbering": "coco"},
         "columns": {"columns": "class,x,y,w,h,score"},
@@ -145,24 +143,40 @@ def of_fit_task(w):
 
 
 def of_detect(w):
-    def call(detector, work_dir=None, **given):
-        options = {} if work_dir is None else {"work_dir": work_dir}
-        found = autoeval.detect(detector, **given, **options)
-        return [found, given["output"].stat().st_size]
+    def call(detector, output, **options):
+        sizes = [] if isinstance(detector, str) else detector.take_sizes
+        given = detector if isinstance(detector, str) else detector.detector
+        found = autoeval.detect(given, output=output, **options)
+        return [found, output.stat().st_size, sizes and sizes()]
 
-    base = {"detector": f"{w / 'mine.py'}:detector", "images": w / "colours/images"}
+    base = {"detector": BlackBoxes(w), "images": w / "colours/images"}
     base["output"] = w / "detected.parquet"
+    listed = {"images": w / "colours/annotations.json", "img_dir": w / "colours/images"}
+    named = {"detector": f"{w / 'mine.py'}:detector"}
     return (
         autoeval.detect,
         base,
         {
-            "detector": {"detector": f"{w / 'other.py'}:detector"},
+            **of_run(),
+            "detector": {"detector": BlackBoxes(w, "other")},
+            "detector by name": (named, {"checkpoint": "a.pth"}),
             "images": {"images": w / "others/images"},
+            "img_dir": (listed, {"img_dir": w / "others/images"}),
+            "every": {"every": "2"},
             "output": {"output": w / "detected.json"},
             "work_dir": {"work_dir": w / "kept_detect"},
         },
         call,
     )
+
+
+def of_run():
+    """Options of a detector that is run: those of a model are refused by one that is loaded."""
+    run = dict.fromkeys(("checkpoint", "device", "classes"), "nowhere")
+    run |= {"cfg_options": ["a=1"], "network_precision": "single", "trust_checkpoint": True}
+    run |= {"batch_size": 3, "ray": "127.0.0.1:1"}
+    run |= {"ray_workers": 2, "ray_gpus": 1.0, "ray_cpus": 1}
+    return {name: {name: value} for name, value in run.items()}
 
 
 def of_join(w):
@@ -510,7 +524,7 @@ def of_load_detector(w):
 TABLES = [
     value
     for name, value in list(globals().items())
-    if name.startswith("of_") and name not in ("of_boxes", "of_site")
+    if name.startswith("of_") and name not in ("of_boxes", "of_run", "of_site")
 ]
 # For whoever decides between numberings; tests/io/predictions/ and tests/sites/ try them.
 OF_NUMBERING = {"read_predictions: usual", "read_predictions: undecided"}

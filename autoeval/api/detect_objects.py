@@ -7,26 +7,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from tqdm import tqdm
+from typing_extensions import Unpack
 
-from autoeval.boxes import Boxes, DetectorRun, LabelledImage
-from autoeval.detectors.detector_spec import DetectorSpec
-from autoeval.errors import InputError
-from autoeval.estimation.given_boxes import Detector
-from autoeval.estimation.observation.detector_identity import is_identified
-from autoeval.estimation.observation.kept_observer import keeping
-from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_settings import PassSettings
-from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
-from autoeval.estimation.read_site import own_words
-from autoeval.io.find_images import Images, UnlabelledImage, list_images
-from autoeval.io.image_folder import ImageFile
-from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.detector_run import BoxWriter, note_of
-from autoeval.io.same_files import copied
-from autoeval.runtime.files import PathLike, atomic_path
+from autoeval.api.options import DetectorOptions, check_names, found_images, given_boxes_of
+from autoeval.errors import InputError, refuse_given
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+    from autoeval.boxes import Boxes
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.observation.observing import ImageDetector, Observer
+    from autoeval.estimation.observation.samples import UnlabelledSamples
+    from autoeval.io.find_images import Images, UnlabelledImage
+    from autoeval.runtime.files import PathLike
 
 SUFFIX = ".parquet"
 PACKAGES = (
@@ -42,7 +39,10 @@ def detect(
     images: Images,
     output: PathLike,
     *,
+    img_dir: PathLike | None = None,
+    every: str | None = None,
     work_dir: PathLike | None = None,
+    **run: Unpack[DetectorOptions],
 ) -> Boxes:
     """Run a detector over images once, and write its boxes as Parquet.
 
@@ -55,17 +55,25 @@ def detect(
     Parameters
     ----------
     detector : str, DetectorSpec, ImageDetector, Detector or object
-        A name as `DetectorSpec` describes it, such as ``best.pt``; a detector that is loaded
-        already, also a `YOLO` object and the like, which is run as it is; or a `Detector`, which
-        says with what weights, batch size and executor it is run.
+        Weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER, one of
+        configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or FILE.py:NAME of
+        a BlackBoxDetector. In Python also a detector that is loaded already, such as a `YOLO`
+        object, which is run as it is; or a `Detector`, which says how it is run.
     images : path-like or sequence
-        A folder, a COCO JSON file, a text file of paths, a pattern, or a sequence of paths, arrays
-        (H, W, 3) uint8 BGR or frames of a video; see `autoeval.io.find_images.list_images`.
+        The images: a folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of
+        paths, or - for paths on standard input. In Python also a sequence of paths, of arrays
+        (H, W, 3) uint8 BGR or of frames of a video; see `autoeval.io.find_images.list_images`.
     output : path-like
-        The file to write, ``*.parquet``; it is there when it is whole.
+        The file to write, FILE.parquet: a row a box, and notes of all images and of the detector.
+    img_dir : path-like, optional
+        Folder of the images that a COCO JSON or a list names.
+    every : str, optional
+        Frames of videos: 2s for one in so many seconds, or every Nth.
     work_dir : path-like, optional
-        Keep what was observed here, so that a run that was killed goes on where it was, and images
-        that are new are all that is run next time. Without it nothing is kept.
+        Keeps what was observed, so that a run that was killed goes on where it was, and images that
+        are new are all that is run next time. Without it nothing is kept.
+    **run
+        See `autoeval.api.options.DetectorOptions`.
 
     Returns
     -------
@@ -79,26 +87,54 @@ def detect(
         If the detector cannot be loaded, there are no images, none can be read, `output` is no
         Parquet file, or a reference is given.
     """
+    from autoeval.estimation.observation.kept_observer import keeping
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.pass_settings import PassSettings
+    from autoeval.estimation.observation.samples import UnlabelledSamples
+    from autoeval.estimation.read_site import own_words
+    from autoeval.io.find_images import list_images
+    from autoeval.io.predictions import read_predictions
+    from autoeval.runtime.files import atomic_path
+
     output = Path(output)
     if output.suffix != SUFFIX:
         raise InputError(f"Expected an output that ends in {SUFFIX} but got {output}.")
-    run = detector if isinstance(detector, Detector) else Detector(detector)
-    if run.reference is not None:
-        raise InputError(
-            "A reference is another detector: run it by a call of its own, and leave it out here."
-        )
-    if run.spec is not None:
-        run = Detector(run.spec.with_low_scores(), batch_size=run.batch_size, executor=run.executor)
-    pictures = list_images(images)
+    given = _detector(detector, run)
+    pictures = list_images(found_images({"images": images, "img_dir": img_dir, "every": every}))
     observer = keeping(
-        Observer(run.loaded, own_words(run.loaded), PassSettings(), batch_size=run.batch_size),
-        run.keeping(work_dir),
+        Observer(
+            given.loaded, own_words(given.loaded), PassSettings(), batch_size=given.batch_size
+        ),
+        given.keeping(work_dir),
     )
     names, samples = _file_names(pictures), UnlabelledSamples(pictures)
     # The file is begun after a kept pass has ended: until then a kill leaves nothing of it.
     with observer.begin(samples, len(samples), WHAT) as bar, atomic_path(output) as temporary:
-        _write(temporary, observer, names, samples, run.spec, bar)
+        _write(temporary, observer, names, samples, given.spec, bar)
     return read_predictions(output)
+
+
+def _detector(detector: Any, run: DetectorOptions) -> Detector:
+    """Return the detector with how it is run; one that is named keeps boxes of low scores."""
+    from autoeval.estimation.given_boxes import Detector
+
+    check_names(run, DetectorOptions)
+    if isinstance(detector, Detector):
+        refuse_given(run, "is said by the detector itself: leave it out.")
+        given = detector
+    else:
+        made = given_boxes_of(None, {**run, "detector": detector})
+        if not isinstance(made, Detector):
+            raise InputError(f"Expected a detector that is run but got {detector}.")
+        given = made
+    if given.reference is not None:
+        raise InputError(
+            "A reference is another detector: run it by a call of its own, and leave it out here."
+        )
+    if given.spec is None:
+        return given
+    spec = given.spec.with_low_scores()
+    return Detector(spec, batch_size=given.batch_size, executor=given.executor)
 
 
 def _write(
@@ -110,6 +146,14 @@ def _write(
     bar: tqdm,
 ) -> None:
     """Write boxes as they come, and the note in the end; `names` are of files by ids."""
+    import numpy as np
+
+    from autoeval.boxes import DetectorRun, LabelledImage
+    from autoeval.estimation.observation.detector_identity import is_identified
+    from autoeval.estimation.observation.samples import PassLog, blocks_of_read
+    from autoeval.io.predictions.detector_run import BoxWriter, note_of
+    from autoeval.io.same_files import copied
+
     words, pictures = observer.task.categories, samples.images
     log, writer = PassLog(), BoxWriter(path)
     sizes: dict[str, tuple[int, int]] = {}
@@ -153,6 +197,8 @@ def _file_names(pictures: Sequence[UnlabelledImage]) -> dict[str, str]:
     An image without a file of its own, such as a frame of a video, is called by its id; all are,
     where two would have one name.
     """
+    from autoeval.io.image_folder import ImageFile
+
     ids = {image.image_id: image.image_id for image in pictures}
     if len(ids) < len(pictures):
         raise InputError("Expected images with names of their own, but some have the same name.")

@@ -32,8 +32,60 @@ THIS_MACHINE = "local"
 SITE = ("site", "group", "present")
 
 
-class BoxOptions(TypedDict, total=False):
-    """How predictions are read, or which detector is run.
+class PassOptions(TypedDict, total=False):
+    """Where a detector is run, and on how many images at once.
+
+    Parameters
+    ----------
+    batch_size : int
+        Images at once; changes no number (default: as many as the device takes).
+    ray : str
+        Run on workers of Ray: local (this machine), auto, or the address of a cluster.
+    ray_workers : int
+        Number of workers (default: as many as memory allows).
+    ray_gpus : float
+        GPUs of each worker (default: 1 where there are GPUs).
+    ray_cpus : int
+        Processors of each worker, also its threads (default: 1 with GPUs, else those of this
+        process, so that workers round as it does).
+    """
+
+    batch_size: int
+    ray: str
+    ray_workers: int
+    ray_gpus: float
+    ray_cpus: int
+
+
+class DetectorOptions(PassOptions, total=False):
+    """How a detector is loaded; and as `PassOptions`.
+
+    Parameters
+    ----------
+    checkpoint : path-like
+        Weights of the detector.
+    cfg_options : sequence of str
+        Changes to its config as KEY=VALUE, as in mmdet.
+    device : str
+        cpu, cuda, cuda:1 ... (default: cuda where there is one).
+    classes : path-like
+        File with the names of the detector's labels, one in a line, where it has none.
+    network_precision : str
+        single: the same numbers on every device; half: 16 bits; by default the framework's own.
+    trust_checkpoint : bool
+        Unpickle everything in the checkpoint, which may run code.
+    """
+
+    checkpoint: str
+    cfg_options: Sequence[str]
+    device: str
+    classes: str
+    network_precision: str
+    trust_checkpoint: bool
+
+
+class BoxOptions(DetectorOptions, total=False):
+    """How predictions are read, or which detector is run; and as `DetectorOptions`.
 
     Parameters
     ----------
@@ -51,7 +103,8 @@ class BoxOptions(TypedDict, total=False):
         Go on although boxes with a score under .3 are missing.
     reference : sequence of str
         A stronger detector, whose boxes count as probable labels: its results on the same images,
-        with a task a folder of them, or one to run (an alias or FILE.py:NAME).
+        with a task a folder of them, or one to run (an alias or FILE.py:NAME); of several results
+        the strongest is read.
     reference_names : path-like
         Words of the detector for the category numbers of the reference, as names.
     reference_checkpoint : path-like
@@ -60,29 +113,6 @@ class BoxOptions(TypedDict, total=False):
         Detector to run: weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER,
         one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or
         FILE.py:NAME of a BlackBoxDetector.
-    checkpoint : path-like
-        Weights of the detector.
-    cfg_options : sequence of str
-        Changes to its config as KEY=VALUE, as in mmdet.
-    device : str
-        cpu, cuda, cuda:1 ... (default: cuda where there is one).
-    classes : path-like
-        File with the names of the detector's labels, one in a line, where it has none.
-    network_precision : str
-        single: the same numbers on every device; half: 16 bits; by default the framework's own.
-    trust_checkpoint : bool
-        Unpickle everything in the checkpoint, which may run code.
-    batch_size : int
-        Images at once; changes no number (default: as many as the device takes).
-    ray : str
-        Run on workers of Ray: local (this machine), auto, or the address of a cluster.
-    ray_workers : int
-        Number of workers (default: as many as memory allows).
-    ray_gpus : float
-        GPUs of each worker (default: 1 where there are GPUs).
-    ray_cpus : int
-        Processors of each worker, also its threads (default: 1 with GPUs, else those of this
-        process, so that workers round as it does).
     """
 
     names: Any
@@ -93,17 +123,6 @@ class BoxOptions(TypedDict, total=False):
     reference_names: Any
     reference_checkpoint: str
     detector: Any
-    checkpoint: str
-    cfg_options: Sequence[str]
-    device: str
-    classes: str
-    network_precision: str
-    trust_checkpoint: bool
-    batch_size: int
-    ray: str
-    ray_workers: int
-    ray_gpus: float
-    ray_cpus: int
 
 
 class SiteOptions(BoxOptions, total=False):

@@ -2,44 +2,70 @@
 
 from __future__ import annotations
 
-import argparse
-import json
+import math
 import time
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from json import dumps
+from typing import TYPE_CHECKING, Any, Literal
 
-from autoeval.commands.run_options import above_zero, add_json
-from autoeval.commands.site_options import named_images
-from autoeval.commands.task_options import LIGHT, add_data_options
-from autoeval.commands.typed_options import refuse_beside
+from autoeval.errors import InputError, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet
+    from autoeval.runtime.files import PathLike
 
 SIZES = ("autoeval.stability.metasets.recipe", "sample_set_sizes")  # of published methods, by name
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_data_options(parser, images="check beside the sources", required=True)
-    parser.add_argument(
-        "--preset",
-        default=LIGHT,
-        choices=(LIGHT, "paper"),
-        help="of the run to come: light has no sample sets but those asked for (%(default)s)",
-    )
-    parser.add_argument(
-        "--rate",
-        type=above_zero,
-        metavar="R",
-        help="images a second of a run, to say how long it takes",
-    )
-    add_json(parser)
+def check(
+    *,
+    task: PathLike,
+    data_root: PathLike | None = None,
+    images: Any = None,
+    img_dir: PathLike | None = None,
+    every: str | None = None,
+    metaset: PathLike | None = None,
+    n_sets: int | None = None,
+    n_images: int | None = None,
+    preset: Literal["light", "paper"] = "light",
+    rate: float | None = None,
+    json: bool = False,
+) -> int:
+    """Read everything a task names once, without the network, and say what a run would meet.
 
+    Parameters
+    ----------
+    task : path-like
+        Task file such as configs/tasks/vehicle.py.
+    data_root : path-like, optional
+        Folder with the data of the task.
+    images : path-like, optional
+        New images to check beside the sources: a folder, COCO JSON, video, image, pattern
+        ('site/**/*.jpg'), text file of paths, or - for paths on standard input.
+    img_dir : path-like, optional
+        Folder of the images that a COCO JSON or a list names.
+    every : str, optional
+        Frames of videos: 2s for one in so many seconds, or every Nth.
+    metaset : path-like, optional
+        Sample sets of the run to come, as configs/metasets/mild.py.
+    n_sets : int, optional
+        Sample sets of each seed set (those of the file, else 50).
+    n_images : int, optional
+        Images of each sample set (those of the file, else 250).
+    preset : str
+        Of the run to come: light has no sample sets but those asked for.
+    rate : float, optional
+        Images a second of a run, to say how long it takes.
+    json : bool
+        Print the result as JSON.
 
-def run(args: argparse.Namespace) -> int:
-    """Read, then print; 1 where a source cannot be used."""
+    Returns
+    -------
+    int
+        1 where a source cannot be used.
+    """
+    from autoeval.api.options import found_images
     from autoeval.estimation.observation.samples import UnlabelledSamples
     from autoeval.io.tasks.inspection import load_each, look_at, look_at_each
     from autoeval.io.tasks.task import load_task
@@ -47,11 +73,17 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.runtime.json_values import plain
     from autoeval.runtime.progress import progress_bar
 
-    light = args.preset == LIGHT and not (args.metaset or args.n_sets)
+    light = preset == "light" and not (metaset or n_sets)
     if light:
-        refuse_beside(args, ["n_images"], "is of sample sets: give --n-sets, too.")
-    task = load_task(args.task, args.data_root)
-    files, sources = named_images(args) or (), load_each(task)
+        refuse_given({"n_images": n_images}, "is of sample sets: give --n-sets, too.")
+    if rate is not None and not 0 < rate < math.inf:
+        raise InputError(f"Expected --rate above 0 but got {rate:g}.")
+    of_images = {"img_dir": img_dir, "every": every}
+    if images is None:
+        refuse_given(of_images, "goes with --images: give that, too.")
+    loaded = load_task(task, data_root)
+    files = () if images is None else found_images({"images": images, **of_images})
+    sources = load_each(loaded)
     usable = [source.seed_set for source in sources if source.seed_set is not None]
     total = len(files) + sum(len(seed_set.images) for seed_set in usable)
     start = time.perf_counter()
@@ -59,19 +91,23 @@ def run(args: argparse.Namespace) -> int:
         sources = look_at_each(sources, advance=bar.update)
         new = look_at("new images", UnlabelledSamples(files), advance=bar.update) if files else None
     seconds = time.perf_counter() - start
-    groups = {task.groups[seed_set.name] for seed_set in usable}
-    sizes = [] if light else _sample_set_sizes(usable, args)
-    n_sets, observed = len(usable) + len(sizes), total + sum(sizes)
-    size = RunSize(len(groups), n_sets, observed, total, seconds, args.rate)
-    if args.json:
-        print(json.dumps(plain(check_values(sources, new, size)), indent=2))
+    groups = {loaded.groups[seed_set.name] for seed_set in usable}
+    sizes = [] if light else _sample_set_sizes(usable, metaset, n_sets, n_images)
+    n_observed_sets, observed = len(usable) + len(sizes), total + sum(sizes)
+    size = RunSize(len(groups), n_observed_sets, observed, total, seconds, rate)
+    if json:
+        print(dumps(plain(check_values(sources, new, size)), indent=2))
     else:
         print(check_text(sources, new, size))
     return int(any(source.why_not for source in sources))
 
 
-def _sample_set_sizes(seed_sets: Sequence[SeedSet], args: argparse.Namespace) -> list[int]:
+def _sample_set_sizes(
+    seed_sets: Sequence[SeedSet], metaset: Any, n_sets: int | None, n_images: int | None
+) -> list[int]:
     """Return how many images each sample set has that a run by a published method would make."""
     module, name = SIZES
-    sizes = getattr(import_module(module), name)
-    return sizes(seed_sets, args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    sizes: list[int] = getattr(import_module(module), name)(
+        seed_sets, metaset, n_sets=n_sets, n_images=n_images
+    )
+    return sizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -9,20 +10,39 @@ from dataclasses import dataclass
 from importlib import import_module
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from autoeval.commands.given_words import known_accuracies, named_categories, word_pairs
-from autoeval.errors import InputError
+from autoeval.commands.given_words import (
+    categories_of_sites,
+    known_accuracies,
+    known_at_sites,
+    labelled_at_sites,
+    named_categories,
+    named_folders,
+    named_pairs,
+    sites_of_fit,
+    word_pairs,
+)
+from autoeval.errors import InputError, is_given, option_of
 
 HELP = ("--help", "-h", "--help-all")
-OPTION_OF = {"categories": "--category"}  # repeated, so in the singular
 SHORT = {"output": "-o"}
 #: How the words of an option become the value that its parameter takes.
-READERS: Mapping[str, Callable[[Sequence[str]], Any]] = {
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "against_known": lambda texts: known_at_sites(",".join(texts)),
     "categories": named_categories,
+    "estimators": named_folders,
     "known": known_accuracies,
+    "known_sites": sites_of_fit,
+    "labelled": labelled_at_sites,
+    "option": lambda texts: dict(named_pairs(texts, "--option", "as KEY=VALUE")),
+    "site_categories": categories_of_sites,
     "words": lambda texts: word_pairs(",".join(texts)),
 }
+#: Options that take one word each time, so that what follows may be positional.
+ONE_AT_A_TIME = ("categories", "counter", "present")
+GROUPS_OF_WORDS = "Sequence[Sequence[str]]"  # one each time that the option is given
+LISTS = ("Sequence", "Collection", "Mapping")
 INDENT, WIDEST = 26, 100  # columns of help
 SECRET = "webhook"  # its address holds a password
 
@@ -34,20 +54,28 @@ class Command:
     Parameters
     ----------
     function : str
-        ``module:name`` of the public function that makes the result.
+        ``module:name`` of the public function that makes the result. Without `show` it prints, too,
+        and returns the status of the program.
     show : str
         ``module:name`` of what prints and writes the result and returns the status of the program;
         its keyword-only parameters are options, too, and its defaults go before.
-    positional : str
-        The parameter that is given without its name, where there is one.
+    positional : tuple of str
+        Parameters that are given without their names, in this order.
     in_python : tuple of str
         Parameters of the function that are no options.
+    check : str
+        ``module:name`` of what refuses options of `show` before the function runs; it is called
+        with what was `Given`.
+    more : str
+        ``module:name`` of a function that returns what the help says below the options.
     """
 
     function: str
-    show: str
-    positional: str = ""
+    show: str = ""
+    positional: tuple[str, ...] = ()
     in_python: tuple[str, ...] = ()
+    check: str = ""
+    more: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,11 +107,19 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         print(help_of(name, command))
         return 0
     given = read_words(name, command, words)
-    function, show = loaded(command.function), loaded(command.show)
-    values = {n: value for n, value in given.values.items() if _is_given(value)}
-    result = function(**{n: values[n] for n in function_parameters(function) if n in values})
-    shown = {n: given.values[n] for n in _shown_by(show)}
-    status: int = show(result, given, **shown)
+    if command.check:
+        loaded(command.check)(given)
+    function = loaded(command.function)
+    passed = {
+        option: given.values[option]
+        for option in function_parameters(function)
+        if option in given.words or is_given(given.values.get(option))
+    }
+    result = function(**passed)
+    if not command.show:
+        return int(result or 0)
+    show = loaded(command.show)
+    status: int = show(result, given, **{n: given.values[n] for n in _shown_by(command)})
     return status
 
 
@@ -96,15 +132,16 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
         _, bound, _ = app.parse_args(list(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise InputError(_in_one_line(error)) from None
-    typed = {
-        option: READERS[option](value) if option in READERS else value
-        for option, value in bound.arguments.items()
-    }
-    defaults = {option: parameter.default for option, parameter in parameters_of(command).items()}
-    values = defaults | typed
+    parameters, as_typed = parameters_of(command), _as_typed(words, command)
+    values = {option: parameter.default for option, parameter in parameters.items()}
+    for option, value in bound.arguments.items():
+        if _annotation(parameters[option]) == GROUPS_OF_WORDS:
+            value = _groups(as_typed[option])
+        values[option] = READERS[option](value) if option in READERS else value
     if values.get("json") and values.get("verbose"):
         raise InputError("--json prints the result alone, --verbose everything: give one of them.")
-    return Given(values, _as_typed(words, command), _shown(name, words, values))
+    typed = {option: as_typed.get(option, []) for option in bound.arguments}
+    return Given(values, typed, _shown(name, words, values))
 
 
 def loaded(path: str) -> Callable[..., Any]:
@@ -116,16 +153,14 @@ def loaded(path: str) -> Callable[..., Any]:
 
 def parameters_of(command: Command) -> dict[str, inspect.Parameter]:
     """Return the parameters of a command by name, those of its function before those of `show`."""
-    function, show = loaded(command.function), loaded(command.show)
+    function = loaded(command.function)
     found = {n: p for n, p in function_parameters(function).items() if n not in command.in_python}
-    for name, parameter in _shown_by(show).items():
-        found[name] = parameter
-    return found
+    return found | _shown_by(command)
 
 
 def typed_names(command: Command) -> list[str]:
     """Return how the parameters of a command are typed."""
-    return [_names(option, command)[0] for option in parameters_of(command)]
+    return [_names(n, p, command)[0] for n, p in parameters_of(command).items()]
 
 
 def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -135,16 +170,11 @@ def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Param
         if not str(parameter.annotation).startswith("Unpack["):
             found[name] = parameter
             continue
-        for option, annotation in _options_of(function, parameter).__annotations__.items():
-            text = (
-                annotation.__forward_arg__ if hasattr(annotation, "__forward_arg__") else annotation
-            )
-            found[option] = parameter.replace(
-                name=option,
-                kind=inspect.Parameter.KEYWORD_ONLY,
-                default=False if text == "bool" else None,
-                annotation=text,
-            )
+        for option, text in _annotations(_options_of(function, parameter)).items():
+            default = False if text == "bool" else None
+            kind = inspect.Parameter.KEYWORD_ONLY
+            declared = inspect.Parameter(option, kind, default=default, annotation=text)
+            found.setdefault(option, declared)
     return found
 
 
@@ -154,13 +184,21 @@ def _options_of(function: Callable[..., Any], parameter: inspect.Parameter) -> t
     return found
 
 
-def _is_given(value: Any) -> bool:
-    """Whether a function gets a value: what stands in a dictionary of options only where given."""
-    return value is not None and value is not False
+def _annotations(options: type) -> dict[str, str]:
+    """Return the types of a dictionary of options as text, its own before those it extends."""
+    found: dict[str, str] = {}
+    for kind in _bases(options):
+        inherited = {name for base in _bases(kind)[1:] for name in base.__annotations__}
+        for name, annotation in kind.__annotations__.items():
+            if name not in inherited:
+                found[name] = str(getattr(annotation, "__forward_arg__", annotation))
+    return found
 
 
-def _shown_by(show: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    parameters = inspect.signature(show).parameters.items()
+def _shown_by(command: Command) -> dict[str, inspect.Parameter]:
+    if not command.show:
+        return {}
+    parameters = inspect.signature(loaded(command.show)).parameters.items()
     return {n: p for n, p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
@@ -168,18 +206,20 @@ def help_of(name: str, command: Command) -> str:
     """Return what ``--help`` prints: what the function does, and each option with its docstring."""
     explained, width = _explained(command), min(get_terminal_size().columns, WIDEST)
     about = inspect.getdoc(loaded(command.function)) or ""
-    lines = [f"usage: autoeval {name} {command.positional.upper()}".rstrip() + " [options]", ""]
+    parameters = parameters_of(command)
+    before = [_usage(option, parameters[option]) for option in command.positional]
+    lines = [" ".join(["usage: autoeval", name, *before, "[options]"]), ""]
     for paragraph in about.partition("\nParameters\n")[0].strip().split("\n\n"):
         lines += [*wrap(" ".join(paragraph.split()), width), ""]
     lines.append("options:")
-    for option, parameter in parameters_of(command).items():
-        kind = _type_of(parameter, is_list=option in READERS)
-        value = {bool: "", int: " N", float: " X", list[str]: " VALUE ..."}.get(kind, " VALUE")
-        head = ", ".join(reversed(_names(option, command))) + value
+    for option, parameter in parameters.items():
+        head = ", ".join(reversed(_names(option, parameter, command)))
+        if option not in command.positional:
+            head += _metavar(parameter, is_list=option in READERS)
         text = explained.get(option, "")
-        if parameter.default not in (None, False, (), parameter.empty):
+        if parameter.default not in (None, False, True, (), parameter.empty):
             text += f" (default: {parameter.default})"
-        if parameter.default is parameter.empty:
+        if parameter.default is parameter.empty and option not in command.positional:
             text = f"required. {text}"
         indent = " " * INDENT
         wrapped = wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [""]
@@ -188,14 +228,40 @@ def help_of(name: str, command: Command) -> str:
             lines += wrapped
         else:
             lines += [f"  {head}", *wrapped]
+    if command.more:
+        lines += ["", str(loaded(command.more)())]
     return "\n".join(lines)
 
 
-def _names(option: str, command: Command) -> list[str]:
+def _usage(option: str, parameter: inspect.Parameter) -> str:
+    """Return how a positional parameter is named in front of the options."""
+    several = " ..." if get_origin(_type_of(parameter, is_list=option in READERS)) is list else ""
+    word = f"{option.upper()}{several}"
+    return word if parameter.default is parameter.empty else f"[{word}]"
+
+
+def _metavar(parameter: inspect.Parameter, *, is_list: bool) -> str:
+    """Return what stands for the value of an option in its help."""
+    kind = _type_of(parameter, is_list=is_list)
+    several = get_origin(kind) is list
+    if several:
+        (kind,) = get_args(kind)
+    if kind is bool:
+        return ""
+    if get_origin(kind) is Literal:
+        word = "|".join(map(str, get_args(kind)))
+    else:
+        word = {int: "N", float: "X"}.get(kind, "VALUE")
+    return f" {word} ..." if several else f" {word}"
+
+
+def _names(option: str, parameter: inspect.Parameter, command: Command) -> list[str]:
     """Return how a parameter is typed."""
-    if option == command.positional:
+    if option in command.positional:
         return [option]
-    name = OPTION_OF.get(option, f"--{option.replace('_', '-')}")
+    name = option_of(option)
+    if parameter.default is True:  # a flag that turns it off
+        return ["--" + "no-" + name.removeprefix("--")]
     return [name, SHORT[option]] if option in SHORT else [name]
 
 
@@ -206,24 +272,27 @@ def _app(name: str, command: Command) -> Any:
     def run(**options: Any) -> None:
         """Stand for the command."""
 
-    parameters = []
+    before: list[inspect.Parameter] = []
+    named: list[inspect.Parameter] = []
     for option, parameter in parameters_of(command).items():
         kind = _type_of(parameter, is_list=option in READERS)
-        is_positional = option == command.positional
+        is_positional = option in command.positional
+        names = _names(option, parameter, command)
+        turned_off = tuple(names) if parameter.default is True else ()
         read = Parameter(
-            name=None if is_positional else tuple(_names(option, command)),
-            consume_multiple=kind == list[str],
+            name=None if is_positional else (option_of(option),) if turned_off else tuple(names),
+            negative=turned_off,
+            consume_multiple=get_origin(kind) is list and option not in ONE_AT_A_TIME,
         )
-        parameters.append(
-            inspect.Parameter(
-                option,
-                parameter.POSITIONAL_ONLY if is_positional else parameter.KEYWORD_ONLY,
-                default=parameter.empty if parameter.default is parameter.empty else None,
-                annotation=Annotated[kind | None, read],  # pydantic, if loaded, checks defaults
-            )
+        declared = inspect.Parameter(
+            option,
+            parameter.POSITIONAL_ONLY if is_positional else parameter.KEYWORD_ONLY,
+            default=parameter.empty if parameter.default is parameter.empty else None,
+            annotation=Annotated[kind | None, read],  # pydantic, if loaded, checks defaults
         )
-    parameters.sort(key=lambda p: p.kind)
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        (before if is_positional else named).append(declared)
+    before.sort(key=lambda declared: command.positional.index(declared.name))
+    run.__signature__ = inspect.Signature([*before, *named])  # type: ignore[attr-defined]
     app = App(
         name=f"autoeval {name}",
         help_flags=(),
@@ -240,11 +309,12 @@ def _explained(command: Command) -> dict[str, str]:
     import docstring_parser
 
     function = loaded(command.function)
-    documented: list[Any] = [function, loaded(command.show)]
+    documented: list[Any] = [function]
+    documented += [loaded(command.show)] if command.show else []
     for parameter in inspect.signature(function).parameters.values():
         if str(parameter.annotation).startswith("Unpack["):
             options = _options_of(function, parameter)
-            documented += [kind for kind in reversed(_bases(options)) if kind.__doc__]
+            documented += [kind for kind in _bases(options) if kind.__doc__]
     found: dict[str, str] = {}
     for documented_object in documented:
         text = inspect.getdoc(documented_object) or ""
@@ -264,28 +334,56 @@ def _bases(options: type) -> list[type]:
     ]
 
 
+def _annotation(parameter: inspect.Parameter) -> str:
+    return str(parameter.annotation).removesuffix(" | None")
+
+
 def _type_of(parameter: inspect.Parameter, *, is_list: bool) -> Any:
     """Return what the words of an option are read as."""
-    text = str(parameter.annotation).removesuffix(" | None")
-    if is_list or text.partition("[")[0] in ("Sequence", "Collection", "Mapping"):
-        return list[str]
+    text = _annotation(parameter)
+    outer, _, inner = text.partition("[")
+    if is_list or outer in LISTS:
+        return list[_scalar(inner.removesuffix("]"))]  # type: ignore[misc]
+    return _scalar(text)
+
+
+def _scalar(text: str) -> Any:
+    if text.startswith("Literal["):
+        return Literal[ast.literal_eval(f"({text.removeprefix('Literal[').removesuffix(']')},)")]
     return {"bool": bool, "int": int, "float": float}.get(text, str)
 
 
 def _as_typed(words: Sequence[str], command: Command) -> dict[str, list[str]]:
     """Return the option and the words of each parameter that was given."""
-    parameter_of = {option: name for name, option in OPTION_OF.items()}
-    parameter_of |= {short: name for name, short in SHORT.items()}
+    parameter_of = {
+        typed: name
+        for name, parameter in parameters_of(command).items()
+        for typed in (*_names(name, parameter, command), option_of(name))
+    }
     typed: dict[str, list[str]] = {}
-    name = command.positional
+    name = next(iter(command.positional), "")
     for word in words:
         option, sign, value = word.partition("=")
-        if option.startswith("--") or option in parameter_of:
-            name = parameter_of.get(option, option.removeprefix("--").replace("-", "_"))
+        if option in parameter_of and option.startswith("-"):
+            name = parameter_of[option]
             typed.setdefault(name, []).extend([option, value] if sign else [option])
         else:
             typed.setdefault(name, []).append(word)
     return typed
+
+
+def _groups(typed: Sequence[str]) -> list[list[str]]:
+    """Split the words of an option where it was given again.
+
+    >>> _groups(["--seed-set", "a", "b", "--seed-set", "c"])
+    [['a', 'b'], ['c']]
+    """
+    option = typed[0]
+    starts = [k for k, word in enumerate(typed) if word == option]
+    return [
+        list(typed[start + 1 : end])
+        for start, end in zip(starts, [*starts[1:], len(typed)], strict=True)
+    ]
 
 
 def _shown(name: str, words: Sequence[str], values: Mapping[str, Any]) -> str:

@@ -2,56 +2,50 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-LAYOUTS = (  # as `autoeval.io.labels.any_format` lists its formats
-    *("coco", "yolo", "voc", "bdd100k", "box_csv", "caltech", "citypersons", "cityscapes"),
-    *("crowdhuman", "eurocity", "exdark", "kitti", "ua_detrac"),
-)
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("labels", type=Path, help="file or folder: COCO, YOLO, Pascal VOC ...")
-    parser.add_argument("out", type=Path, help="COCO JSON file to write")
-    parser.add_argument(
-        "--img-dir", type=Path, metavar="DIR", help="folder of the images (default: as the format)"
-    )
-    parser.add_argument(
-        "--layout", metavar="NAME", help=f"default: by looking; one of {', '.join(LAYOUTS)}"
-    )
-    parser.add_argument(
-        "--option", nargs="+", default=[], metavar="KEY=VALUE", help="of the format: split=val"
-    )
+def convert_labels(
+    labels: PathLike,
+    out: PathLike,
+    *,
+    img_dir: PathLike | None = None,
+    layout: str | None = None,
+    option: Mapping[str, str] | None = None,
+) -> None:
+    """Write labels of any format as a COCO annotation file, and say what was left out.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Read, write, and count."""
+    Parameters
+    ----------
+    labels : path-like
+        File or folder: COCO, YOLO, Pascal VOC, or the published layout of a data set.
+    out : path-like
+        COCO JSON file to write.
+    img_dir : path-like, optional
+        Folder of the images (default: as the format has them).
+    layout : str, optional
+        One of coco, yolo, voc, bdd100k, box_csv, caltech, citypersons, cityscapes, crowdhuman,
+        eurocity, exdark, kitti, ua_detrac (default: by looking).
+    option : mapping of str to str, optional
+        Of the format, as KEY=VALUE such as split=val.
+    """
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.labels.writing import write_coco
     from autoeval.io.wording import listed, printable
 
-    labels = load_labels(args.labels, args.img_dir, layout=args.layout, **_options(args.option))
-    write_coco(labels, args.out)
-    for warning in labels.warnings:
+    content = load_labels(labels, img_dir, layout=layout, **(option or {}))
+    write_coco(content, out)
+    for warning in content.warnings:
         print(f"note: {warning}")
-    if labels.unlabelled:
-        names = listed(labels.unlabelled)
-        print(f"note: images without labels, left out: {len(labels.unlabelled)} ({names})")
+    if content.unlabelled:
+        names = listed(content.unlabelled)
+        print(f"note: images without labels, left out: {len(content.unlabelled)} ({names})")
     print(
-        f"{len(labels.images)} images, {len(labels.boxes)} boxes of {len(labels.categories)} "
-        f"categories ({listed(labels.categories)}); images in {printable(labels.img_dir or '?')}"
+        f"{len(content.images)} images, {len(content.boxes)} boxes of {len(content.categories)} "
+        f"categories ({listed(content.categories)}); images in {printable(content.img_dir or '?')}"
     )
-    print(f"written: {args.out}")
-    return 0
-
-
-def _options(words: list[str]) -> dict[str, str]:
-    from autoeval.errors import InputError
-
-    pairs = [word.partition("=") for word in words]
-    wrong = [word for word, (_, sign, _) in zip(words, pairs, strict=True) if not sign]
-    if wrong:
-        raise InputError(f"Expected --option as KEY=VALUE but got {wrong[0]!r}.")
-    return {key: value for key, _, value in pairs}
+    print(f"written: {out}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from autoeval.errors import InputError
 
@@ -83,3 +84,39 @@ def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None
         its_words = categories.setdefault(name, [])
         its_words += [w for w in words.split(",") or [name] if w and w not in its_words]
     return {name: words or [name] for name, words in categories.items()} or None
+
+
+def categories_of_sites(given: Sequence[Sequence[str]]) -> dict[str, dict[str, list[str]]]:
+    """Read ``SITE NAME[=WORD,...]`` of ``--site-category``: the categories of single sites."""
+    texts: dict[str, list[str]] = {}
+    for words in given:
+        if len(words) != 2:
+            raise InputError(
+                f"Expected --site-category SITE NAME[=WORD,...] but got '{' '.join(words)}'."
+            )
+        site, category = words
+        texts.setdefault(site, []).append(category)
+    return {site: named_categories(categories) or {} for site, categories in texts.items()}
+
+
+def sites_of_fit(texts: Sequence[str]) -> dict[str, str]:
+    """Read ``SITE=NAME ...``: the labelled set of the fit that a site is."""
+    return dict(named_pairs(texts, "--site", "SITE=NAME, such as gate=gate_2025,"))
+
+
+def labelled_at_sites(texts: Sequence[str]) -> dict[str, str]:
+    """Read ``SITE=FILE ...``: the file with the labelled accuracy of a site."""
+    return dict(named_pairs(texts, "--labelled", "SITE=FILE, such as gate=gate.json,"))
+
+
+def named_folders(texts: Sequence[str]) -> Sequence[str] | dict[str, str]:
+    """Read ``[NAME=]WORK_DIR ...``: folders by name where all are named, else the folders."""
+    pairs = [text.partition("=") for text in texts]
+    named = {
+        name: path for name, sep, path in pairs if sep and not Path(name + sep + path).exists()
+    }
+    if not named:
+        return texts
+    if len(named) < len(texts):
+        raise InputError("Expected NAME=WORK_DIR of every detector, each name once, or of none.")
+    return named

@@ -1,27 +1,29 @@
-"""Show the progress of a run: jobs done, failed, running and left, and the rate."""
+"""Show the progress of a run."""
 
 from __future__ import annotations
 
-import argparse
-import json
+from json import dumps
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "work_dir", type=Path, metavar="WORK_DIR", help="of estimate-map or another"
-    )
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+def status(work_dir: PathLike, *, json: bool = False) -> None:
+    """Show the progress of a run: jobs done, failed, running and left, and the rate.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Read what is on disk, and print it."""
+    Parameters
+    ----------
+    work_dir : path-like
+        Of estimate-map or another command that keeps what it has done.
+    json : bool
+        Print as JSON.
+    """
     from autoeval.runtime.status import run_statuses
 
-    statuses = run_statuses(args.work_dir)
-    if args.json:
-        print(json.dumps([status.to_dict() for status in statuses], indent=2))
+    statuses = run_statuses(Path(work_dir))
+    if json:
+        print(dumps([status.to_dict() for status in statuses], indent=2))
     else:
         print("\n\n".join(map(str, statuses)))
-    return 0

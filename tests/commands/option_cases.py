@@ -11,8 +11,6 @@ PLAN_BY_RUN = "label plan --estimator run/estimator.parquet --images w1/images -
 COMPARE = "compare fit other --predictions new_predictions.json others.json"
 WORSE_FIRST = "compare other fit --predictions others.json new_predictions.json"
 COMPARE_BY_RUN = "compare run run2 --images w1/images"
-CHECK = "check --task task.py"
-DETECT = "detect --detector mine.py:detector --images w1/images -o detected.parquet"
 NAMES = "--names exchanged.txt"
 
 
@@ -122,25 +120,6 @@ CASES = {
         "json": (COMPARE, "--json"),
         "verbose": (COMPARE, "--verbose"),
     },
-    "detect": {
-        **detector(DETECT),
-        **running(DETECT),
-        **images(DETECT, "--images"),
-        "img_dir": (DETECT, "--images w1/annotations.json --img-dir nowhere"),
-        "output": (DETECT, "-o w1/elsewhere.parquet"),
-        "work_dir": (DETECT, "--work-dir elsewhere_detect"),
-    },
-    "check": {
-        **images(CHECK, "--images"),
-        "task": ("check", "--task nowhere.py"),
-        "data_root": (CHECK, "--data-root nowhere"),
-        "metaset": (CHECK, "--metaset nowhere.py"),
-        "n_sets": (CHECK, "--n-sets 3"),
-        "n_images": (f"{CHECK} --n-sets 3", "--n-images 4"),
-        "preset": (CHECK, "--preset paper"),
-        "rate": (CHECK, "--rate 2"),
-        "json": (CHECK, "--json"),
-    },
 }
 
 REFUSED = (
@@ -159,7 +138,4 @@ REFUSED = (
         )
     ),
     (PLAN, "--iou .75"),
-    # values that would do nothing
-    (CHECK, "--rate 0"),
-    (CHECK, "--n-images 3"),
 )

@@ -7,7 +7,6 @@ CHANGING = f"{WATCH} --by every:8 --baseline 16 --false-alarms .99"
 WATCH_CUT = "monitor --estimator cut_fit/estimator.parquet --predictions watched_cut"
 WATCH_BY_RUN = "monitor --estimator run/estimator.parquet --images sites"
 ALARMS = f"{WATCH} --alarm-below .99"
-CONVERT = "convert-labels yolo_labels converted.json"
 COUNTED = "roadworld_nano@0.1/predictions.csv"
 EVALUATE = f"count evaluate {COUNTED} --truth overpass.csv --bins bins.json"
 EVALUATE_POINTS = "count evaluate points.json --truth points_truth.json --bins bins.json"
@@ -62,18 +61,6 @@ OTHER_CASES = {
         "quiet": (WATCH, "--quiet"),
         "verbose": (WATCH, "--verbose"),
         "work_dir": (WATCH, "--work-dir elsewhere_monitor"),
-    },
-    "list": {"what": ("list", "methods")},
-    "status": {
-        "work_dir": ("status run", "watched"),  # a second folder is refused
-        "json": ("status run", "--json"),
-    },
-    "convert-labels": {
-        "labels": ("convert-labels", "nowhere converted.json"),
-        "out": ("convert-labels", "w0/annotations.json elsewhere.json"),
-        "img_dir": (CONVERT, "--img-dir nowhere"),
-        "layout": (CONVERT, "--layout nowhere"),
-        "option": (CONVERT, "--option nowhere=val"),
     },
     "count evaluate": {
         "predictions": (EVALUATE, "roadworld_nano@0.3/predictions.csv"),

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeGuard
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("what", nargs="?", choices=LISTS, help="one list (default: all of them)")
+from autoeval.errors import InputError
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print names and meanings, of all lists each under its own name."""
-    if args.what:
-        print(_lines(args.what))
+def list_names(what: str | None = None) -> None:
+    """List what can be named in options and files, each with its meaning in one line.
+
+    Parameters
+    ----------
+    what : str, optional
+        One list: scores, methods, detectors, transforms, studies or counters (default: all).
+    """
+    if what is not None and what not in LISTS:
+        raise InputError(f"Expected one of {', '.join(LISTS)} but got '{what}'.")
+    if what is not None:
+        print(_lines(what))
     else:
         print("\n\n".join(f"{what}:\n{_lines(what)}" for what in LISTS))
-    return 0
 
 
 def _lines(what: str) -> str:
