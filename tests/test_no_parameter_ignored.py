@@ -26,7 +26,7 @@ from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site_reading import observe_site
 from autoeval.io.coco import read_coco_images
-from autoeval.monitoring.monitor_settings import MonitorSettings
+from autoeval.monitoring.monitored import MonitorSettings
 from autoeval.runtime.job import LocalExecutor
 from tests.result_values import VALUES
 

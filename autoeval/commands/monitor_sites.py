@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.monitoring.monitor_settings import MonitorSettings
-    from autoeval.monitoring.monitored import Monitored
+    from autoeval.monitoring.monitored import Monitored, MonitorSettings
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")  # of results files
 
@@ -131,7 +130,7 @@ def compare_with_other(
         sites_of_records,
     )
     from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.monitoring.site_categories import SiteCategories
+    from autoeval.monitoring.site_windows import SiteCategories
 
     if not args.against:
         return None
@@ -187,7 +186,7 @@ def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
 
 
 def _settings(args: argparse.Namespace) -> MonitorSettings:
-    from autoeval.monitoring.monitor_settings import MonitorSettings, labelled_level
+    from autoeval.monitoring.monitored import MonitorSettings, labelled_level
 
     labelled = given_words.named_pairs(
         args.labelled, "--labelled", "SITE=FILE, such as gate=gate.json,"

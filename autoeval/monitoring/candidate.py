@@ -20,7 +20,7 @@ from autoeval.io.wording import listed
 from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.results_files import find_results
-from autoeval.monitoring.site_categories import SiteCategories
+from autoeval.monitoring.site_windows import SiteCategories
 from autoeval.monitoring.windows import in_time
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site

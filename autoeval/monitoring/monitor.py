@@ -25,29 +25,31 @@ from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
 from autoeval.model.new_sites import NewSites
 from autoeval.monitoring.looks import RULE, SiteLook
-from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import (
     Monitored,
     MonitoredSite,
+    MonitorSettings,
     history_row,
     ordered,
     reasons_of,
     units_text,
 )
 from autoeval.monitoring.results_files import ResultsReader, find_results, read_results
-from autoeval.monitoring.site_categories import SiteCategories, check_named_sites
 from autoeval.monitoring.site_pass import (
-    NO_REFERENCE,
     REFERENCE,
     SiteImage,
     SitePass,
-    needed_passes,
     observe_sites,
     site_images,
     site_observer,
 )
-from autoeval.monitoring.site_windows import SiteWindows, WatchedSites
+from autoeval.monitoring.site_windows import (
+    SiteCategories,
+    SiteWindows,
+    WatchedSites,
+    check_named_sites,
+)
 from autoeval.monitoring.windows import (
     AUTO,
     EXIF,
@@ -261,8 +263,8 @@ def monitor_predictions(
             "`reference_names` belongs to the boxes of a reference detector, and there are none: "
             "give `reference`, too, or leave it out."
         )
-    elif REFERENCE in needed_passes(estimator):
-        raise InputError(NO_REFERENCE.format("--reference PATH"))
+    else:
+        estimator.pass_.check_reference(None)
     reader = ResultsReader(
         estimator.pass_.statistics_of_detector,
         Clock(time_form),

@@ -27,6 +27,7 @@ from autoeval.runtime.files import PathLike
 
 FILE = "monitor.sqlite"
 APPLICATION, FORMAT = 0x6175746F, 1  # "auto"; raise the format when the tables change
+ROOT = "."  # the site of images in no folder
 BUSY_S = 60.0  # how long to wait for another process
 BOX = np.dtype([("box", "<f8", 4), ("score", "<f8"), ("label", "<i4")])
 TABLES = """
@@ -72,6 +73,16 @@ class CameraImage:
     taken: datetime | None
     boxes: np.ndarray
     reference: np.ndarray | None = None
+
+
+def site_of(name: str, depth: int | None = None) -> str:
+    """Return the folder of a file, or its first ``depth`` folders; ``"."`` for the root.
+
+    >>> site_of("gate/2026/03/1.jpg"), site_of("gate/2026/03/1.jpg", 1), site_of("1.jpg")
+    ('gate/2026/03', 'gate', '.')
+    """
+    folders = name.split("/")[:-1]
+    return "/".join(folders[:depth]) or ROOT
 
 
 def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:

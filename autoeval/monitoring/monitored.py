@@ -1,25 +1,31 @@
-"""What a run over many sites says: each site with its state, latest window, change and history."""
+"""What is requested of the sites of a monitor, and what a run says of them: states and changes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.io.json_file import read_json
 from autoeval.monitoring.looks import ALL, TESTED, SiteLook
-from autoeval.monitoring.monitor_settings import BELOW, CHANGED, FELL, MonitorSettings
-from autoeval.notices import codes_of
-from autoeval.runtime.json_values import plain
-from autoeval.targets import find_target
+from autoeval.monitoring.windows import AUTO, Baseline, check_by
+from autoeval.result_base import ENDS, Result
+from autoeval.runtime.files import PathLike
+from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 from autoeval.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 UNREADABLE, TOO_FEW, LEARNING, OK = "unreadable", "too_few", "learning", "ok"
+FELL, BELOW, CHANGED = "fell", "below", "changed"
 STATES = {
     UNREADABLE: "more than half of the images of the latest window cannot be read",
     TOO_FEW: "the latest window has too few images, or no box that is likely to be right",
@@ -33,12 +39,123 @@ STATES = {
 FEWEST_IMAGES = 5  # of a window
 MOST_UNREADABLE = 0.5
 CLEAR = 0.01  # probability under which a number of the boxes is named as changed
+CHANGE = ("change", "change_lower", "change_upper")
 Window = Mapping[str, Any]
 """What is known of one window; see `autoeval.monitoring.monitor`."""
 
 
+@dataclass(frozen=True)
+class MonitorSettings:
+    """What is requested of sites.
+
+    Parameters
+    ----------
+    by : str
+        Windows of a site: ``"day"``, ``"hour"``, ``"every:200"`` images, ``"folder"``; by default
+        days, or 50 images where none has a time.
+    depth : int, optional
+        Folders that name a site; all by default.
+    baseline : str, optional
+        What a site is compared with: its first ``"7d"``, ``"12h"`` or ``"200"`` images, or all
+        before a date; by default seven days, or 100 images where none has a time.
+    false_alarms : float
+        Probability, at most, that a site that does not change ever raises ``fell`` or ``changed``.
+    alarm_below : float, optional
+        Level of the target under which a site is ``below``, by the whole interval.
+    alarm_on_changed : bool
+        Whether ``changed`` is an alarm, as ``fell`` and ``below`` always are.
+    keep : str, optional
+        For how long boxes are kept, such as ``"90d"`` or the latest ``"5000"`` images of each site;
+        always those of the baseline. Estimates of earlier windows stay.
+    k : int
+        How many sites count as the worst.
+    seed : int
+        Of every draw.
+    score_thr, iou : float, optional
+        Threshold, and IoU of true positives, at which precision, recall and F1 are estimated, too.
+    known : mapping of str to str
+        Source of the fit that a site is.
+    labelled : mapping of str to float
+        Accuracy of the baseline of a site as labels measured it; the others' are estimated.
+
+    Raises
+    ------
+    InputError
+        If there are no such windows or baseline, or a number is out of its range.
+    """
+
+    by: str = AUTO
+    depth: int | None = None
+    baseline: str | None = None
+    false_alarms: float = 0.05
+    alarm_below: float | None = None
+    alarm_on_changed: bool = False
+    keep: str | None = None
+    k: int = 3
+    seed: int = 0
+    score_thr: float | None = None
+    iou: float = IOUS[0]
+    known: Mapping[str, str] = field(default_factory=dict)
+    labelled: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_by(self.by)
+        if self.baseline is not None:
+            Baseline(self.baseline)
+        if self.keep is not None and not re.fullmatch(r"[1-9]\d*d?", self.keep):
+            raise InputError(f"Expected --keep as days (90d) or images (5000) but got {self.keep}.")
+        for name, value in (("--depth", self.depth), ("--worst", self.k)):
+            if value is not None and value < 1:
+                raise InputError(f"Expected {name} of 1 or more but got {value}.")
+        if not 0 < self.false_alarms < 1:
+            raise InputError(
+                f"Expected --false-alarms over 0 and under 1 but got {self.false_alarms:g}."
+            )
+        if self.score_thr is not None:
+            points_at(self.score_thr, self.iou)  # refuses what is no threshold
+        elif self.iou != IOUS[0]:
+            raise InputError(
+                f"Expected a score threshold beside an IoU of {self.iou:g}, which is that of true "
+                "positives over it."
+            )
+        if self.alarm_below is not None and not 0 < self.alarm_below < 1:
+            raise InputError(
+                f"Expected --alarm-below over 0 and under 1 but got {self.alarm_below:g}."
+            )
+
+    @property
+    def alarm_on(self) -> tuple[str, ...]:
+        """States that are alarms."""
+        return (FELL, BELOW, CHANGED) if self.alarm_on_changed else (FELL, BELOW)
+
+    def check(self, estimator: AccuracyEstimator) -> None:
+        """Refuse, before anything is observed, what an estimator cannot give."""
+        if self.known and OperatingPoint.of(estimator.target):
+            raise InputError(
+                f"At a known site mAP, mAP50 and mAP75 are estimated, not {estimator.target}: "
+                "leave out either --site or --target."
+            )
+        if self.score_thr is not None:
+            estimator.fit_.regression_of(points_at(self.score_thr, self.iou)[1])
+        for source in self.known.values():
+            estimator.check_known(source)
+
+
+def labelled_level(path: PathLike) -> float:
+    """Read the accuracy that ``label estimate --json`` or ``estimate --labels --json`` printed."""
+    content = read_json(Path(path), "estimate from labels")
+    try:
+        value = float(content.get("labelled_estimate", content)["value"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"Expected {path} to hold a value, as `autoeval label estimate --json` prints it, but "
+            f"it does not ({error!r})."
+        ) from error
+    return value
+
+
 @dataclass(frozen=True, repr=False)
-class MonitoredSite:
+class MonitoredSite(Result):
     """The state of one site, and its latest complete window.
 
     Parameters
@@ -98,18 +215,25 @@ class MonitoredSite:
     drifts: tuple[dict[str, Any], ...] = ()
     history: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
 
-    def __str__(self) -> str:
-        target = find_target(self.target)
-        where = f" in {self.window}" if self.window else ""
-        text = f"{self.name}: {self.state}, {target.title} {self.value_text}{where}"
-        if self.change == self.change:
-            text += f", {self.change_text}"
-        lines = [f"{text}, from {counted(self.n_images, 'image')}"]
-        lines += [f"  {self.reason}"] if self.state != OK else []
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+    @property
+    def title(self) -> str:
+        """The site, its state, and what the value is."""
+        return f"{self.name}: {self.state}, {super().title}"
 
-    def __repr__(self) -> str:
-        return f"<{str(self).splitlines()[0]}>"
+    @property
+    def basis(self) -> str:
+        """How many images of which window, and the change against the baseline."""
+        images = counted(self.n_images, "image") + (f" of {self.window}" if self.window else "")
+        return ", ".join(filter(None, [images, self.change_text]))
+
+    @property
+    def other_targets(self) -> dict[str, dict[str, float]]:
+        """``value``, ``lower`` and ``upper`` of other targets of the same images."""
+        return self.beside
+
+    def __str__(self) -> str:
+        first, *rest = super().__str__().splitlines()
+        return "\n".join([first, *([f"  {self.reason}"] if self.state != OK else []), *rest])
 
     @property
     def reason(self) -> str:
@@ -120,10 +244,7 @@ class MonitoredSite:
     @property
     def value_text(self) -> str:
         """The value with its interval, in the unit of the target."""
-        if self.value != self.value:
-            return "not known"
-        text = find_target(self.target).text
-        return f"{text(self.value)} ({text(self.lower)} to {text(self.upper)})"
+        return self.interval_text({end: getattr(self, end) for end in ENDS})
 
     @property
     def change_text(self) -> str:
@@ -135,12 +256,13 @@ class MonitoredSite:
         ends = f"{scale * self.change_lower:+.1f} to {scale * self.change_upper:+.1f}"
         return f"{verb} by {abs(scale * self.change):.1f} points ({ends})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON; NaN becomes None."""
-        own = {name: value for name, value in vars(self).items() if name != "history"}
-        own |= {"warnings": list(self.warnings), "reason": self.reason}
-        history = plain(self.history.to_dict("records"))
-        return plain(own) | {"warning_codes": codes_of(self.warnings), "history": history}
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers under flat keys, as every result has them, and the change.
+
+        ``estimate/change``, ``estimate/change_lower`` and ``estimate/change_upper``, where known.
+        """
+        changes = {f"{self.kind}/{name}": getattr(self, name) for name in CHANGE}
+        return super().to_dict() | {n: value for n, value in changes.items() if value == value}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a window, in order of time."""
@@ -224,19 +346,12 @@ class Monitored:
         """Return the alarms of a site: ``fell``, ``below``, ``changed``."""
         return [kind for kind in site.reasons if kind in self.settings.alarm_on]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values of every site, fit for JSON; NaN becomes None."""
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers of every site under flat keys, each behind the name of its site."""
         return {
-            "target": self.target,
-            "level": self.level,
-            "sites": [site.to_dict() for site in self.sites],
-            "alarms": [
-                {"site": site.name, "kind": kind, "reason": site.reasons[kind]}
-                for site in self.alarms
-                for kind in self.kinds(site)
-            ],
-            "warnings": list(self.warnings),
-            "warning_codes": codes_of(self.warnings),
+            f"{site.name}/{key}": value
+            for site in self.sites
+            for key, value in site.to_dict().items()
         }
 
     def to_pandas(self) -> pd.DataFrame:

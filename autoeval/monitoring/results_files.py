@@ -25,8 +25,7 @@ from autoeval.io.image_folder import natural_order, walk
 from autoeval.io.predictions import read_image_list
 from autoeval.io.same_files import path_stamp
 from autoeval.io.wording import listed, printable
-from autoeval.monitoring.monitor_store import CameraImage, ImageRow, MonitorStore, box_rows
-from autoeval.monitoring.site_pass import site_of
+from autoeval.monitoring.monitor_store import CameraImage, ImageRow, MonitorStore, box_rows, site_of
 from autoeval.monitoring.windows import Clock
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.runtime.files import PathLike

@@ -14,24 +14,23 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.estimation.read_site import own_words
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.same_files import file_stamp
-from autoeval.model.pair_table import needs_of
-from autoeval.monitoring.monitor_store import BOX, CameraImage, ImageRow, MonitorStore, box_rows
+from autoeval.monitoring.monitor_store import (
+    BOX,
+    CameraImage,
+    ImageRow,
+    MonitorStore,
+    box_rows,
+    site_of,
+)
 from autoeval.monitoring.windows import Clock
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 
-NO_REFERENCE = (
-    "This estimator was fitted with a reference detector: give the same one at the sites, too "
-    "({}), or fit again without."
-)
 IN_BATCH = 128
-ROOT = "."
 REFERENCE = "reference"
 
 
@@ -42,16 +41,6 @@ class SiteImage:
     file: ImageFile
     site: str
     stamp: str
-
-
-def site_of(name: str, depth: int | None = None) -> str:
-    """Return the folder of a file, or its first ``depth`` folders; ``"."`` for the root.
-
-    >>> site_of("gate/2026/03/1.jpg"), site_of("gate/2026/03/1.jpg", 1), site_of("1.jpg")
-    ('gate/2026/03', 'gate', '.')
-    """
-    folders = name.split("/")[:-1]
-    return "/".join(folders[:depth]) or ROOT
 
 
 def site_images(
@@ -69,11 +58,6 @@ def site_images(
     return images, vanished
 
 
-def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
-    """Return the passes beside the plain one that an estimator reads: `REFERENCE` or none."""
-    return needs_of(estimator.regression_.features_)
-
-
 def site_observer(
     estimator: AccuracyEstimator,
     detector: ImageDetector,
@@ -83,25 +67,21 @@ def site_observer(
 ) -> Observer:
     """Make the plain pass over the images of sites, in the detector's own words.
 
-    `reference` is run beside it; by default that of the fit, where it
-    was a detector. Raises as `needed_passes`, if the detector is another one, and if a reference is
-    missing, is read by nothing, or is predictions.
+    `reference` is run beside it; by default that of the fit, where it was a detector. Raises
+    InputError if the detector is another one, and if a reference is missing, is read by nothing, or
+    is predictions.
     """
-    needed = needed_passes(estimator)
-    estimator.check_detector(detector)
+    of_fit = estimator.pass_
     if isinstance(reference, PredictionsReference):
         raise InputError(
             "Beside a detector that is run on the images of sites a reference detector is run, too "
             "(--reference ALIAS): its results files belong to --predictions."
         )
     if reference is not None:
-        estimator.pass_.check_read([REFERENCE])
-    elif REFERENCE in needed:
-        reference = estimator.pass_.load_reference()
-        if reference is None:
-            raise InputError(NO_REFERENCE.format("--reference ALIAS"))
-    settings = PassSettings(reference=reference)
-    return Observer(detector, own_words(detector), settings, batch_size=batch_size)
+        of_fit.check_read([REFERENCE])
+    elif of_fit.needs(of_fit.features):
+        reference = of_fit.load_reference()
+    return of_fit.box_observer(detector, reference, batch_size)
 
 
 class SitePass(TravellingObserver):

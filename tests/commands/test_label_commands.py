@@ -19,7 +19,7 @@ from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.monitoring.monitor_settings import labelled_level
+from autoeval.monitoring.monitored import labelled_level
 from autoeval.report.labels import labelled_values
 from autoeval.runtime.json_values import plain
 

@@ -14,8 +14,8 @@ import autoeval
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.monitored import MonitorSettings
 
 START = datetime(2026, 3, 2, 8)
 SITES = ("gate", "hall", "yard")

@@ -7,7 +7,7 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.errors import InputError
-from autoeval.monitoring.monitor_settings import MonitorSettings
+from autoeval.monitoring.monitored import MonitorSettings
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
 
@@ -56,12 +56,14 @@ def test_what_is_printed_and_drawn(watched):
     worst = watched[watched.names[0]]
     first = str(watched).splitlines()[0]
     assert first == str(worst).splitlines()[0]
-    assert first.startswith(f"{worst.name}: learning, mAP {100 * worst.value:.1f} (")
+    assert first.startswith(f"{worst.name}: learning, estimated mAP: {100 * worst.value:.1f} (")
     rows = worst.to_pandas()
     assert rows["window"].tolist() == [worst.name] and rows["complete"].all()
-    assert worst.to_dict()["value"] == worst.value == rows["value"][0]
+    numbers = worst.to_dict()
+    assert numbers["estimate/mAP"] == worst.value == rows["value"][0]
+    assert "estimate/change" not in numbers  # there is no baseline yet
     assert worst.plot().get_ylabel() == "mAP"
-    assert watched.to_dict()["sites"][0] == worst.to_dict()
+    assert watched.to_dict().items() >= {f"{worst.name}/{k}": v for k, v in numbers.items()}.items()
     assert len(watched.to_pandas()) == len(SKILLS)
     with pytest.raises(KeyError, match="No site 'cellar', only"):
         watched["cellar"]

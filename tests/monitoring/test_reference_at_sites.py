@@ -10,7 +10,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.monitoring.monitor_settings import MonitorSettings
+from autoeval.monitoring.monitored import MonitorSettings
 from tests.labelled_colours import write_detector, write_distinct
 
 SITES = {"north/gate": 0.6, "roof": 0.4}
@@ -95,7 +95,7 @@ def test_categories_without_a_box_of_the_reference_are_named(world, tmp_path):
 
 def test_what_does_not_belong_together_is_refused(world, tmp_path):
     refused = {
-        "give the same one at the sites": {"reference": None},
+        "give the same one for these images": {"reference": None},
         "fitted without a reference detector": {"fit": "plain"},
         "the results of the reference detector of north/gate": {"reference": tmp_path},
         "`reference_names` belongs to": {"reference": None, "reference_names": {"1": "thing 0"}},

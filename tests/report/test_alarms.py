@@ -13,9 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from autoeval.cli import _shown
 from autoeval.errors import InputError
-from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.monitoring.monitor_store import MonitorStore
-from autoeval.monitoring.monitored import Monitored, MonitoredSite
+from autoeval.monitoring.monitored import Monitored, MonitoredSite, MonitorSettings
 from autoeval.report.alarms import (
     json_lines,
     new_alarms,

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
 
-from autoeval.monitoring.monitor_settings import MonitorSettings
-from autoeval.monitoring.monitored import Monitored, MonitoredSite, ordered
+from autoeval.monitoring.monitored import Monitored, MonitoredSite, MonitorSettings, ordered
 from autoeval.report.monitor import MOST_PICTURES, OF_SITE, monitored_page
 from autoeval.report.pictures import thumbnail_uri
 

@@ -16,7 +16,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.checks import width as width_warning
 from autoeval.model import PredictionInterval
 from autoeval.model.regression import Regression
-from autoeval.monitoring.monitor_settings import MonitorSettings
+from autoeval.monitoring.monitored import MonitorSettings
 from autoeval.sites.file_looks import (
     ConfidentBoxes,
     ListStart,
