@@ -1,12 +1,14 @@
 """Measure the release gate on all pairs of detectors and sites, without and with a few labels.
 
-    python -m benchmarks.gate DATA NAME=PREDICTIONS ... [--max-loss 2] [--out FILE.csv]
+    python -m benchmarks.gate DATA NAME=PREDICTIONS ... [--new NAME] [--max-loss 2] [--out FILE.csv]
 
 DATA holds labelled sites as ``TASK/SITE/annotations.json``, each PREDICTIONS what one detector
 found there as ``TASK/SITE.json``. Detectors are fitted on the `val` images of ``all/coco_mini``;
 at every other site each detector is the candidate in place of each other one. The truth is their
 difference by all labels. Prints how often a candidate that truly loses more than is allowed passes,
-how often one that loses less fails, and how many are left undecided, by the number of labels.
+how often one that loses less fails, and how many are left undecided, by the number of labels; with
+--new the same of the pairs of one detector; and whether the number of labels that an undecided gate
+names decides it.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("data", type=Path)
     parser.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
     parser.add_argument("--max-loss", type=float, default=2.0, metavar="POINTS")
+    parser.add_argument("--new", metavar="NAME", help="print the pairs of this detector, too")
     parser.add_argument("--draws", type=int, default=1, help="of the labelled images of a site")
     parser.add_argument("--out", type=Path, metavar="FILE.csv")
     return parser.parse_args()
@@ -62,9 +65,12 @@ def main() -> None:
     table = pd.DataFrame(rows)
     if args.out:
         table.to_csv(args.out, index=False, float_format="%.5g")
-    shown = summary(table, args.max_loss / 100)
-    formats = dict.fromkeys(shown.columns[2:], "{:.1f}")
-    print(to_markdown(format_cells(shown, formats)))
+    print_summary(table, args.max_loss / 100)
+    if args.new:
+        with_new = (table["candidate"] == args.new) | (table["current"] == args.new)
+        print(f"\nPairs of {args.new}:\n")
+        print_summary(table[with_new], args.max_loss / 100)
+    print(f"\n{forecast_text(table, SIZES[1])}")
 
 
 def sites_of(data: Path) -> list[str]:
@@ -146,6 +152,26 @@ def at_site(
                     "outcome": loss.outcome,
                     "forecast": loss.labels,
                 }
+
+
+def print_summary(table: pd.DataFrame, max_loss: float) -> None:
+    """Print the outcomes as Markdown."""
+    shown = summary(table, max_loss)
+    print(to_markdown(format_cells(shown, dict.fromkeys(shown.columns[2:], "{:.1f}"))))
+
+
+def forecast_text(table: pd.DataFrame, k: int) -> str:
+    """Say how often k labels decide gates that are undecided without labels, by the forecast."""
+    keys = ["site", "candidate", "current"]
+    first, later = (table[table["labels"] == n].set_index(keys) for n in (0, k))
+    undecided = first[first["outcome"] == "undecided"]
+    decided = later["outcome"].reindex(undecided.index) != "undecided"
+    few = undecided["forecast"] <= k
+    shares = [f"{100 * decided[part].mean():.0f} % of {part.sum()}" for part in (few, ~few)]
+    return (
+        f"Undecided without labels, decided with {k}: {shares[0]} for which the forecast is at "
+        f"most {k}, {shares[1]} others"
+    )
 
 
 def summary(table: pd.DataFrame, max_loss: float) -> pd.DataFrame:
