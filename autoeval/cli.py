@@ -80,6 +80,12 @@ FUNCTIONS = {
         "autoeval.commands.label_estimate:show",
         in_python=("planned",),
     ),
+    "compare": Command(
+        "autoeval.api.compare_detectors:compare",
+        "autoeval.commands.compare:show",
+        positional=("estimators",),
+        check="autoeval.commands.compare:check",
+    ),
     "threshold": Command(
         "autoeval.api.site_functions:threshold", "autoeval.commands.threshold:show"
     ),

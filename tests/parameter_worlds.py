@@ -116,10 +116,10 @@ def fit_strong(folder):
 
 
 @cache
-def observed(folder):
+def observed(folder, name="mine"):
     """Return an estimator that was fitted with the detector itself."""
     labels = folder / "colours/annotations.json"
-    return autoeval.fit(labels, black_box(folder), img_dir=folder / "colours/images")
+    return autoeval.fit(labels, black_box(folder, name), img_dir=folder / "colours/images")
 
 
 class BlackBoxes:

@@ -133,6 +133,14 @@ def test_what_cannot_be_read_is_refused_in_one_line(words, named):
     assert named in str(refused.value) and "\n" not in str(refused.value)
 
 
+def test_a_dash_is_a_value():
+    """For a detector that is run, and for paths on standard input."""
+    words = ["a", "b", "--predictions", "-", "c.json", "--images", "-"]
+    values = read_words("compare", FUNCTIONS["compare"], words).values
+    assert values["estimators"] == ["a", "b"]
+    assert (values["predictions"], values["images"]) == (["-", "c.json"], "-")
+
+
 def test_what_was_typed_is_kept_for_the_line_on_the_next_step():
     words = ["--labels=a b", "--category", "x", "--category", "y=z", "--trained-here"]
     given = read_words("fit", FUNCTIONS["fit"], words)

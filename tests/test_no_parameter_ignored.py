@@ -32,6 +32,7 @@ from tests.result_values import VALUES
 
 NOWHERE = "no_such_folder"
 WORDS = {f"object {k}": f"thing {k}" for k in range(3)}
+PASS = ("batch_size", "ray", "ray_workers", "ray_gpus", "ray_cpus")
 ONE_CATEGORY = {"thing 0": ["thing 0"]}
 NAMES = {"1": "thing 0", "2": "thing 1", "3": "other"}
 Estimator = autoeval.AccuracyEstimator
@@ -289,25 +290,44 @@ def of_threshold(w):
 
 def of_compare(w):
     base = {"estimators": [w / "fit_strong", w / "fit_weak"], "images": w / "list.json"}
-    base["boxes"] = [w / "strong/new.json", w / "weak/new.json"]
+    base["predictions"] = [w / "strong/new.json", w / "weak/new.json"]
     labelled = {"labels": w / "few.json"}
+    at_threshold = {"target": "recall", "score_thr": 0.3}
+    run_here = {"estimators": {"a": observed(w), "b": observed(w, "other")}, "predictions": None}
+    run_here["images"] = w / "colours/images"
     return (
         autoeval.compare,
         base,
         {
+            **{name: change for name, change in of_run().items() if name in PASS},
             "estimators": {"estimators": {"a": w / "fit_strong", "b": w / "fit_weak"}},
-            "boxes": {"boxes": [w / "moved.json", w / "weak/new.json"]},
+            "predictions": {"predictions": [w / "moved.json", w / "weak/new.json"]},
             "images": {"images": w / "longer.json"},
+            "every": {"every": "2"},
+            "every of none": ({"images": None}, {"every": "2"}),
+            "names": {"names": [NAMES]},
+            "names of each": {"names": [NAMES] * 3},
+            "names of none": (run_here, {"names": [NAMES]}),
+            "numbering": {"numbering": ["coco"]},
+            "columns": {"columns": ["class,x,y,w,h,score"]},
+            "reference": {"reference": [w / "moved.json"]},
+            "reference_names": {"reference_names": NAMES},
+            "reference_checkpoint": {"reference_checkpoint": "a.pth"},
             "labels": labelled,
             "img_dir": (labelled, {"img_dir": w / NOWHERE}),
+            "img_dir of files": {"img_dir": w / NOWHERE},
             "words": (labelled, {"words": {"thing 0": "thing 0"}}),
             "words without labels": {"words": WORDS},
             "categories": {"categories": ONE_CATEGORY},
             "present": {"present": ["nowhere"]},
             "target": {"target": "mAP50"},
+            "score_thr": (at_threshold, {"score_thr": 0.5}),
+            "score_thr of an average precision": {"score_thr": 0.5},
+            "iou": (at_threshold, {"iou": 0.75}),
+            "iou without a threshold": {"iou": 0.75},
             "level": {"level": 0.8},
             "seed": {"seed": 1},
-            "keep": {"keep": {"fit_strong": Keeping(w / "kept")}},
+            "work_dir": (run_here, {"work_dir": w / "kept_compare"}),
             "trained_here": {"trained_here": ["fit_weak"]},
             "known": {"known": {"fit_weak": 0.4}},
         },

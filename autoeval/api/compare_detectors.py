@@ -2,125 +2,187 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import Unpack
+
 from autoeval.api.estimator_paths import named_estimators
-from autoeval.errors import InputError
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
-from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.read_site import named_categories
-from autoeval.io.wording import listed
-from autoeval.labels.plan_file import load_plan
-from autoeval.model.prediction_interval import check_level
-from autoeval.runtime.files import PathLike
+from autoeval.api.options import PassOptions, check_names, found_images, given_boxes_of
+from autoeval.errors import InputError, refuse_given
+from autoeval.targets import IOUS, MEASURES, named_target
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.labelled_files import GivenLabels
     from autoeval.estimation.read_site import Categories
+    from autoeval.runtime.files import PathLike
+
+NOT_FILES = "-"  # in place of the predictions of a detector that is run
+GO_WITH = "give that, too, or leave it out."
 
 
 def compare(
     estimators: Mapping[str, AccuracyEstimator | PathLike] | Sequence[AccuracyEstimator | PathLike],
-    boxes: Sequence[GivenBoxes | None] | None = None,
+    predictions: Sequence[Any] | None = None,
     *,
     images: Any = None,
-    labels: GivenLabels | None = None,
     img_dir: PathLike | None = None,
+    every: str | None = None,
+    names: Sequence[Any] = (),
+    numbering: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    reference: Sequence[str] | None = None,
+    reference_names: Any = None,
+    reference_checkpoint: str | None = None,
+    labels: GivenLabels | None = None,
     words: Mapping[str, str] | None = None,
     categories: Categories | None = None,
     present: Collection[str] = (),
     target: str | None = None,
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
     level: float = 0.9,
     seed: int = 0,
-    keep: Mapping[str, Keeping] | None = None,
     trained_here: Collection[str] = (),
     known: Mapping[str, float] | None = None,
+    work_dir: PathLike | None = None,
+    **run: Unpack[PassOptions],
 ) -> Comparison:
-    """Compare detectors on the same images: which is better, by how much, with what probability.
+    """Compare detectors on the same images: which is better, by how much, how certainly.
+
+    Each is named by the work dir of its fit (`autoeval fit`), best on the same labelled set.
+    Without labels the difference is estimated; a few labels make it certain. On the command line
+    --max-loss makes the first detector a candidate: status 0 is passed, 3 failed, 4 undecided.
 
     Parameters
     ----------
     estimators : mapping or sequence of AccuracyEstimator or path-like
-        Fitted, best on the same labelled set: one a detector, by name; those of a sequence are
-        named after their folders. A work dir of `fit` stands for the estimator in it.
-    boxes : sequence of path-like, Predictions, Detector, ImageDetector or None, optional
-        What each detector found on the images, in the order of `estimators`, as in `fit`; None for
-        one that is run as it was fitted.
+        The fit of each detector, as WORK_DIR or NAME=WORK_DIR; those without a name are named after
+        their folders. In Python a mapping by name, or a sequence.
+    predictions : sequence of path-like, Predictions, Detector, ImageDetector or None, optional
+        Boxes of each detector on these images, in the same order, as in `fit`; - (in Python None)
+        for one that is run as it was fitted.
     images : path-like or sequence, optional
-        See `AccuracyEstimator.predict`.
-    labels : path-like, optional
-        Labels of some of the images: the same for all detectors. Those in a folder that
-        `plan_labels` wrote are taken as its plan drew them, others as a simple random sample.
+        The images: a folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of
+        paths, or - for paths on standard input; with predictions a list of them, a COCO JSON or a
+        folder.
     img_dir : path-like, optional
-        Folder of the labelled images, where their format does not say.
+        Folder of the images that labels, a COCO JSON or a list name.
+    every : str, optional
+        Frames of videos: 2s for one in so many seconds, or every Nth.
+    names : sequence of path-like or mapping
+        Words for the category numbers of the predictions, as in `estimate`; one for all, or one a
+        file in their order.
+    numbering : sequence of str
+        How category numbers count, as in `estimate`; one for all, or one a file in their order.
+    columns : sequence of str
+        What stands in which column of text files, as in `estimate`; one for all, or one a file in
+        their order.
+    reference : sequence of str, optional
+        A stronger detector, whose boxes count as probable labels: its results on the same images,
+        or one to run (an alias or FILE.py:NAME); of several results the strongest is read. It goes
+        to the fits that had one.
+    reference_names : path-like, optional
+        Words of the detector for the category numbers of the reference, as names.
+    reference_checkpoint : path-like, optional
+        Weights of the reference detector.
+    labels : path-like, optional
+        Labels of some of the images, COCO, YOLO or VOC, the same for all detectors. Those in a
+        folder that `label plan` wrote are taken as its plan drew them, others as a simple random
+        sample.
     words : mapping of str to str, optional
-        Category for each word of the labels; by default equal words.
+        Words of the labels that count, each with its category, as WORD=CATEGORY,...; by default
+        equal words.
     categories : mapping of str to sequence of str, optional
-        See `AccuracyEstimator.predict`.
-    present : collection of str, optional
-        See `AccuracyEstimator.predict`.
+        A category, with the detectors' words for it if the fits lack them, as NAME or
+        NAME=WORD,...; repeated for several (default: those of the fits, or all words).
+    present : collection of str
+        A category that is there and counts, found or not; may be given several times.
     target : str, optional
-        See `AccuracyEstimator.for_target`; by default that of the fits.
+        mAP, mAP50, mAP75, or with a score threshold precision, recall or f1 (default: that of the
+        fits).
+    score_thr : float, optional
+        Score threshold of the target precision, recall or f1.
+    iou : float
+        At which IoU with a labelled object a box over the threshold is a true positive.
     level : float
         Nominal coverage of the intervals.
     seed : int
         Of the draws behind the probability of being best.
-    keep : mapping of str to Keeping, optional
-        Where to keep what each detector that is run observes.
     trained_here : collection of str
-        Names of detectors that were trained on images like the labelled ones, such as others of the
-        same site: the difference there says little of elsewhere and is not used, and their
-        estimates are lowered. For average precision only.
+        Detectors that were trained on images like the labelled ones, by name or folder: the
+        difference there says little of elsewhere and is not used, and their estimates are lowered.
+        For average precision only.
     known : mapping of str to float, optional
-        The accuracy here, in [0, 1], of one of the detectors, such as one that was measured when
-        labels were at hand. The others' values are it plus the estimated difference.
+        Accuracy here of a detector that was measured when labels were at hand, as NAME=POINTS, of
+        100 (in Python in [0, 1]). The others' values are it plus the estimated difference.
+    work_dir : path-like, optional
+        Keeps what each detector that is run observes.
+    **run
+        See `autoeval.api.options.PassOptions`.
 
     Raises
     ------
     InputError
-        If fewer than two detectors are given or one twice, or what is about labels without them; as
+        If fewer than two detectors are given or one twice, or options exclude each other; as
         `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
     """
     from autoeval.comparison.compare_sites import compare_sites
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.labelled_files import plan_beside, read_labels
+    from autoeval.estimation.read_site import named_categories
+    from autoeval.labels.plan_file import load_plan
+    from autoeval.model.prediction_interval import check_level
 
     check_level(level)
-    categories = named_categories(categories)
-    if labels is None and (words or img_dir is not None):
-        unread = "words" if words else "img_dir"
-        raise InputError(f"`{unread}` is about labels: give `labels`, or leave it out.")
+    check_names(run, PassOptions)
+    by_files = bool(predictions) and all(map(_are_files, predictions or ()))
+    of_files = {"names": names, "numbering": numbering, "columns": columns}
+    of_images = {"images": images, "img_dir": img_dir, "every": every}
+    of_run: dict[str, Any] = {**run, "reference_checkpoint": reference_checkpoint}
+    _refuse_unread({**of_images, "words": words}, of_files, of_run, predictions, labels, by_files)
+    if not reference:
+        of_reference = {
+            "reference_names": reference_names,
+            "reference_checkpoint": reference_checkpoint,
+        }
+        refuse_given(of_reference, f"goes with --reference: {GO_WITH}")
+    _refuse_threshold(target, score_thr, iou)
     fits = named_estimators(estimators)
+    by_folder = _names_by_folder(estimators, list(fits))
     if target is not None:
-        fits = {name: fitted.for_target(target) for name, fitted in fits.items()}
-    given = [
-        None if detector_boxes is None else given_boxes(detector_boxes)
-        for detector_boxes in boxes or [None] * len(fits)
-    ]
-    _check_keep(fits, given, keep)
-    if len(given) != len(fits):
-        raise InputError(
-            f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
-            f"{len(given)}."
-        )
-    plan = None
+        wanted = named_target(target, score_thr, iou)
+        fits = {name: fitted.for_target(wanted) for name, fitted in fits.items()}
+    if reference:
+        of_run |= {"reference": reference, "reference_names": reference_names}
+    boxes = _boxes(fits, predictions, of_files, of_run)
+    if not by_files and images is not None:
+        images = found_images(of_images, labels=labels is not None)
     plan_folder = None if labels is None else plan_beside(labels)
-    if plan_folder is not None:
-        plan = load_plan(plan_folder)
+    plan = None if plan_folder is None else load_plan(plan_folder)
     content = None if labels is None else read_labels(labels, img_dir)
-    sites = {
-        name: fitted.read_site(
-            detector_boxes,
+    categories = named_categories(categories)
+    sites = {}
+    for name, fitted in fits.items():
+        keep = None
+        run_here = boxes[name]
+        if isinstance(run_here, Detector):
+            folder = None if work_dir is None else Path(work_dir) / name.replace("/", "_")
+            keep = run_here.keeping(folder)
+        sites[name] = fitted.read_site(
+            run_here,
             images=images,
             labels=labels,
             categories=categories,
             labelled=content if plan is None else None,
             present=present,
-            **({"keep": keep[name]} if keep and name in keep else {}),
+            **({} if keep is None else {"keep": keep}),
         )
-        for (name, fitted), detector_boxes in zip(fits.items(), given, strict=True)
-    }
     return compare_sites(
         fits,
         sites,
@@ -130,25 +192,114 @@ def compare(
         categories=categories,
         level=level,
         seed=seed,
-        trained_here=trained_here,
-        known=known,
+        trained_here=[by_folder.get(name, name) for name in trained_here],
+        known={by_folder.get(name, name): value for name, value in (known or {}).items()},
     )
 
 
-def _check_keep(
-    fits: Mapping[str, AccuracyEstimator],
-    boxes: Sequence[Predictions | Detector | None],
-    keep: Mapping[str, Keeping] | None,
+def _are_files(predictions: Any) -> bool:
+    """Whether boxes are given, rather than a detector that is run."""
+    from autoeval.estimation.given_boxes import Predictions, given_boxes
+
+    if predictions is None or isinstance(predictions, str | os.PathLike):
+        return predictions not in (None, NOT_FILES)
+    return isinstance(given_boxes(predictions), Predictions)
+
+
+def _refuse_unread(
+    of_images: Mapping[str, Any],
+    of_files: Mapping[str, Any],
+    of_run: Mapping[str, Any],
+    predictions: Any,
+    labels: Any,
+    by_files: bool,
 ) -> None:
-    """Refuse a place to keep what is observed where no detector of that name is run."""
-    run = [
-        name
-        for name, detector_boxes in zip(fits, boxes, strict=False)
-        if not isinstance(detector_boxes, Predictions)
-    ]
-    unread = [name for name in keep or () if name not in run]
-    if unread:
-        raise InputError(
-            f"`keep` is for detectors that are run ({listed(run) or 'none is'}), but it names "
-            f"{listed(unread)}: leave that out."
+    """Refuse, before anything is read, what this comparison would not read."""
+    if of_images["images"] is None and not predictions:
+        raise InputError("Expected --images PATH, or --predictions of each detector.")
+    if not predictions:
+        given = {name: value or None for name, value in of_files.items()}
+        refuse_given(given, "is about --predictions: give them, too, or leave it out.")
+    img_dir, every = ({name: of_images[name]} for name in ("img_dir", "every"))
+    if labels is None:
+        refuse_given({"words": of_images["words"] or None}, f"goes with --labels: {GO_WITH}")
+    if of_images["images"] is None:
+        refuse_given(every, f"goes with --images: {GO_WITH}")
+        if labels is None:
+            refuse_given(img_dir, f"goes with --images or --labels: {GO_WITH}")
+    if by_files:
+        if labels is None:
+            refuse_given(img_dir, "is for labels, or images that a detector is run on.")
+        refuse_given(
+            {**of_run, **every},
+            "is for images that a detector is run on. With --predictions of every detector "
+            "--images only lists the images: leave it out, or put - in place of the predictions of "
+            "a detector to run.",
         )
+
+
+def _refuse_threshold(target: str | None, score_thr: float | None, iou: float) -> None:
+    """Refuse a threshold that the target does not have."""
+    if score_thr is None and iou != IOUS[0]:
+        raise InputError(f"--iou goes with --score-thr: {GO_WITH}")
+    if target not in MEASURES:
+        refuse_given(
+            {"score_thr": score_thr},
+            f"is for a comparison by --target {', '.join(MEASURES)}, but it is by "
+            f"{target or 'the target of the fits'}: name one of these, or leave it out.",
+        )
+
+
+def _names_by_folder(estimators: Any, names: Sequence[str]) -> dict[str, str]:
+    """Return the name of each detector by its folder as it was given."""
+    given = estimators.values() if isinstance(estimators, Mapping) else estimators
+    return {
+        str(path): name
+        for path, name in zip(given, names, strict=True)
+        if isinstance(path, str | os.PathLike)
+    }
+
+
+def _boxes(
+    fits: Mapping[str, AccuracyEstimator],
+    predictions: Sequence[Any] | None,
+    of_files: Mapping[str, Any],
+    of_run: Mapping[str, Any],
+) -> dict[str, Predictions | Detector | None]:
+    """Return the boxes of each detector with their facts, or the detector as it was fitted."""
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.model.features import REFERENCE_AP
+
+    given = list(predictions or [None] * len(fits))
+    if len(given) != len(fits):
+        raise InputError(
+            f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
+            f"{len(given)}."
+        )
+    facts = [dict[str, Any]() for _ in given]
+    for name, values in of_files.items():
+        for said, value in zip(facts, _one_each(name, values, len(given)), strict=True):
+            said[name] = value
+    with_reference = {name for name, fitted in fits.items() if REFERENCE_AP in fitted.table_}
+    of_reference = {name: of_run.get(name) for name in ("reference", "reference_names")}
+    found: dict[str, Predictions | Detector | None] = {}
+    for (name, fitted), item, said in zip(fits.items(), given, facts, strict=True):
+        if item is not None and item != NOT_FILES:
+            beside = of_reference if name in with_reference or not with_reference else {}
+            found[name] = given_boxes_of(item, {**said, **beside})
+            continue
+        found[name] = given_boxes_of(None, of_run, fitted.loading_.get("detector"))
+        if found[name] is None and fitted.detector_ is not None:
+            found[name] = Detector(fitted.detector_)  # in this process
+    return found
+
+
+def _one_each(name: str, values: Any, n: int) -> list[Any]:
+    """Return what is said of each file of predictions: one for all, or one a file."""
+    given = [values] if isinstance(values, str | os.PathLike | Mapping) else list(values)
+    if len(given) > 1 and len(given) != n:
+        raise InputError(
+            f"Expected --{name} once for all --predictions, or once for each, but got "
+            f"{len(given)} for {n}."
+        )
+    return given if len(given) > 1 else [*(given or [None])] * n

@@ -44,6 +44,7 @@ ONE_AT_A_TIME = ("categories", "counter", "present")
 GROUPS_OF_WORDS = "Sequence[Sequence[str]]"  # one each time that the option is given
 LISTS = ("Sequence", "Collection", "Mapping")
 INDENT, WIDEST = 26, 100  # columns of help
+DASH = "\0"  # for a lone "-", which cyclopts takes for an option in a list
 SECRET = "webhook"  # its address holds a password
 
 
@@ -129,12 +130,14 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
 
     try:
         app = _app(name, command)
-        _, bound, _ = app.parse_args(list(words), exit_on_error=False, print_error=False)
+        hidden = [DASH if word == "-" else word for word in words]
+        _, bound, _ = app.parse_args(hidden, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise InputError(_in_one_line(error)) from None
     parameters, as_typed = parameters_of(command), _as_typed(words, command)
     values = {option: parameter.default for option, parameter in parameters.items()}
     for option, value in bound.arguments.items():
+        value = _with_dashes(value)
         if _annotation(parameters[option]) == GROUPS_OF_WORDS:
             value = _groups(as_typed[option])
         values[option] = READERS[option](value) if option in READERS else value
@@ -142,6 +145,12 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
         raise InputError("--json prints the result alone, --verbose everything: give one of them.")
     typed = {option: as_typed.get(option, []) for option in bound.arguments}
     return Given(values, typed, _shown(name, words, values))
+
+
+def _with_dashes(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_dashes(item) for item in value]
+    return "-" if value == DASH else value
 
 
 def loaded(path: str) -> Callable[..., Any]:

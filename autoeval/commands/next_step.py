@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 from collections.abc import Mapping, Sequence
@@ -78,18 +77,23 @@ def after_estimate(
 
 
 def after_compare(
-    args: argparse.Namespace,
+    given: Given,
     fits: Mapping[str, AccuracyEstimator],
     result: Comparison,
     gate: Gate | None = None,
 ) -> str:
     """Return the command that plans labels of what shows the difference of two detectors.
 
-    Of the best two, or of what leaves a gate undecided. There is none where these are decided, or
-    where images are labelled without a plan; the boxes of all detectors come from files.
+    Of the best two, or of what leaves a gate undecided. There is none where these are decided,
+    where images are labelled without a plan, and where a detector is run.
     """
+    from autoeval.api.compare_detectors import NOT_FILES
     from autoeval.comparison.comparison import distinguishable
 
+    typed = given.values
+    files = typed["predictions"] or [NOT_FILES]
+    if NOT_FILES in files:
+        return ""
     best, n = result.overall.iloc[0], N_LABELS
     a, b, decided = best["a"], best["b"], distinguishable(best)
     if gate is not None:
@@ -98,18 +102,19 @@ def after_compare(
     if decided:
         return ""
     if result.n_labelled:
-        return _more_of_plan(Path(args.labels).parent, result.n_labelled + n) if gate else ""
+        return _more_of_plan(Path(typed["labels"]).parent, result.n_labelled + n) if gate else ""
     labelled = all(fits[name].label_assistance_ is not None for name in (a, b))
-    if args.target or not args.images or not labelled:
+    if typed["target"] or not typed["images"] or not labelled:
         return ""
+    named = typed["estimators"]
+    folders = list(named.values() if isinstance(named, Mapping) else named)
     (first, boxes), (second, others) = (
-        (_work_dir(args.detectors[k]), args.predictions[k])
-        for k in (list(fits).index(name) for name in (a, b))
+        (Path(folders[k]), files[k]) for k in (list(fits).index(name) for name in (a, b))
     )
     path = first / ESTIMATOR.name if first.is_dir() else first
     words = ["--estimator", path, "--compare", second, "--compare-predictions", others]
-    words += ["--predictions", boxes, "--images", args.images, *_option(args, "category")]
-    words += _option(args, "present")
+    words += ["--predictions", boxes, "--images", typed["images"]]
+    words += [word for name in ("categories", "present") for word in given.words.get(name, ())]
     n = min(n, result.n_images)
     return _command(["autoeval", "label", "plan", *words, "--n", n, "--work-dir", _unused(LABELS)])
 
@@ -149,25 +154,6 @@ def larger_plan(command: str, n: int) -> str:
         if "--n" not in (before, word) and not word.startswith("--n=")
     ]
     return _command([*kept, "--n", n])
-
-
-def _option(args: argparse.Namespace, name: str) -> list[object]:
-    """Return an option as it is typed; nothing where it was not."""
-    value, option = getattr(args, name), args.typed.get(name)
-    if option is None:
-        return []
-    if isinstance(value, bool):
-        return [option]
-    if name in ("category", "present"):
-        return [word for each in value for word in (option, each)]
-    if name == "columns":
-        return [option, ",".join(value)]
-    return [option, *value] if isinstance(value, list) else [option, value]
-
-
-def _work_dir(text: str) -> Path:
-    """Return the folder of ``NAME=DIR`` or ``DIR``."""
-    return Path(text if Path(text).exists() else text.partition("=")[2])
 
 
 def _unused(folder: Path) -> Path:

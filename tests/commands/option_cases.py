@@ -8,9 +8,6 @@ call is refused with a message that names them. All calls run in the `world` of
 FILES = "--predictions new_predictions.json"
 PLAN = f"label plan --estimator fit/estimator.parquet {FILES} --n 8"
 PLAN_BY_RUN = "label plan --estimator run/estimator.parquet --images w1/images --n 8"
-COMPARE = "compare fit other --predictions new_predictions.json others.json"
-WORSE_FIRST = "compare other fit --predictions others.json new_predictions.json"
-COMPARE_BY_RUN = "compare run run2 --images w1/images"
 NAMES = "--names exchanged.txt"
 
 
@@ -92,33 +89,6 @@ CASES = {
         "compare": (PLAN, "--compare nowhere --compare-predictions others.json"),
         "compare_predictions": (PLAN, "--compare other --compare-predictions nowhere.json"),
         "work_dir": (PLAN, "--work-dir elsewhere"),
-    },
-    "compare": {
-        **images(COMPARE_BY_RUN, "--images"),
-        **reference(COMPARE_BY_RUN),
-        **running(COMPARE_BY_RUN),
-        "detectors": ("compare", "fit other --predictions new_predictions.json others.json"),
-        "predictions": ("compare fit other", "--predictions new_predictions.json others.json"),
-        "category": (COMPARE, "--category any=thing\\ 1,thing\\ 2"),
-        "present": (COMPARE, "--present nowhere"),
-        "target": (COMPARE, "--target mAP50"),
-        "score_thr": (f"{COMPARE} --target recall", "--score-thr .3"),
-        "iou": (f"{COMPARE} --target recall --score-thr .3", "--iou .75"),
-        "labels": (COMPARE, "--labels new_labels.json"),
-        "words": (COMPARE, "--labels new_labels.json --words x=nothing"),
-        "level": (COMPARE, "--level .5"),
-        "seed": (f"{COMPARE_BY_RUN} --json", "--seed 1"),
-        "names": (COMPARE, NAMES),
-        "columns": (COMPARE, "--columns class,x,y,w,h,score"),
-        "numbering": (COMPARE, "--numbering coco"),
-        "trained_here": (COMPARE, "--trained-here fit"),
-        "known": (COMPARE, "--known fit=30"),
-        "max_loss": (f"{WORSE_FIRST} --labels new_labels.json", "--max-loss 1"),
-        "undecided": (f"{WORSE_FIRST} --max-loss 20", "--undecided fail"),
-        "markdown": (COMPARE, "--markdown summary.md"),
-        "work_dir": (COMPARE, "--work-dir elsewhere"),
-        "json": (COMPARE, "--json"),
-        "verbose": (COMPARE, "--verbose"),
     },
 }
 

@@ -166,7 +166,7 @@ def test_result_as_table_dict_and_picture(world):
 
 @pytest.mark.parametrize("given", [{"words": {"auto": "thing 0"}}, {"img_dir": "photos"}])
 def test_what_is_about_labels_is_refused_without_them(world, given):
-    with pytest.raises(InputError, match=f"`{next(iter(given))}` is about labels"):
+    with pytest.raises(InputError, match=f"--{next(iter(given)).replace('_', '-')} .*labels"):
         compared(world, **given)
 
 
