@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
@@ -99,8 +100,18 @@ def foreign_format(content: bytes) -> str:
     return next((name for mark, name in _FOREIGN.items() if start.startswith(mark)), "")
 
 
+def _open(source: PathLike | BinaryIO) -> Any:
+    """Open an image by Pillow itself.
+
+    Ultralytics, once imported, puts a function in the place of `Image.open` that installs a package
+    for each file that is no image, and raises `ModuleNotFoundError` where it cannot.
+    """
+    patches = sys.modules.get("ultralytics.utils.patches")
+    return getattr(patches, "_image_open", Image.open)(source)
+
+
 def _header(stream: BinaryIO) -> ImageHeader:
-    with Image.open(stream) as image:
+    with _open(stream) as image:
         width, height = image.size
         orientation = image.getexif().get(_ORIENTATION) if image.format in _TURNED else 1
         turned = orientation in _ON_THEIR_SIDE
@@ -114,7 +125,7 @@ def exif_time(path: PathLike) -> datetime | None:
     it, or nothing that can be read.
     """
     try:
-        with Image.open(path) as image:
+        with _open(path) as image:
             exif = image.getexif()
             taken = exif.get_ifd(_IN_CAMERA).get(_TAKEN) or exif.get(_CHANGED)
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):

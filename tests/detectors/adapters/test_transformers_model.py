@@ -39,6 +39,19 @@ def detr():
     return transformers.DetrForObjectDetection(config), processor
 
 
+def deformable_detr():
+    backbone = transformers.ResNetConfig(**BACKBONE, out_features=["stage2", "stage3", "stage4"])
+    config = transformers.DeformableDetrConfig(
+        use_timm_backbone=False, use_pretrained_backbone=False, backbone=None,
+        backbone_config=backbone, **QUERIES, **HEADS, **LAYERS, disable_custom_kernels=True,
+        id2label=WORDS,
+    )  # fmt: skip
+    processor = transformers.DeformableDetrImageProcessor(
+        size={"shortest_edge": 60, "longest_edge": 90}
+    )
+    return transformers.DeformableDetrForObjectDetection(config), processor
+
+
 def rtdetr():
     backbone = transformers.RTDetrResNetConfig(
         **BACKBONE, out_features=["stage2", "stage3", "stage4"]
@@ -61,7 +74,10 @@ def yolos():
     return transformers.YolosForObjectDetection(config), transformers.YolosImageProcessor(size=SIZE)
 
 
-@pytest.fixture(scope="module", params=[detr, rtdetr, yolos], ids=lambda build: build.__name__)
+BUILDS = [detr, deformable_detr, rtdetr, yolos]
+
+
+@pytest.fixture(scope="module", params=BUILDS, ids=lambda build: build.__name__)
 def folder(request, tmp_path_factory):
     """A folder as `save_pretrained` writes it."""
     torch.manual_seed(0)
