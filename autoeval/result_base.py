@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from autoeval.targets import find_target
 from autoeval.words import warning_lines
 
 ENDS = ("value", "lower", "upper")
+REFUSED = re.compile(r"[^\w./ :-]")  # by MLflow in the name of a metric
 
 
 class Result:
@@ -146,7 +148,8 @@ class Result:
 
         ``estimate/TARGET``, ``estimate/lower``, ``estimate/upper``, and ``estimate/TARGET/NAME`` of
         each category, also of other targets; what is not known is left out. Other results begin
-        with their `kind`.
+        with their `kind`. MLflow refuses all but letters, digits and ``_ - . / :`` and blanks in
+        the name of a metric: other characters become ``_``, ``estimate/recall_0.3``.
         """
         (_, whole), *rows = self._rows()
         whole_name = f"{self.kind}/{self.target}"
@@ -155,4 +158,8 @@ class Result:
         numbers |= {f"{self.kind}/{end}": whole[end] for end in ENDS[1:]}
         numbers |= {f"{whole_name}/{name}": ends["value"] for name, ends in rows}
         numbers |= {f"{self.kind}/{name}": ends["value"] for name, ends in others}
-        return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
+        return {
+            REFUSED.sub("_", name): float(value)
+            for name, value in numbers.items()
+            if math.isfinite(value)
+        }

@@ -1,6 +1,7 @@
 """Results of the Python interface share their names: value, interval, warnings, tables, plots."""
 
 import json
+import re
 import shutil
 from html import escape
 
@@ -55,10 +56,10 @@ def in_family(result):
     assert len(str(result)) and len(repr(result).splitlines()) == 1 and len(result.to_pandas())
     if isinstance(result, Result):
         numbers = result.to_dict()
-        assert numbers.get(f"{result.kind}/{result.target}", np.nan) == pytest.approx(
-            result.value, nan_ok=True
-        )
+        name = f"{result.kind}/{result.target}".replace("@", "_")
+        assert numbers.get(name, np.nan) == pytest.approx(result.value, nan_ok=True)
         assert all(type(value) is float and np.isfinite(value) for value in numbers.values())
+        assert all(re.fullmatch(r"[\w./ :-]+", name) for name in numbers)  # MLflow's names
         html = result._repr_html_()
         assert all(escape(name) in html for name in result.per_category)
         assert html.count("<li>") == len(set(result.all_warnings()))
@@ -77,9 +78,11 @@ def test_all_results_are_of_one_family(world, site, few, tmp_path):
         strong, tmp_path / "sites", images=_lists(tmp_path, images), work_dir=tmp_path / "out"
     )
     compared = autoeval.compare(both, files, images=images)
+    at_threshold = strong.predict(**site, score_thr=0.3)
     for result in (
         strong.predict(**site),
         strong.predict(**site, labels=few),
+        at_threshold,
         autoeval.threshold(strong, recall=0.4, **given(site)),
         autoeval.threshold(strong, labels=few, **given(site)),
         compared,
@@ -88,6 +91,8 @@ def test_all_results_are_of_one_family(world, site, few, tmp_path):
         watched["yard"],
     ):
         assert in_family(result), type(result)
+    recall = at_threshold.other_targets["recall@0.3"]["value"]
+    assert at_threshold.to_dict()["estimate/recall_0.3"] == recall
     first = compared.overall.iloc[0]
     assert (compared.value, compared.lower) == (first["difference"], first["lower"])
     assert [warning.code for warning in watched["yard"].warnings] == ["nothing-found"]
