@@ -75,6 +75,9 @@ COMMANDS = {name: text for commands in GROUPS.values() for name, text in command
 FUNCTIONS = {
     "fit": Command("autoeval.api.fit_functions:fit", "autoeval.commands.fit:show"),
     "estimate": Command("autoeval.api.site_functions:estimate", "autoeval.commands.estimate:show"),
+    "label plan": Command(
+        "autoeval.api.site_functions:plan_labels", "autoeval.commands.label_plan:show"
+    ),
     "label estimate": Command(
         "autoeval.api.site_functions:estimate_with_labels",
         "autoeval.commands.label_estimate:show",

@@ -63,7 +63,7 @@ def _write_plans(folder):
             folder / name / "new.json",
             images=folder / "list.json",
             n=8,
-            folder=folder / of,
+            work_dir=folder / of,
         )
         if of == "plan":
             drawn = {int(plan.found.images[k].image_id) for k in plan.drawn}

@@ -206,10 +206,22 @@ def of_plan_labels(w):
             "estimator": {"estimator": w / "fit_weak"},
             "predictions": {"predictions": w / "moved.json"},
             "images": {"images": [f"{k:06}.jpg" for k in range(25)]},
+            "target": {"target": "mAP50"},
+            "score_thr": {"score_thr": 0.5},
+            "iou": ({"score_thr": 0.5}, {"iou": 0.75}),
+            "iou without a threshold": {"iou": 0.75},
             "n": {"n": 7},
             "seed": {"seed": 1},
             "frames": {"frames": 5},
-            "folder": {"folder": w / "kept_plan"},
+            "prelabel": ({"work_dir": w / "kept_prelabels"}, {"prelabel": True}),
+            "prelabel without a folder": {"prelabel": True},
+            "compare": {"compare": w / "fit_weak", "compare_predictions": w / "weak/new.json"},
+            "compare_predictions": (
+                {"compare": w / "fit_weak", "compare_predictions": w / "weak/new.json"},
+                {"compare_predictions": w / "moved.json"},
+            ),
+            "compare_predictions alone": {"compare_predictions": w / "moved.json"},
+            "work_dir": {"work_dir": w / "kept_plan"},
         },
     )
 
@@ -217,7 +229,7 @@ def of_plan_labels(w):
 def of_a_plan_that_is_there(w):
     """It keeps what it drew, so what would draw otherwise is refused."""
     base = {"estimator": w / "fit_strong", "predictions": w / "strong/new.json", "n": 8}
-    base |= {"images": w / "list.json", "folder": w / "plan"}
+    base |= {"images": w / "list.json", "work_dir": w / "plan"}
     return (
         autoeval.plan_labels,
         base,
@@ -584,7 +596,7 @@ def outcome(call, arguments):
         result = call(**arguments)
     except InputError as error:
         return f"refused: {error}"
-    folder = arguments.get("work_dir") or arguments.get("folder")
+    folder = arguments.get("work_dir")
     return plain([result, sorted(path.name for path in folder.iterdir()) if folder else []])
 
 

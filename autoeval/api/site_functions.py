@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.api.options import SiteOptions, given_boxes_of, predict_site, refuse
+from autoeval.api.options import SiteOptions, found_images, given_boxes_of, predict_site, refuse
 from autoeval.errors import InputError
 from autoeval.targets import IOUS, named_target
 
@@ -87,11 +88,19 @@ def estimate(
         if estimator is not None:
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
         fitted = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
-    if target is not None:
-        fitted = fitted.for_target(named_target(target, score_thr, iou))
-    elif score_thr is None and iou != IOUS[0]:
-        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
+    fitted = _for_target(fitted, target, score_thr, iou)
     return predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
+
+
+def _for_target(
+    fitted: AccuracyEstimator, target: str | None, score_thr: float | None, iou: float
+) -> AccuracyEstimator:
+    """Return the estimator of a target, where that need not be what was fitted."""
+    if target is not None:
+        return fitted.for_target(named_target(target, score_thr, iou))
+    if score_thr is None and iou != IOUS[0]:
+        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
+    return fitted
 
 
 def _loaded(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
@@ -125,39 +134,88 @@ def plan_labels(
     estimator: AccuracyEstimator | PathLike,
     predictions: Any = None,
     *,
+    target: str | None = None,
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
     n: int = 20,
     seed: int | None = None,
     frames: int | None = None,
-    folder: PathLike | None = None,
+    prelabel: bool = False,
+    compare: AccuracyEstimator | PathLike | None = None,
+    compare_predictions: Any = None,
+    work_dir: PathLike | None = None,
     **site: Unpack[SiteOptions],
 ) -> LabelPlan:
-    """Draw images of a new site to label, and say how precise their labels will make the estimate.
+    """Draw images to label: few, spread, by stored probabilities, and forecast the precision.
 
     Parameters
     ----------
     estimator : AccuracyEstimator or path-like
+        What `autoeval fit` wrote: a work dir, or estimator.parquet.
     predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
-        As in `estimate`.
-    n, seed, frames
-        See `AccuracyEstimator.plan_labels`; where `folder` holds a plan its seed and its frames.
-    folder : path-like, optional
-        Write the plan there with a copy of the images, ready to be labelled; a plan that is there
-        is enlarged to `n` images.
+        Boxes on the pool, as in `estimate`; by default the detector of the estimator is run.
+    target : str, optional
+        What labels are to measure: mAP, mAP50, mAP75, or with a score threshold precision, recall
+        or f1 (default: that of the fit).
+    score_thr : float, optional
+        Score threshold: measure precision, recall and F1 there, too.
+    iou : float
+        At which IoU with a labelled object a box over the threshold is a true positive.
+    n : int
+        Images to label.
+    seed : int, optional
+        Of the draw (default: 0, or that of the plan in the work dir).
+    frames : int, optional
+        Numbered files are frames of a camera: spread the draw over time, and count labelled frames
+        within blocks of so many as one (default: none, or as the plan in the work dir).
+    prelabel : bool
+        Offer the detector's boxes to CVAT and Label Studio; they bias who labels.
+    compare : AccuracyEstimator or path-like, optional
+        Draw images that show the difference to this detector, named by the work dir of its fit (see
+        `autoeval compare`).
+    compare_predictions : path-like, object in memory, optional
+        Boxes of that detector on the pool; by default it is run.
+    work_dir : path-like, optional
+        The folder to label, and the plan; planning there again with a larger n keeps what was
+        drawn.
     **site
-        See `autoeval.api.options.SiteOptions`.
+        See `autoeval.api.options.SiteOptions`; the images are the pool that the estimate is about.
 
     Raises
     ------
     InputError
-        As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`.
+        As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`, or if options exclude
+        each other.
     """
+    from autoeval.comparison.planning import plan_difference
     from autoeval.estimation.plan_folder import plan_in_folder
+    from autoeval.estimation.read_site import named_categories
 
-    fitted = _loaded(estimator)
-    estimated = predict_site(fitted, predictions, site, folder)
-    if folder is None:
-        return fitted.plan_labels(estimated, n=n, seed=seed or 0, frames=frames)
-    return plan_in_folder(fitted, estimated, Path(folder), n=n, seed=seed, frames=frames)[0]
+    if compare is None and compare_predictions is not None:
+        raise InputError("--compare-predictions goes with --compare: give that, too.")
+    if prelabel and work_dir is None:
+        raise InputError("`prelabel` writes into `work_dir`: give that, too, or leave it out.")
+    fitted = _for_target(_loaded(estimator), target, score_thr, iou)
+    estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
+    folder = None if work_dir is None else Path(work_dir)
+    draw: dict[str, Any] = {"n": n, "seed": seed, "frames": frames, "prelabel": prelabel}
+    if compare is None:
+        return plan_in_folder(fitted, estimated, folder, **draw)
+    assert estimated.site is not None
+    other = _loaded(compare).for_target(fitted.target)
+    there = other.read_site(
+        compare_predictions,
+        images=found_images(site) if compare_predictions is None else site.get("images"),
+        categories=named_categories(site.get("categories")),
+        present=site.get("present") or (),
+    )
+    name = str(compare) if isinstance(compare, str | os.PathLike) else "the other detector"
+    return plan_difference(
+        {"the detector": fitted, name: other},
+        {"the detector": estimated.site, name: there},
+        folder,
+        **draw,
+    )
 
 
 def estimate_with_labels(

@@ -56,7 +56,7 @@ def show(
         site_curve,
     )
     from autoeval.report.estimate import export as export_to
-    from autoeval.report.text import about, next_command, print_result
+    from autoeval.report.text import next_command, print_result
 
     if words and not labels:
         raise InputError("--words goes with --labels: give that, too, or leave it out.")
@@ -64,16 +64,7 @@ def show(
     fits_here = typed["fit_labels"] is not None
     path = folder / FIT_HERE if fits_here else typed["estimator"] or ESTIMATOR
     estimator = load_estimator(path).for_target(estimate.target)
-    spec = estimator.loading_.get("detector") or {}
-    facts = about(
-        given.command_line,
-        images=typed["images"],
-        predictions=typed["predictions"],
-        detector=typed["detector"] or spec.get("name"),
-        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
-        estimator=path,
-        labels=labels,
-    )
+    facts = site_facts(given, estimator, estimator=path, labels=labels)
     title = f"Estimate on {Path(typed['predictions'] or typed['images']).name}"
     of_fit = () if fits_here else estimator.statistics_.warnings
     draw: Callable[[], Page]
@@ -103,6 +94,21 @@ def show(
     if fits_here and not typed["trained_here"] and not json:
         print("\nwas the detector trained on images like the labelled ones? add --trained-here")
     return 0
+
+
+def site_facts(given: Given, fitted: AccuracyEstimator, **more: object) -> dict[str, str]:
+    """Return what the page of a site says of what was typed; see `autoeval.report.text.about`."""
+    from autoeval.report.text import about
+
+    typed, spec = given.values, fitted.loading_.get("detector") or {}
+    return about(
+        given.command_line,
+        images=typed["images"],
+        predictions=typed["predictions"],
+        detector=typed["detector"] or spec.get("name"),
+        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
+        **more,
+    )
 
 
 def _with_labels(

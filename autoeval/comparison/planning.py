@@ -25,17 +25,17 @@ BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 def plan_difference(
     fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],
-    folder: Path,
+    folder: Path | None,
     *,
     n: int,
     seed: int | None = None,
     frames: int | None = None,
     prelabel: bool = False,
-) -> tuple[LabelPlan, list[Path], Outlook]:
+) -> LabelPlan:
     """Draw images spread over their predicted influence on the difference of two detectors.
 
-    The plan is that of the first; see `plan_in_folder`. Returns also the forecast of the precision
-    that labels give of the difference. Raises as `on_common_ground` and `plan_in_folder`.
+    The plan is that of the first, with the forecast of the precision that labels give of the
+    difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`.
     """
     check_fits(fits)
     fits, sites = at_floors(fits, sites)
@@ -49,7 +49,7 @@ def plan_difference(
     def spread(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
-    plan, written = plan_in_folder(
+    plan = plan_in_folder(
         one,
         estimates[first],
         folder,
@@ -61,7 +61,7 @@ def plan_difference(
         everywhere=True,
     )
     a, b = (Side.of(name, fits[name], site) for name, site in common.items())
-    return plan, written, outlook_of(a, b, one.target, one.level, plan)
+    return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
 
 
 def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:

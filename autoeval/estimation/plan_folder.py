@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from autoeval.labels.to_label import EMPTY, write_plan
 def plan_in_folder(
     estimator: AccuracyEstimator,
     estimate: Estimate,
-    folder: Path,
+    folder: Path | None,
     *,
     n: int,
     seed: int | None = None,
@@ -28,28 +29,32 @@ def plan_in_folder(
     prelabel: bool = False,
     everywhere: bool = False,
     change: Callable[[LabelPlan], LabelPlan] = lambda plan: plan,
-) -> tuple[LabelPlan, list[Path]]:
+) -> LabelPlan:
     """Make the plan of a folder, or enlarge the one that is there, and write it.
 
+    folder: None to write nothing.
     n: how many images to label, those of an earlier plan among them.
     seed, frames: those of an earlier plan, which keeps its draw; by default these, else 0 and None.
     everywhere: see `Draw`; not read where a plan is there.
     change: applied to a plan that is made, such as to draw other images.
     """
-    site = estimate.site
-    if (folder / PLAN).exists():
+    images = tuple(estimate.site.images) if estimate.site else ()
+    if folder is not None and (folder / PLAN).exists():
         plan = load_plan(folder)
         check_plan(plan, estimate, folder)
-        _check_draw(plan, folder, seed=seed, frames=frames, images=site.images if site else ())
+        _check_draw(plan, folder, seed=seed, frames=frames, images=images)
         plan = plan.larger(n)
-    elif (folder / EMPTY).exists():
+    elif folder is not None and (folder / EMPTY).exists():
         raise InputError(
             f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
         )
     else:
         draw = {"n": n, "seed": seed or 0, "frames": frames, "everywhere": everywhere}
         plan = change(estimator.plan_labels(estimate, **draw))
-    return plan, write_plan(plan, folder, site.images if site else (), prelabel=prelabel)
+    plan = replace(plan, pictures=images)
+    if folder is None:
+        return plan
+    return replace(plan, files=tuple(write_plan(plan, folder, images, prelabel=prelabel)))
 
 
 def _check_draw(

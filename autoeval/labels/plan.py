@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from typing_extensions import Self
@@ -13,6 +14,7 @@ from autoeval.accuracy.coco_matching import AT_HALF
 from autoeval.accuracy.operating_point import influence_on
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
+from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.wording import listed
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
@@ -82,6 +84,10 @@ class LabelPlan:
     holding: np.ndarray | None = None  # share of images that hold a category, objects there: (2, K)
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sizes: np.ndarray | None = None  # of images, (M,): how often each is drawn, where that differs
+    # of the call that made it alone, and not stored
+    files: tuple[Path, ...] = ()  # what was written
+    pictures: tuple[UnlabelledImage, ...] = ()  # where the images lie, where that is known
+    difference: Outlook | None = None  # forecast of the difference that the images were drawn for
 
     def __str__(self) -> str:
         images = [self.found.images[k] for k in self.drawn]

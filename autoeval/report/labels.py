@@ -17,7 +17,7 @@ from autoeval.labels.label_sampling import inclusion_probabilities
 from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import drawn_with
-from autoeval.labels.sample_size import USUAL_SIZES, Outlook
+from autoeval.labels.sample_size import USUAL_SIZES
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.report.estimate import (
     add_estimate,
@@ -52,50 +52,39 @@ SMALLEST = 0.995  # share of the half-width left, above which labels of a catego
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 
 
-def plan_text(plan: LabelPlan, difference: Outlook | None = None, *, verbose: bool = True) -> str:
+def plan_text(plan: LabelPlan, *, verbose: bool = True) -> str:
     """Return what the terminal shows of a plan.
 
-    difference: of two detectors, whose half-width is forecast instead.
     verbose: all warnings, and how the images were drawn.
     """
-    heads = [plan_head(plan), width_text(plan, difference)]
+    heads = [plan_head(plan), width_text(plan)]
     return result_text(heads, plan.warnings, [_draw_text(plan)], verbose=verbose)
 
 
-def plan_values(
-    plan: LabelPlan, difference: Outlook | None = None, about: Mapping[str, str] = NOTHING
-) -> dict[str, Any]:
+def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str, Any]:
     """Return the content of ``result.json``; `about` is what it is about."""
     images = plan.found.images
     return {
         "drawn": [images[k].image_id for k in plan.drawn],
         "n_pool": plan.n_pool,
         **drawn_with(plan),
-        "half_width": width_rows(plan, difference).to_dict("records"),
+        "half_width": width_rows(plan).to_dict("records"),
         "about": dict(about),
     }
 
 
-def plan_page(
-    plan: LabelPlan,
-    difference: Outlook | None = None,
-    images: Sequence[UnlabelledImage] = (),
-    about: Mapping[str, str] = NOTHING,
-) -> Page:
-    """Make the page of a plan.
-
-    images: where they lie; empty where only their boxes are at hand.
-    """
+def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
+    """Make the page of a plan, with the images that lie where it says."""
     page = Page("Images to label")
     page.add_headline("images to label", str(plan.n), f"of {plan.n_pool}")
     page.add_text(f"{plan_head(plan)} {_draw_text(plan)}")
     page.add_warnings(plan.warnings)
     page.add_heading("Expected half-width")
-    widths = width_rows(plan, difference)
+    widths = width_rows(plan)
     names = {"half_width": "half-width", "categories_measured": "categories measured"}
     shown = widths.assign(half_width=100 * widths["half_width"]).rename(columns=names)
     formats = {"half-width": "{:.1f}", "categories measured": "{:.0f}"}
-    level = f"{plan.level:.0%} interval of {_forecast_of(plan, difference)}"
+    level = f"{plan.level:.0%} interval of {_forecast_of(plan)}"
     page.add_table(
         Table("half_width", widths, shown, formats),
         f"Expected half-width of the {level}, in points",
@@ -103,7 +92,7 @@ def plan_page(
     page.add_figure(
         draw_widths(widths), "Expected half-width by the number of labels", name="half_width"
     )
-    add_drawn(page, plan, images)
+    add_drawn(page, plan, plan.pictures)
     page.add_about(about)
     return page
 
@@ -132,13 +121,13 @@ def _draw_text(plan: LabelPlan) -> str:
     )
 
 
-def _forecast_of(plan: LabelPlan, difference: Outlook | None) -> str:
-    return f"the difference of {plan.target}" if difference else plan.target
+def _forecast_of(plan: LabelPlan) -> str:
+    return f"the difference of {plan.target}" if plan.difference else plan.target
 
 
-def width_rows(plan: LabelPlan, difference: Outlook | None = None) -> pd.DataFrame:
+def width_rows(plan: LabelPlan) -> pd.DataFrame:
     """Return ``labels`` and ``half_width``; of several categories how many are measured."""
-    outlook = difference or plan.outlook()
+    outlook = plan.difference or plan.outlook()
     sizes = sorted({k for k in (*USUAL_SIZES, plan.n) if 2 <= k <= plan.n_pool})
     widths = [outlook.half_width(k) for k in sizes]
     table = pd.DataFrame({"labels": sizes, "half_width": widths})
@@ -147,9 +136,9 @@ def width_rows(plan: LabelPlan, difference: Outlook | None = None) -> pd.DataFra
     return table
 
 
-def width_text(plan: LabelPlan, difference: Outlook | None = None) -> str:
+def width_text(plan: LabelPlan) -> str:
     """Return the half-width to expect by the number of labels, in one or two lines."""
-    table = width_rows(plan, difference)
+    table = width_rows(plan)
     rows = list(table.itertuples(index=False))
     widths = ", ".join(
         f"±{100 * row.half_width:.1f} with {row.labels}"
@@ -157,7 +146,7 @@ def width_text(plan: LabelPlan, difference: Outlook | None = None) -> str:
         for row in rows
         if row.half_width == row.half_width
     )
-    what = _forecast_of(plan, difference)
+    what = _forecast_of(plan)
     text = f"expected of {what}: {widths or 'not known before there are labels'}"
     if "categories_measured" not in table:
         return text

@@ -66,46 +66,6 @@ def images(base, option=""):
     }
 
 
-CASES = {
-    "label plan": {
-        **detector(PLAN_BY_RUN),
-        **reference(PLAN_BY_RUN),
-        **running(PLAN_BY_RUN),
-        **predictions(PLAN),
-        **images(PLAN_BY_RUN, "--images"),
-        "estimator": (f"{PLAN}", "--estimator other/estimator.parquet"),
-        "category": (PLAN, "--category any=thing\\ 1,thing\\ 2"),
-        "present": (PLAN, "--present nowhere"),
-        "site": (PLAN, "--site val_labels"),
-        "group": (PLAN, "--group nowhere"),
-        "target": (PLAN, "--target mAP50"),
-        "score_thr": (f"{PLAN} --target recall", "--score-thr .3"),
-        "iou": (f"{PLAN} --target recall --score-thr .3", "--iou .75"),
-        "n": (PLAN, "--n 9"),
-        "seed": (PLAN, "--seed 1"),
-        "frames": (PLAN, "--frames 2"),
-        "prelabel": (PLAN, "--prelabel"),
-        "verbose": (PLAN, "--verbose"),
-        "compare": (PLAN, "--compare nowhere --compare-predictions others.json"),
-        "compare_predictions": (PLAN, "--compare other --compare-predictions nowhere.json"),
-        "work_dir": (PLAN, "--work-dir elsewhere"),
-    },
-}
+CASES = {}
 
-REFUSED = (
-    # with files, what is about running a detector
-    *(
-        (PLAN, option)
-        for option in (
-            "--device cpu",
-            "--network-precision single",
-            "--checkpoint a.pth",
-            "--cfg-options a=1",
-            "--classes a.txt",
-            "--trust-checkpoint",
-            "--batch-size 2",
-            "--ray local",
-        )
-    ),
-    (PLAN, "--iou .75"),
-)
+REFUSED = ()

@@ -205,8 +205,8 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
     estimator = AccuracyEstimator.load(world / "work" / "estimator.parquet")
     detector = load_black_box(f"{world / 'mine.py'}:detector")
     pool, folder = world / "new" / "images", tmp_path / "python"
-    plan_labels(world / "work" / "estimator.parquet", images=pool, n=4, folder=folder)
-    made = plan_labels(estimator, detector, images=pool, n=12, folder=folder)
+    plan_labels(world / "work" / "estimator.parquet", images=pool, n=4, work_dir=folder)
+    made = plan_labels(estimator, detector, images=pool, n=12, work_dir=folder)
     assert [made.found.images[k].image_id for k in made.drawn] == drawn(tmp_path)
     found = estimate_with_labels(made, labels)
     values = plain(labelled_values(found)["labelled_estimate"])
@@ -240,11 +240,17 @@ def test_an_estimator_with_a_reference_runs_it_on_the_pool(world, plan, tmp_path
     assert main(["estimate", *unplanned]) == 0
 
 
+def with_images(plan, images):
+    """The words of a plan on other images."""
+    k = plan.index("--images") + 1
+    return [*plan[:k], str(images), *plan[k + 1 :]]
+
+
 def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):
     pool = tmp_path / "pool"
     shutil.copytree(world / "new" / "images", pool)
     (pool / "broken.png").write_bytes(b"no image")
-    assert main([*plan, "--images", str(pool), "--n", "6"]) == 0
+    assert main([*with_images(plan, pool), "--n", "6"]) == 0
     told = capsys.readouterr().out
     assert "image could not be read and were left out: " in told and "broken.png" in told
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
@@ -279,7 +285,7 @@ class TestRefusals:
         """The detector is the plan's, and its boxes there are others."""
         assert main([*plan, "--n", "6"]) == 0
         other = write_distinct(tmp_path / "other", 1, n_images=POOL) / "images"
-        assert main([*plan, "--images", str(other), "--n", "9"]) == 2
+        assert main([*with_images(plan, other), "--n", "9"]) == 2
         assert "another site with images of the same names" in last_line(capsys)
         assert main([*plan, "--n", "9"]) == 0
         assert len(drawn(tmp_path)) == 9

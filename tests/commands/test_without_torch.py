@@ -41,7 +41,7 @@ import autoeval
 est = autoeval.fit("val_labels.json", "val_predictions.json")
 r = est.predict("new_predictions.json", images="new_site")
 print(r); r.to_pandas(); r.plot()
-plan = autoeval.plan_labels(est, "new_predictions.json", images="new_site", n=20, folder="plan")
+plan = autoeval.plan_labels(est, "new_predictions.json", images="new_site", n=20, work_dir="plan")
 label_all()
 r2 = est.predict("new_predictions.json", labels="plan/annotations.json")
 print(r2)

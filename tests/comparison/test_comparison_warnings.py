@@ -102,7 +102,7 @@ def test_planned_images_that_are_not_labelled_are_counted(world, tmp_path):
         files[0],
         images=site_labels(world),
         n=20,
-        folder=tmp_path / "plan",
+        work_dir=tmp_path / "plan",
     )
     drawn = [int(plan.found.images[k].image_id) for k in plan.drawn]
     undrawn = sorted({*range(80)} - {*drawn})[:2]

@@ -25,7 +25,7 @@ def plan(world):
     helped = fit(world / "set.json", Predictions(weak, reference=strong), work_dir=world / "helped")
     reference, own = site_predictions(world, *DETECTORS)
     boxes = Predictions(own, reference=reference)
-    return plan_labels(helped, boxes, images=site_labels(world), n=20, folder=world / "plan")
+    return plan_labels(helped, boxes, images=site_labels(world), n=20, work_dir=world / "plan")
 
 
 @pytest.fixture(scope="module")

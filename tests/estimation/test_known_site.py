@@ -136,7 +136,7 @@ def test_a_plan_of_a_site_of_a_group_is_of_that_group(tmp_path):
     (tmp_path / "new").mkdir()
     new_labels, new = write_coco(tmp_path / "new", 1)
     estimate = fitted.predict(new, group="dash cams")
-    autoeval.plan_labels(fitted, new, group="dash cams", n=5, folder=tmp_path / "plan")
+    autoeval.plan_labels(fitted, new, group="dash cams", n=5, work_dir=tmp_path / "plan")
     plan = fitted.plan_labels(estimate, n=5)
     plan_without = fitted.plan_labels(fitted.predict(new), n=5)
     assert plan.priors["mAP"].error < plan_without.priors["mAP"].error

@@ -16,7 +16,7 @@ def world(tmp_path_factory):
     """Two detectors with a labelled site, and a plan of the strong one with all of its labels."""
     folder = write_detectors(tmp_path_factory.mktemp("plans"))
     (path,) = site_predictions(folder, "strong")
-    plan_labels(folder / "strong", path, images=site_labels(folder), n=80, folder=folder / "plan")
+    plan_labels(folder / "strong", path, images=site_labels(folder), n=80, work_dir=folder / "plan")
     shutil.copy(site_labels(folder), folder / "plan/labels.json")
     return folder
 
@@ -85,7 +85,7 @@ def test_other_images_are_refused(world, tmp_path):
 
 def test_a_plan_keeps_its_draw(world, tmp_path):
     (path,) = site_predictions(world, "strong")
-    options = {"images": site_labels(world), "folder": tmp_path / "plan"}
+    options = {"images": site_labels(world), "work_dir": tmp_path / "plan"}
     first = plan_labels(world / "strong", path, n=10, seed=3, **options)
     more = plan_labels(world / "strong", path, n=20, **options)
     assert more.seed == 3 and set(first.drawn) < set(more.drawn)

@@ -1,7 +1,7 @@
 """The folder to label, and the pages, of a made site."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -97,7 +97,7 @@ def test_the_page_of_a_plan_lists_the_images_and_shows_twelve_at_most(site):
     assert images["image_id"].tolist() == names and images["order"].tolist() == [*range(1, 21)]
     sure = [int((plan.found.image[plan.found.scores > 0.3] == k).sum()) for k in plan.drawn]
     assert images["confident"].tolist() == sure
-    html = plan_page(plan, images=at_hand).render()
+    html = plan_page(replace(plan, pictures=at_hand)).render()
     assert html.count("data:image/jpeg") == 12 == html.count('loading="lazy"')
     assert f"<figcaption>{names[0]}</figcaption>" in html
     assert "data:image/jpeg" not in plan_page(plan).render()
