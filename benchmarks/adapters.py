@@ -29,8 +29,16 @@ import torch
 import autoeval
 from autoeval.detectors.adapters import adapter_of
 from autoeval.detectors.detector_spec import DetectorSpec
-from benchmarks.subjects import add_subject_options, image_files, make_detector
-from benchmarks.timing import CLOCKS, in_turns, median, report, spread
+from benchmarks.timing import (
+    CLOCKS,
+    add_subject_options,
+    image_files,
+    in_turns,
+    make_detector,
+    median,
+    report,
+    spread,
+)
 
 MOST = 1.10
 Loop = Callable[[], object]

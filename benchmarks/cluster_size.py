@@ -29,7 +29,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import write_text
 from autoeval.stability.passes.presets import BY_PRODUCTS, preset
 from autoeval.stability.passes.tally import scored_rows
-from benchmarks.subjects import random_detector
+from benchmarks.timing import random_detector
 
 PAPER = ("retinanet_r50", "faster_rcnn_r50", "retinanet_swin_t", "faster_rcnn_swin_t")
 SAMPLE_SETS, IMAGES, REPEATS = 10 * 50, 250, 10

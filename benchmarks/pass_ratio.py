@@ -2,7 +2,7 @@
 
 Runs in turns, over the same image files: plain inference (``model.test_step``, one by one), the
 pass without and with perturbed passes, all scores of these and mAP included, and the naive way of
-`benchmarks.naive`. Prints medians of ratios within rounds, by the clock on the wall and of the CPU.
+`naive_estimate`. Prints medians of ratios within rounds, by the clock on the wall and of the CPU.
 
     python -m benchmarks.pass_ratio --checkpoint yolox_nano_coco.pth --images photographs/
     python -m benchmarks.pass_ratio --detector retinanet_r50 --n-images 1 --only one
@@ -15,25 +15,39 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 
+import numpy as np
 import pandas as pd
+import torch
+from mmengine.dataset import Compose
+from scipy.optimize import linear_sum_assignment
+from torch.nn.functional import dropout
 
+from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.detections import Detections
 from autoeval.detectors.detector import MMDetector
+from autoeval.detectors.preprocessing import test_pipeline
+from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import preset
-from benchmarks import naive
-from benchmarks.subjects import (
+from benchmarks.timing import (
+    CLOCKS,
     LabelledFiles,
+    Rounds,
     add_subject_options,
     image_files,
+    in_turns,
     label_by,
     make_detector,
+    median,
+    report,
     score,
+    spread,
 )
-from benchmarks.timing import CLOCKS, Rounds, in_turns, median, report, spread
 
 MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
 Seconds = dict[str, float]
@@ -100,15 +114,15 @@ def runs(
         return partial(score, detector, samples, replace(settings, dropout=spec, repeats=k))
 
     found: dict[str, Callable[[], object]] = {
-        "plain": partial(naive.infer, detector, samples),
+        "plain": partial(infer, detector, samples),
         "clean": observed(MIDDLE, 0),
     }
     if only != "many":
         found["one"] = observed(MIDDLE, 1)
-        found["naive one"] = partial(naive.estimate, detector, samples, MIDDLE, 1)
+        found["naive one"] = partial(naive_estimate, detector, samples, MIDDLE, 1)
     if only != "one":
         found["middle"], found["last"] = observed(MIDDLE, repeats), observed(LAST, repeats)
-        found["naive last"] = partial(naive.estimate, detector, samples, LAST, repeats)
+        found["naive last"] = partial(naive_estimate, detector, samples, LAST, repeats)
     return found
 
 
@@ -150,6 +164,63 @@ def main() -> None:
         lines.append(f"{name:12} {each[0]:9.1f} ms an image, {each[1]:9.1f} ms on the processor")
     lines.append(result.to_string(index=False))
     report(args, lines, ratios=result.to_dict("records"), rounds=rounds)
+
+
+def infer(detector: MMDetector, samples: LabelledFiles) -> list[Detections]:
+    """Run ``model.test_step`` on each file, read and resized by mmdet's own pipeline."""
+    steps = [step for step in test_pipeline(detector.config) if "Annotations" not in step["type"]]
+    pipeline, found = Compose(steps), []
+    with torch.no_grad():
+        for file in samples.files:
+            data = pipeline({"img_path": str(file.path), "img_id": 0})
+            batch = {name: [value] for name, value in data.items()}
+            boxes = detector.model.test_step(batch)[0].pred_instances.cpu()
+            columns = boxes.bboxes, boxes.scores, boxes.labels
+            found.append(Detections(*(column.numpy() for column in columns)))
+    return found
+
+
+def naive_estimate(
+    detector: MMDetector, samples: LabelledFiles, spec: DropoutSpec, repeats: int
+) -> tuple[dict[str, float], list[float]]:
+    """Return mAP, and the box stability of each repeat."""
+    clean = infer(detector, samples)
+    stability = []
+    for _ in range(repeats):
+        with _dropout(detector, spec):
+            perturbed = infer(detector, samples)
+        pairs = zip(clean, perturbed, strict=True)
+        stability.append(float(np.nanmean([_stability(a, b) for a, b in pairs] or [np.nan])))
+    accuracy = MeanAP(["object"])
+    for file, boxes in zip(samples.files, clean, strict=True):
+        true, labels = samples.truth[file.image_id]
+        as_one = boxes.relabel(np.zeros(len(detector.categories), np.int64))
+        accuracy.update(as_one, true, np.zeros_like(labels), np.zeros(len(labels), bool))
+    return accuracy.compute(), stability
+
+
+def _dropout(detector: MMDetector, spec: DropoutSpec) -> ExitStack:
+    """Drop elements of what leaves the stages until the stack is closed."""
+    staged = split_backbone(detector.model.backbone)
+    assert staged is not None and spec.position == "after"
+    stack = ExitStack()
+    for stage in spec.stages:
+        handle = staged.points.exits[stage].register_forward_hook(
+            lambda module, inputs, output: dropout(output, spec.rate, training=True)
+        )
+        stack.callback(handle.remove)
+    return stack
+
+
+def _stability(clean: Detections, perturbed: Detections) -> float:
+    from mmdet.structures.bbox import bbox_overlaps
+
+    a, b = (torch.from_numpy(d.above(0.05).boxes) for d in (clean, perturbed))
+    if not len(a) or not len(b):
+        return float("nan")
+    overlaps = bbox_overlaps(a, b, mode="giou").numpy()
+    rows, columns = linear_sum_assignment(-overlaps)
+    return float(overlaps[rows, columns].mean())
 
 
 if __name__ == "__main__":

@@ -32,15 +32,16 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.io.tasks.task import Task
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import BY_PRODUCTS, preset
-from benchmarks.subjects import (
+from benchmarks.timing import (
     LabelledFiles,
     add_subject_options,
     image_files,
+    in_turns,
     label_by,
     make_detector,
+    report,
     score,
 )
-from benchmarks.timing import in_turns, report
 
 MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
 LOOP = "MMDetection's loop, {} workers"
