@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test docs coverage lint clean
+.PHONY: setup demo test test-all test-docs test-counting test-rare docs coverage lint clean
 
 setup: $(READY)
 
@@ -21,8 +21,25 @@ $(READY): requirements.lock setup.cfg
 demo: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/autoeval demo
 
+# What has a job of its own: pages that are run as they stand, counting, and what is marked as rare.
+DOCS_TESTS := tests/test_docs_run.py tests/test_docs_network.py tests/test_examples.py
+COUNTING := autoeval/counting tests/counting tests/commands/test_estimate_counting_error.py
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+EVERYWHERE := not slow and not clients
+
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(PYTEST) -m "$(EVERYWHERE) and not rare" $(addprefix --ignore=,$(DOCS_TESTS) $(COUNTING))
+
+test-docs: $(READY)
+	$(PYTEST) $(DOCS_TESTS)
+
+test-counting: $(READY)
+	$(PYTEST) $(COUNTING)
+
+test-rare: $(READY)
+	$(PYTEST) -m "$(EVERYWHERE) and rare" tests
+
+test-all: test test-docs test-counting test-rare
 
 # The pages of docs/ as a site in build/site; a warning is an error.
 docs: $(DOCS_READY)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.rare
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 WITH_OPTIONS = [n for n in NAMES if "parse_args" in (FOLDER / f"{n}.py").read_text()]

@@ -37,7 +37,7 @@ from autoeval.targets import points_at
 from tests.doc_pages import ROOT, shell_of
 from tests.made_sites import random_found, truth_from
 
-pytestmark = pytest.mark.usefixtures("short_logs")
+pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("short_logs")]
 
 DETECTOR = """
 _base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"

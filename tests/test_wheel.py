@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.rare
+
 ROOT = Path(__file__).parents[1]
 SOURCES = ("autoeval", "configs", "setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 # Imported by mmengine alone, and what mmcv-lite installs under the name of mmcv.

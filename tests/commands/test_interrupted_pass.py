@@ -12,6 +12,8 @@ from autoeval.cli import main
 from autoeval.detectors import detector_spec
 from autoeval.estimation.observation.kept_observer import OBSERVED
 
+pytestmark = pytest.mark.rare
+
 N = 80
 
 

@@ -12,6 +12,8 @@ from autoeval.cli import main
 from autoeval.detections import Detections
 from autoeval.stability.reproduce.printed import load_printed
 
+pytestmark = pytest.mark.rare
+
 SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
 
 

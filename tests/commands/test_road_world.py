@@ -19,6 +19,8 @@ from autoeval.stability.metasets import MetaSetConfig, load_recipes
 from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
 from tests.doc_pages import ROOT
 
+pytestmark = pytest.mark.rare
+
 
 def run_script(words, folder, **environment):
     """Run ``python tools/NAME.py ...`` from a folder of its own with few images a site."""

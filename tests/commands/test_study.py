@@ -11,7 +11,7 @@ from autoeval.stability.commands.studies import registry
 from autoeval.stability.commands.studies.registry import studies
 from autoeval.stability.commands.study import read_settings
 
-pytestmark = pytest.mark.usefixtures("drawn")
+pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("drawn")]
 
 METHODS = ["--set", "methods=bos_strict,constant"]
 

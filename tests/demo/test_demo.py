@@ -20,6 +20,8 @@ from autoeval.detectors import load_detector
 from autoeval.roadworld import DETECTOR, environments_task
 from autoeval.roadworld.environments_task import render_environments
 
+pytestmark = pytest.mark.rare
+
 N_IMAGES = 20
 NAMES = (
     "dusk_city",

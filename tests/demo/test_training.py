@@ -20,7 +20,7 @@ from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 
-pytestmark = pytest.mark.usefixtures("short_logs")
+pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("short_logs")]
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
 FIRST = shipped_config("demo", "train_roadworld_nano_first.py")

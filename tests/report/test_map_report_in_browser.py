@@ -12,7 +12,7 @@ from rectangles import RectangleDetector, write_world
 
 from autoeval.cli import main
 
-pytestmark = pytest.mark.usefixtures("drawn")
+pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("drawn")]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 SOURCES = ["w0", f"{HOSTILE}.source", "_w2$", "w3"]

@@ -11,6 +11,8 @@ from autoeval.monitoring.monitored import Monitored, MonitoredSite, MonitorSetti
 from autoeval.report.monitor import MOST_PICTURES, OF_SITE, monitored_page
 from autoeval.report.pictures import thumbnail_uri
 
+pytestmark = pytest.mark.rare
+
 HOSTILE = "<img src=x onerror=alert(1)>/gate"
 
 

@@ -29,6 +29,8 @@ from autoeval.stability.fitting.meta_set import score_meta_set
 from autoeval.stability.metasets import draw_recipes, own_images
 from autoeval.stability.passes.presets import preset
 
+pytestmark = pytest.mark.rare
+
 
 @pytest.fixture(scope="module")
 def cluster():

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.rare
 
 KILLS = 10
 TESTS = Path(__file__).resolve().parents[2]

@@ -5,6 +5,8 @@ import torch
 from autoeval.detections import Detections
 from autoeval.stability.network.forward.reweighting import classified, perturbed_weights
 
+pytestmark = pytest.mark.rare
+
 FIELDS = ("boxes", "scores", "labels")
 
 
