@@ -332,8 +332,12 @@ class SiteWindows:
         needed = [k]
         if 0 < self.n_baseline <= k:
             needed += [*range(self.n_baseline)]
-        parts = (self.images.iloc[self.windows[place].places] for place in needed)
-        return all((part["kept"] | (part["unreadable"] != "")).all() for part in parts)
+        return all(self._there[self.windows[place].places].all() for place in needed)
+
+    @cached_property
+    def _there(self) -> np.ndarray:
+        """Of which images nothing was dropped, (N,) bool."""
+        return (self.images["kept"] | (self.images["unreadable"] != "")).to_numpy(bool)
 
     def _digest(self, k: int) -> str:
         """Hash of which images a window consists of, and those that it is compared with."""
@@ -373,16 +377,16 @@ def _values_of(estimate: Estimate | None, settings: MonitorSettings) -> dict[str
         "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
         "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
         "warnings": codes_of([*filter(None, [estimate.width_warning]), *estimate.warnings]),
-        "scores": [] if scores is None or not len(scores) else _plain_columns(pd.DataFrame(scores)),
+        "scores": [] if scores is None or not len(scores) else _plain_columns(scores),
     }
 
 
-def _plain_columns(scores: pd.DataFrame) -> list[dict[str, Any]]:
+def _plain_columns(scores: Mapping[str, Any] | pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of scores, without what is no number or word."""
-    kept = [
-        name
-        for name in scores
-        if pd.api.types.is_numeric_dtype(scores[name])
-        or all(isinstance(value, str) for value in scores[name])
-    ]
-    return scores[kept].to_dict("records")
+    kept = {}
+    for name in scores:
+        values = np.asarray(scores[name])
+        listed_values = values.tolist()
+        if values.dtype.kind in "biuf" or all(isinstance(value, str) for value in listed_values):
+            kept[str(name)] = listed_values
+    return [dict(zip(kept, row, strict=True)) for row in zip(*kept.values(), strict=True)]
