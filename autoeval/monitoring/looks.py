@@ -5,8 +5,9 @@ boxes an image has, likely ones and all, their mean and best true-positive proba
 of its squares, and the share of images without a likely box; each in the last 1, 2, 4 and 8
 windows, for sudden and for slow changes. Where they moved further than sampling explains, the boxes
 *changed*; where also the interval of the change of average precision, predicted from the boxes,
-lies below 0, the accuracy *fell*. Most of the false alarms that are allowed are spent on numbers
-that move as they do when a detector loses objects (`DriftRule.on_falls`).
+lies below 0, over the latest window or the last 2, 4 or 8 together, the accuracy *fell*. Most of
+the false alarms that are allowed are spent on numbers that move as they do when a detector loses
+objects (`DriftRule.on_falls`).
 
 Neighbouring images of a camera show much the same, so that their number says too much. Where the
 baseline has several windows, the variance between windows is what a new window has to be compared
@@ -194,13 +195,14 @@ class SiteLook:
     """What one look found.
 
     number: from 1 on, after the baseline.
+    changes: over the last windows of each of `SCALES` that there are; none without an estimate.
     p: probability of such evidence if nothing changed, over all tests and scales.
     units: independent blocks of images, or windows, of the baseline and of the latest window.
     of: what these are.
     """
 
     number: int
-    change: Change | None
+    changes: tuple[Change, ...]
     p: float
     units: tuple[int, int]
     of: str
@@ -210,10 +212,20 @@ class SiteLook:
         """Whether the boxes moved further than sampling explains."""
         return self.p <= false_alarms / (self.number * (self.number + 1))
 
+    @property
+    def change(self) -> Change | None:
+        """The change of the latest window; None without an estimate."""
+        return self.changes[0] if self.changes else None
+
+    @property
+    def fall(self) -> tuple[int, Change] | None:
+        """The fewest last windows whose interval is below 0 as a whole, and their change."""
+        found = zip(SCALES, self.changes, strict=False)
+        return next(((k, change) for k, change in found if change.upper < 0), None)
+
     def fell(self, false_alarms: float) -> bool:
         """Whether the boxes changed, and the accuracy with them: by the whole interval."""
-        below = self.change is not None and self.change.upper < 0
-        return below and self.changed(false_alarms)
+        return self.fall is not None and self.changed(false_alarms)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -222,11 +234,10 @@ class SiteLook:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SiteLook:
         """Read what `to_dict` wrote."""
-        change = values["change"]
         return cls(
             **{
                 **values,
-                "change": None if change is None else Change(**change),
+                "changes": tuple(Change(**change) for change in values["changes"]),
                 "units": tuple(values["units"]),
                 "drifts": tuple(Drift(**drift) for drift in values["drifts"]),
             }
@@ -250,20 +261,13 @@ def look_at(
     level_before: accuracy at the baseline, in [0, 1].
     """
     scales = [Scale(baseline, later[-k:], steady) for k in SCALES if k <= len(later)]
-    latest, change = scales[0], None
+    latest, changes = scales[0], list[Change]()
     if model is not None and np.isfinite(level_before):
-        before, after = latest.mean(ALL, later=False), latest.mean(ALL, later=True)
-        weights = model.gradient(before, after, level_before)
-        change = change_with_interval(
-            model.predict(before, after, level_before),
-            latest.compare(ALL, weights, LEAST_VARIANCE).half_width(level),
-            level_before,
-            level,
-        )
+        changes = [scale.change(model, level_before, level) for scale in scales]
     drifts, p = drift_test(scales)
     units = latest.compare(ALL, _unit("boxes"), 0.0).units
     of = "windows" if latest.by_windows else "blocks of images"
-    return SiteLook(number, change, p, units, of, tuple(drifts))
+    return SiteLook(number, tuple(changes), p, units, of, tuple(drifts))
 
 
 def drift_test(scales: Sequence[Scale], rule: DriftRule = RULE) -> tuple[list[Drift], float]:
@@ -310,6 +314,17 @@ class Scale:
             steady = np.array([means[category] for means in self.steady])
             self._window_means[category] = before, after, steady
         return self._window_means[category]
+
+    def change(self, model: ChangeModel, level_before: float, level: float) -> Change:
+        """Estimate the change of average precision, with the interval of a level."""
+        before, after = self.mean(ALL, later=False), self.mean(ALL, later=True)
+        weights = model.gradient(before, after, level_before)
+        return change_with_interval(
+            model.predict(before, after, level_before),
+            self.compare(ALL, weights, LEAST_VARIANCE).half_width(level),
+            level_before,
+            level,
+        )
 
     def compare(
         self, category: str, weights: np.ndarray, least: float, scenes: float = RULE.scenes

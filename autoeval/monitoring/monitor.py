@@ -24,9 +24,10 @@ from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
 from autoeval.model.new_sites import NewSites
-from autoeval.monitoring.looks import RULE, SiteLook
+from autoeval.monitoring.looks import RULE, SCALES, SiteLook
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import (
+    FELL,
     Monitored,
     MonitoredSite,
     MonitorSettings,
@@ -373,7 +374,9 @@ def _site(
     if not learning and look is None:
         learning = "there is no complete window after the baseline yet"
     reasons = reasons_of(window, look, learning, settings, find_target(estimator.target).text)
-    change = look.change if look is not None else None
+    n_windows, change = 1, look.change if look is not None else None
+    if look is not None and look.fall is not None and FELL in reasons:
+        n_windows, change = look.fall
     rank, p_worst = ranks.get(name, (nothing, nothing))
     return MonitoredSite(
         name=name,
@@ -386,6 +389,7 @@ def _site(
         change=change.value if change else nothing,
         change_lower=change.lower if change else nothing,
         change_upper=change.upper if change else nothing,
+        change_windows=n_windows,
         level=estimator.level,
         target=estimator.target,
         n_images=window["n_images"] if window else 0,
@@ -479,7 +483,7 @@ def _made_with(
         sorted(settings.labelled.items()),
         (categories.of_fit, categories.named, sorted(categories.of_site.items())),
         sorted(categories.present),
-        RULE,
+        (RULE, SCALES),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 

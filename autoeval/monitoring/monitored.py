@@ -172,6 +172,9 @@ class MonitoredSite(Result):
     change, change_lower, change_upper : float
         Against the baseline of the site, in [-1, 1], with its interval; NaN where none is
         estimated.
+    change_windows : int
+        How many of the last windows that change is of: one, or as many as show together that the
+        site fell, 2, 4 or 8.
     level : float
         Nominal coverage of the intervals.
     target : str
@@ -206,6 +209,7 @@ class MonitoredSite(Result):
     target: str
     n_images: int
     n_unreadable: int
+    change_windows: int = 1
     units: str = ""
     rank: float = np.nan
     p_worst: float = np.nan
@@ -248,13 +252,17 @@ class MonitoredSite(Result):
 
     @property
     def change_text(self) -> str:
-        """The change with its interval, such as ``"fell by 9.1 points (-14.0 to -4.2)"``."""
+        """The change with its interval, such as ``"fell by 9.1 points (-14.0 to -4.2)"``.
+
+        Where it is of several windows, it ends with their number.
+        """
         if self.change != self.change:
             return ""
         scale = find_target(self.target).scale
         verb = "fell" if self.change < 0 else "rose"
         ends = f"{scale * self.change_lower:+.1f} to {scale * self.change_upper:+.1f}"
-        return f"{verb} by {abs(scale * self.change):.1f} points ({ends})"
+        several = f" over the last {self.change_windows} windows" if self.change_windows > 1 else ""
+        return f"{verb} by {abs(scale * self.change):.1f} points ({ends}){several}"
 
     def to_dict(self) -> dict[str, float]:
         """Return the numbers under flat keys, as every result has them, and the change.
@@ -432,7 +440,7 @@ def history_row(window: Window) -> dict[str, Any]:
     row |= {name: pd.Timestamp(window[name]) for name in ("first", "last")}
     row |= {name: window[name] for name in ("value", "lower", "upper")}
     look = window["look"] or {}
-    change = look.get("change") or dict.fromkeys(("value", "lower", "upper"), np.nan)
+    change = next(iter(look.get("changes", ())), dict.fromkeys(ENDS, np.nan))
     for name, column in (("value", "change"), ("lower", "change_lower"), ("upper", "change_upper")):
         row[column] = change[name]
     row["p"] = look.get("p", np.nan)

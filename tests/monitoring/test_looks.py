@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
+from autoeval.monitoring.box_change import Change, shipped_model
 from autoeval.monitoring.looks import (
     Scale,
+    SiteLook,
     compare_images,
     compare_windows,
     drift_test,
@@ -131,3 +133,28 @@ def test_a_small_change_is_seen_in_several_windows_together():
     first = np.mean([some[0].changed(0.05) for some in found])
     middle = [np.median([some[k].p for some in found]) for k in (0, -1)]
     assert first < 0.5 and middle[1] < middle[0] / 2
+
+
+def test_a_small_fall_is_known_as_one_over_several_windows_together():
+    """The interval of one window reaches over 0; that of four, with the same mean, does not."""
+    changes = (Change(-0.1, -0.25, 0.05), Change(-0.1, -0.2, 0.01), Change(-0.1, -0.19, -0.01))
+    look = SiteLook(3, changes, 1e-6, (9, 1), "windows")
+    assert look.change == changes[0] and look.fall == (4, changes[2]) and look.fell(0.05)
+    assert SiteLook.from_dict(look.to_dict()) == look
+    latest_alone = SiteLook(3, changes[:2], 1e-6, (9, 1), "windows")
+    assert latest_alone.fall is None and not latest_alone.fell(0.05)
+    by_chance = SiteLook(3, changes, 0.5, (9, 1), "windows")
+    assert not by_chance.fell(0.05)
+
+
+def test_slow_falls_are_told_from_changes_by_the_last_eight_windows():
+    """More than half of the boxes are gone, in windows of six images that differ much."""
+    rng, fell = np.random.default_rng(0), []
+    for _ in range(20):
+        base = [numbers(rng, 6, n_boxes=rng.gamma(8, 0.5)) for _ in range(8)]
+        means = [{"": window[""].mean(axis=0)} for window in base]
+        later = [numbers(rng, 6, n_boxes=0.4 * rng.gamma(8, 0.5)) for _ in range(8)]
+        look = look_at(8, base, later, means, shipped_model(), 0.5, 0.9)
+        fell.append([look.changes[0].upper < 0, look.fall is not None])
+    latest, several = np.mean(fell, axis=0)
+    assert latest < 0.3 and several > 0.7
