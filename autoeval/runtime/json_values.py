@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
-
-import pandas as pd
 
 
 def plain(value: Any) -> Any:
@@ -22,6 +22,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     value = value.item() if hasattr(value, "item") else value
-    if value is None or pd.isna(value) or value in (math.inf, -math.inf):
+    pandas = sys.modules.get("pandas")  # its NaT and NA exist only where something imported it
+    if value is None or (pandas is not None and pandas.isna(value)):
         return None
-    return value.isoformat() if isinstance(value, pd.Timestamp) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -7,18 +7,17 @@ import json
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import pyarrow
-import pyarrow.parquet
-from pandas.core.util.hashing import combine_hash_arrays
-from pandas.util import hash_array
 
 from autoeval.runtime import FAILED, OK
 from autoeval.runtime.files import PathLike, atomic_path, write_text
 from autoeval.runtime.job import Job
+
+if TYPE_CHECKING:  # pandas and Arrow take longer to import than a command without rows to run
+    import pandas as pd
+    import pyarrow
 
 SEAL = b"autoeval.rows"
 MANIFEST = "jobs.json"
@@ -33,6 +32,8 @@ def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
 
     What was written is read back before it replaces what is there.
     """
+    import pyarrow.parquet
+
     table = _as_it_comes_back(pyarrow.Table.from_pandas(rows, preserve_index=False))
     seal = json.dumps({"job": job, "digest": rows_digest(table.to_pandas())}).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), SEAL: seal})
@@ -43,6 +44,8 @@ def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
 
 def _as_it_comes_back(table: pyarrow.Table) -> pyarrow.Table:
     """Give columns the types that Parquet keeps, such as milliseconds for seconds."""
+    import pyarrow.parquet
+
     buffer = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(table.slice(0, 0), buffer)
     with pyarrow.parquet.ParquetFile(buffer.getvalue()) as kept:
@@ -54,6 +57,8 @@ def read_row_file(path: Path, job: str) -> pd.DataFrame:
 
     Raises `DamagedRowsError` if it is no such file, of another job, or its content has changed.
     """
+    import pyarrow.parquet
+
     try:  # a changed byte may make any part of the readers fail in any way
         with pyarrow.parquet.ParquetFile(path) as file:
             table = file.read()
@@ -85,13 +90,16 @@ def _row_hashes(rows: pd.DataFrame) -> np.ndarray:
     All columns of numbers are hashed in one call, which takes a tenth of the time: rows have
     hundreds.
     """
+    from pandas.core.util.hashing import combine_hash_arrays
+    from pandas.util import hash_array, hash_pandas_object
+
     floats = np.flatnonzero(rows.dtypes == np.float64)
     hashed = hash_array(rows.iloc[:, floats].to_numpy().ravel()).reshape(len(rows), len(floats))
     columns: list[np.ndarray] = [np.empty(0, np.uint64)] * rows.shape[1]
     for k, column in zip(floats, hashed.T, strict=True):
         columns[k] = column
     for k in np.flatnonzero(rows.dtypes != np.float64):
-        columns[k] = pd.util.hash_pandas_object(rows.iloc[:, k], index=False).to_numpy()
+        columns[k] = hash_pandas_object(rows.iloc[:, k], index=False).to_numpy()
     return combine_hash_arrays(iter(columns), len(columns))
 
 
@@ -134,11 +142,15 @@ class RowStore:
 
     def write(self, key: str, rows: list[dict[str, Any]]) -> None:
         """Keep the rows of a finished job, replacing what an earlier try left."""
+        import pandas as pd
+
         table = pd.DataFrame(rows).assign(job=key, status=OK, error="")
         write_row_file(self.path(key), key, table)
 
     def write_failure(self, key: str, error: str, **columns: Any) -> None:
         """Keep one row that says why a job failed."""
+        import pandas as pd
+
         row = {**columns, "job": key, "status": FAILED, "error": error}
         write_row_file(self.path(key), key, pd.DataFrame([row]))
 
@@ -149,6 +161,8 @@ class RowStore:
 
     def table(self, keys: Iterable[str]) -> pd.DataFrame:
         """Join the rows of ``keys``, in that order; jobs without rows are left out."""
+        import pandas as pd
+
         parts = [part for part in map(self.read, keys) if part is not None]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
