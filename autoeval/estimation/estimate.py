@@ -435,7 +435,7 @@ def sampling_std(
         at_once = max(AT_ONCE // max(len(category.images), 1), 1)
         for start in range(0, RESAMPLES, at_once):
             part = slice(start, start + at_once)
-            drawn = category.resample(counts[part][:, category.images].astype(np.int64))
+            drawn = category.resample(counts[part][:, category.images])
             moved[part] += weight * (values_of(drawn, regression.features_) @ slopes)
     return bootstrap_std(moved, n_units)
 

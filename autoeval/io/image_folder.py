@@ -215,14 +215,19 @@ def with_sizes(
     Only headers are read. An image without a file, or with one that cannot be read, stays as it is.
     """
     images = list(images)
-    there = [str(folder) for folder in folders if folder.is_dir()]
+    roots = [folder for folder in folders if folder.is_dir()]
+    listed_in: dict[str, list[tuple[Path, frozenset[str]]]] = {}
     for k, image in enumerate(images):
         if image.size:
             continue
-        files = (os.path.join(folder, image.file_name) for folder in there)
-        file = next(filter(os.path.isfile, files), None)
-        if file is not None:
-            from autoeval.io.image_header import image_size  # a list of sizes needs no Pillow
+        inner, _, name = image.file_name.rpartition("/")
+        if inner not in listed_in:  # each folder is listed once, instead of a look for each image
+            there = [root / inner for root in roots if (root / inner).is_dir()]
+            listed_in[inner] = [(folder, frozenset(os.listdir(folder))) for folder in there]
+        for folder, names in listed_in[inner]:
+            if name in names and (folder / name).is_file():
+                from autoeval.io.image_header import image_size  # a list of sizes needs no Pillow
 
-            images[k] = replace(image, size=image_size(file))
+                images[k] = replace(image, size=image_size(folder / name))
+                break
     return tuple(images)

@@ -139,16 +139,21 @@ class CalibratedFeatures:
         if not self.found:
             every = (*FEATURES, *self.points)
             return {name: np.full(len(counts), np.nan) for name in every}
-        drawn = counts[:, self.images].astype(np.float64)
-        total = np.where(drawn.any(axis=1), drawn.sum(axis=1), np.nan)  # NaN: none was drawn
+        # all images most often, of which no copy is taken: counts are of 200 draws
+        drawn = counts if len(self.images) == counts.shape[1] else counts[:, self.images]
+        drawn = drawn.astype(np.float64)
         expected = self._ranking.average_precision().mean()
         influence = influence_function(self._ranking).mean(axis=0)
-        weight = drawn @ self._weight_sum
+        by_image = [np.ones(len(influence)), influence, self._likely_share]
+        total, moved, likely, size, weight = (
+            drawn @ np.stack([*by_image, self._size_sum, self._weight_sum], axis=1)
+        ).T
+        total = np.where(total > 0, total, np.nan)  # NaN: none was drawn
         weight = np.where(np.isnan(total) | (weight == 0), np.nan, weight)
         return {
-            "expected_ap": expected + drawn @ influence / total,
-            "likely_share": drawn @ self._likely_share / total,
-            "box_size": (drawn @ self._size_sum) / weight,
+            "expected_ap": expected + moved / total,
+            "likely_share": likely / total,
+            "box_size": size / weight,
             **{name: self._resampled(point, drawn) for name, point in self.points.items()},
         }
 
@@ -250,7 +255,8 @@ class ReferenceFeatures:
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of images that count as often as drawn, (B, M), to first order."""
-        total = counts.sum(axis=1).astype(np.float64)
+        counts = counts.astype(np.float64)
+        total = counts.sum(axis=1)
         total = np.where(total > 0, total, np.nan)
         influence = np.zeros((3, counts.shape[1]))
         if self.known:

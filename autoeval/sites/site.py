@@ -226,12 +226,12 @@ class Site:
             raise InputError("These boxes have no calibration: an estimator that was fitted has.")
         return self.calibration
 
-    @property
+    @cached_property
     def right_at_half(self) -> np.ndarray:
         """True-positive probability of each box at IoU .5, (N,)."""
         return self.calibrated.at_half(self.boxes.scores, self.boxes.boxes)
 
-    @property
+    @cached_property
     def reference_right(self) -> np.ndarray | None:
         """True-positive probability of each box of the reference at IoU .5, (R,), if known."""
         if self.reference is None or self.reference_calibration is None:
