@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         fit,
         fit_task,
         join,
+        monitor,
         plan_labels,
         threshold,
     )
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.predictions.reading import read_predictions as load_predictions
     from autoeval.io.tasks.task import load_task
-    from autoeval.monitoring.monitor import monitor
 
 _HOMES = {
     "AccuracyEstimator": "estimation.estimator:AccuracyEstimator",
@@ -50,7 +50,7 @@ _HOMES = {
     "load_labels": "io.labels.any_format:load_labels",
     "load_predictions": "io.predictions.reading:read_predictions",
     "load_task": "io.tasks.task:load_task",
-    "monitor": "monitoring.monitor:monitor",
+    "monitor": "api:monitor",
     "plan_labels": "api:plan_labels",
     "threshold": "api:threshold",
 }

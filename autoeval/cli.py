@@ -87,10 +87,15 @@ FUNCTIONS = {
         "autoeval.api.compare_detectors:compare",
         "autoeval.commands.compare:show",
         positional=("estimators",),
-        check="autoeval.commands.compare:check",
+        around="autoeval.commands.compare:around",
     ),
     "threshold": Command(
         "autoeval.api.site_functions:threshold", "autoeval.commands.threshold:show"
+    ),
+    "monitor": Command(
+        "autoeval.api.monitor_sites:monitor",
+        "autoeval.commands.monitor:show",
+        around="autoeval.commands.monitor:around",
     ),
     "detect": Command("autoeval.api.detect_objects:detect", "autoeval.commands.detect:show"),
     "check": Command("autoeval.commands.check:check"),

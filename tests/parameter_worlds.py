@@ -102,6 +102,8 @@ def _write_variants(folder):
     (folder / "sites").mkdir()
     for name, skill in (("gate", "strong"), ("yard", "weak")):
         shutil.copy(folder / skill / "new.json", folder / "sites" / f"{name}.json")
+    (folder / "cut_sites").mkdir()
+    shutil.copy(folder / "cut.json", folder / "cut_sites/gate.json")
 
 
 def black_box(folder, name="mine"):

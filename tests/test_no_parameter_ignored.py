@@ -26,7 +26,6 @@ from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site_reading import observe_site
 from autoeval.io.coco import read_coco_images
-from autoeval.monitoring.monitored import MonitorSettings
 from autoeval.runtime.job import LocalExecutor
 from tests.result_values import VALUES
 
@@ -474,17 +473,45 @@ def of_monitor(w):
     def call(**options):
         options = {"work_dir": w / f"watched_{next(COUNT)}", **options}
         watched = autoeval.monitor(**options)
-        return watched, watched.to_pandas().to_csv()
+        table, not_compared = watched.candidate or (watched.to_pandas(), ())
+        shown = [table.to_csv(), watched.windows().to_csv()]
+        return watched, shown, not_compared, watched.settings.alarm_on
 
+    of_boxes_here = {name: of for name, of in of_boxes(w, w / "weak").items() if name != "columns"}
+    against = {"against": w / "fit_weak", "against_predictions": w / "sites"}
+    kept = {"by": "every:8", "baseline": "8"}
     return (
         autoeval.monitor,
         {"estimator": w / "fit_strong", "predictions": w / "sites"},
         {
+            **of_boxes_here,
+            "incomplete": ({"predictions": w / "cut_sites"}, {"incomplete": True}),
             "estimator": {"estimator": w / "fit_weak"},
             "predictions": {"predictions": w / "weak"},
             "images": {"images": w / "longer.json"},
+            "img_dir": {"img_dir": w / NOWHERE},
+            "depth": {"depth": 0},
             "work_dir": {"work_dir": w / NOWHERE / "watched"},
-            "settings": {"settings": MonitorSettings(by="every:7")},
+            "by": {"by": "every:7"},
+            "baseline": (kept, {"baseline": "16"}),
+            "labelled": (kept, {"labelled": {"gate": 0.9}}),
+            "false_alarms": {"false_alarms": 2.0},
+            "alarm_below": {"alarm_below": 0.9},
+            "alarm_on": {"alarm_on": "changed"},
+            "worst": {"worst": 1},
+            "target": {"target": "mAP50"},
+            "score_thr": {"score_thr": 0.5},
+            "iou": ({"score_thr": 0.5}, {"iou": 0.75}),
+            "iou without a threshold": {"iou": 0.75},
+            "known_sites": {"known_sites": {"gate": "one"}},
+            "seed": ({"worst": 1}, {"seed": 1}),
+            "keep": {"keep": "some"},
+            "against": against,
+            "against without its boxes": {"against": w / "fit_weak"},
+            "against_predictions": (against, {"against_predictions": w / NOWHERE}),
+            "against_predictions alone": {"against_predictions": w / "sites"},
+            "against_known": (against, {"against_known": {"gate": 0.4}}),
+            "against_known alone": {"against_known": {"gate": 0.4}},
             "categories": {"categories": ONE_CATEGORY},
             "present": {"present": ["nowhere"]},
             "site_categories": {"site_categories": {"gate": ONE_CATEGORY}},

@@ -23,7 +23,8 @@ LAYERS = [
     {"labels", "stability.network"},
     {"estimation"},
     {"comparison", "stability.passes"},
-    {"api", "monitoring", "stability.methods"},
+    {"monitoring"},
+    {"api", "stability.methods"},
     {"report"},  # above all numbers: no numeric module knows how it is shown
     {"counting"},
     {"stability.fitting"},

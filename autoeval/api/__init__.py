@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from autoeval.api.detect_objects import detect
     from autoeval.api.estimator_paths import load_estimator, named_estimators
     from autoeval.api.fit_functions import fit, fit_task, join
+    from autoeval.api.monitor_sites import monitor
     from autoeval.api.site_functions import (
         estimate,
         estimate_with_labels,
@@ -26,6 +27,7 @@ __all__ = [
     "fit_task",
     "join",
     "load_estimator",
+    "monitor",
     "named_estimators",
     "plan_labels",
     "threshold",
@@ -37,6 +39,7 @@ _HOMES = {
     "load_estimator": "estimator_paths",
     "named_estimators": "estimator_paths",
     "fit": "fit_functions",
+    "monitor": "monitor_sites",
     "fit_task": "fit_functions",
     "join": "fit_functions",
     "estimate": "site_functions",

@@ -84,8 +84,8 @@ class DetectorOptions(PassOptions, total=False):
     trust_checkpoint: bool
 
 
-class BoxOptions(DetectorOptions, total=False):
-    """How predictions are read, or which detector is run; and as `DetectorOptions`.
+class ResultsOptions(DetectorOptions, total=False):
+    """How results files are read, or which detector is run; and as `DetectorOptions`.
 
     Parameters
     ----------
@@ -95,10 +95,6 @@ class BoxOptions(DetectorOptions, total=False):
     numbering : str
         How category numbers count, where several ways fit: labels (as in the labels, the names or
         the fit), 0 or 1 (positions in their list), coco (1 to 90).
-    columns : str
-        What stands in which column of text files, where they fit several orders: such as
-        class,score,left,top,right,bottom, or class,x,y,w,h,score with the centre; - for another
-        number.
     incomplete : bool
         Go on although boxes with a score under .3 are missing.
     reference : sequence of str
@@ -117,12 +113,25 @@ class BoxOptions(DetectorOptions, total=False):
 
     names: Any
     numbering: str
-    columns: str
     incomplete: bool
     reference: Sequence[str]
     reference_names: Any
     reference_checkpoint: str
     detector: Any
+
+
+class BoxOptions(ResultsOptions, total=False):
+    """How predictions are read, or which detector is run; and as `ResultsOptions`.
+
+    Parameters
+    ----------
+    columns : str
+        What stands in which column of text files, where they fit several orders: such as
+        class,score,left,top,right,bottom, or class,x,y,w,h,score with the centre; - for another
+        number.
+    """
+
+    columns: str
 
 
 class SiteOptions(BoxOptions, total=False):

@@ -6,6 +6,7 @@ import ast
 import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from shutil import get_terminal_size
@@ -41,7 +42,8 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 #: Options that take one word each time, so that what follows may be positional.
 ONE_AT_A_TIME = ("categories", "counter", "present")
-GROUPS_OF_WORDS = "Sequence[Sequence[str]]"  # one each time that the option is given
+#: Options that take several words each time, which belong together.
+IN_GROUPS = ("seed_set", "site_categories")
 LISTS = ("Sequence", "Collection", "Mapping")
 INDENT, WIDEST = 26, 100  # columns of help
 DASH = "\0"  # for a lone "-", which cyclopts takes for an option in a list
@@ -64,9 +66,9 @@ class Command:
         Parameters that are given without their names, in this order.
     in_python : tuple of str
         Parameters of the function that are no options.
-    check : str
-        ``module:name`` of what refuses options of `show` before the function runs; it is called
-        with what was `Given`.
+    around : str
+        ``module:name`` of a context manager around the call of the function; it takes what was
+        `Given`, and refuses options of `show` before anything is read.
     more : str
         ``module:name`` of a function that returns what the help says below the options.
     """
@@ -75,7 +77,7 @@ class Command:
     show: str = ""
     positional: tuple[str, ...] = ()
     in_python: tuple[str, ...] = ()
-    check: str = ""
+    around: str = ""
     more: str = ""
 
 
@@ -108,15 +110,14 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         print(help_of(name, command))
         return 0
     given = read_words(name, command, words)
-    if command.check:
-        loaded(command.check)(given)
     function = loaded(command.function)
     passed = {
         option: given.values[option]
         for option in function_parameters(function)
         if option in given.words or is_given(given.values.get(option))
     }
-    result = function(**passed)
+    with loaded(command.around)(given) if command.around else nullcontext():
+        result = function(**passed)
     if not command.show:
         return int(result or 0)
     show = loaded(command.show)
@@ -138,7 +139,7 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
     values = {option: parameter.default for option, parameter in parameters.items()}
     for option, value in bound.arguments.items():
         value = _with_dashes(value)
-        if _annotation(parameters[option]) == GROUPS_OF_WORDS:
+        if option in IN_GROUPS:
             value = _groups(as_typed[option])
         values[option] = READERS[option](value) if option in READERS else value
     if values.get("json") and values.get("verbose"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 
 
-def check(given: Given) -> None:
+@contextmanager
+def around(given: Given) -> Iterator[None]:
     """Refuse, before anything is read, a gate that cannot fail."""
     from autoeval.comparison.gate import check_max_loss
 
@@ -26,6 +29,7 @@ def check(given: Given) -> None:
         check_max_loss(max_loss / 100)
     elif given.values["undecided"]:
         raise InputError("--undecided is about a gate: give --max-loss, too, or leave it out.")
+    yield
 
 
 def show(

@@ -16,11 +16,11 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.observation.detector_identity import identity_warnings
-from autoeval.estimation.read_site import Categories, any_task, given_categories, named_categories
+from autoeval.estimation.read_site import Categories, any_task, given_categories
 from autoeval.estimation.reference_choice import as_fitted
-from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.io.image_folder import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
 from autoeval.model.new_sites import NewSites
@@ -73,95 +73,6 @@ from autoeval.words import counted
 
 DRAWS = 4000  # of the accuracies of all sites together
 AT_ONCE = 64  # sites whose windows are kept in one transaction
-
-
-def monitor(
-    estimator: AccuracyEstimator | PathLike,
-    predictions: GivenBoxes | None = None,
-    *,
-    images: PathLike | None = None,
-    work_dir: PathLike,
-    settings: MonitorSettings | None = None,
-    categories: Categories | None = None,
-    site_categories: Mapping[str, Categories] | None = None,
-    present: Collection[str] = (),
-    time: str = AUTO,
-) -> Monitored:
-    """Estimate many sites window by window, and go on where the last call stopped.
-
-    Parameters
-    ----------
-    estimator : AccuracyEstimator or path-like
-        Fitted with the same detector, or on its predictions.
-    predictions : path-like, Predictions, Detector or ImageDetector, optional
-        A folder with ``SITE.json`` for each site. Or the detector that is run over
-        `images`; by default the one that the estimator was fitted with.
-    images : path-like, optional
-        With a detector a folder with a folder of images for each site. With predictions the list of
-        all images of the sites, since those without a box are not in the predictions: a COCO JSON,
-        a text file with a name a line, or a folder with ``SITE.json`` or ``SITE.txt``.
-    work_dir : path-like
-        Keeps what was observed: a call with the same one looks at new images alone.
-    settings : MonitorSettings, optional
-        Windows, baseline, alarms.
-    categories, site_categories : mapping, optional
-        Names, each with the detector's words for it, that may count at all sites, and that count
-        at single ones; by default those of the fit, else all words of the detector.
-    present : collection of str
-        Categories that count at every site, found or not.
-    time : str
-        Where the time of an image comes from; see `autoeval.monitoring.times.Clock`.
-
-    Returns
-    -------
-    Monitored
-        ``monitored["gate"]`` is one site with its `state`, ``monitored.to_pandas()`` the table of
-        all, ``monitored.windows()`` their histories.
-
-    Raises
-    ------
-    InputError
-        If the estimator or what `work_dir` keeps is of another detector, the store is damaged, or
-        no image of any site can be read.
-    """
-    fitted = (
-        estimator if isinstance(estimator, AccuracyEstimator) else AccuracyEstimator.load(estimator)
-    )
-    given = None if predictions is None else given_boxes(predictions)
-    store, settings = MonitorStore(work_dir), settings or MonitorSettings()
-    categories = named_categories(categories)
-    of_sites = {site: named_categories(of) or {} for site, of in (site_categories or {}).items()}
-    if isinstance(given, Predictions) and not isinstance(given.path, str | os.PathLike):
-        raise InputError(
-            f"Expected predictions as files, of which the new ones are read at each run, but got "
-            f"{given.name}: write them as Parquet or COCO results."
-        )
-    if isinstance(given, Predictions):
-        return monitor_predictions(
-            given,
-            fitted,
-            store,
-            settings,
-            images_list=images,
-            categories=categories,
-            site_categories=of_sites,
-            present=present,
-            time_form=time,
-        )
-    if images is None:
-        raise InputError("Expected predictions, or images to run the detector on.")
-    monitored = monitor_images(
-        load_image_folder(images),
-        fitted,
-        given or Detector(fitted.load_detector()),
-        store,
-        settings,
-        clock=Clock(time),
-        categories=categories,
-        site_categories=of_sites,
-        present=present,
-    )
-    return monitored
 
 
 def monitor_images(

@@ -316,6 +316,11 @@ class Monitored:
         Images that this run observed.
     clocks : dict of str to int
         How many images have their time from each source.
+    candidate : (DataFrame, tuple of str), optional
+        Another detector against this one, one row a site, and what was not compared; see
+        `autoeval.monitoring.candidate.compare_at_sites`.
+    pictures : dict of str to Path
+        Where the images lie that a detector was run on, by name.
     """
 
     sites: tuple[MonitoredSite, ...]
@@ -325,6 +330,8 @@ class Monitored:
     warnings: tuple[str, ...] = ()
     n_new: int = 0
     clocks: Mapping[str, int] = field(default_factory=dict)
+    candidate: tuple[pd.DataFrame, tuple[str, ...]] | None = None
+    pictures: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

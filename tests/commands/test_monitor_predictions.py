@@ -59,7 +59,8 @@ def site(boxes, tmp_path):
 def monitor(site, fitted):
     def run(*options, predictions="sites", category=CATEGORY):
         words = ["monitor", "--estimator", fitted, "--predictions", site / predictions]
-        words += ["--by", "folder", "--work-dir", site / "work"]
+        for name, value in {"--by": "folder", "--work-dir": site / "work"}.items():
+            words += [] if name in options else [name, value]
         words += ["--category", category] if category else []
         return main([*map(str, words), *map(str, options)])
 

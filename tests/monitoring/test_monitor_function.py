@@ -7,7 +7,6 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.errors import InputError
-from autoeval.monitoring.monitored import MonitorSettings
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
 
@@ -33,9 +32,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def watched(world):
-    settings = MonitorSettings(by="folder")
-    work_dir = world / "work"
-    return autoeval.monitor(world / "fit", world / "sites", work_dir=work_dir, settings=settings)
+    return autoeval.monitor(world / "fit", world / "sites", work_dir=world / "work", by="folder")
 
 
 def test_a_site_is_estimated_as_by_predict(world, watched):
@@ -70,12 +67,12 @@ def test_what_is_printed_and_drawn(watched):
 
 
 def test_settings_and_what_is_said_of_the_files_act(world, watched, tmp_path):
-    options = {"work_dir": tmp_path / "work", "settings": MonitorSettings(alarm_below=0.9)}
+    options = {"work_dir": tmp_path / "work", "alarm_below": 0.9}
     again = autoeval.monitor(world / "fit", world / "sites", **options)
     assert len(again.alarms) > 0 and len(watched.alarms) == 0
     assert again.kinds(again.alarms[0]) == ["below"] and again.alarms[0].state == "learning"
     given = autoeval.Predictions(world / "sites", reference=world / "sites")
     with pytest.raises(InputError, match="fitted without a reference detector"):
         autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")
-    with pytest.raises(InputError, match="Expected predictions, or images"):
+    with pytest.raises(InputError, match="Expected --images ROOT, or --predictions"):
         autoeval.monitor(world / "fit", work_dir=tmp_path / "other")

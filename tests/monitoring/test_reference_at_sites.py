@@ -10,7 +10,6 @@ import autoeval
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.monitoring.monitored import MonitorSettings
 from tests.labelled_colours import write_detector, write_distinct
 
 SITES = {"north/gate": 0.6, "roof": 0.4}
@@ -49,8 +48,7 @@ def world(tmp_path_factory):
 
 def watch(world, work_dir, fit="fit", **given):
     boxes = autoeval.Predictions(world / "sites", **{"reference": world / "reference", **given})
-    settings = MonitorSettings(by="folder")
-    return autoeval.monitor(world / fit, boxes, work_dir=work_dir, settings=settings)
+    return autoeval.monitor(world / fit, boxes, work_dir=work_dir, by="folder")
 
 
 def of_predict(world, name, reference=None):

@@ -16,7 +16,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.checks import width as width_warning
 from autoeval.model import PredictionInterval
 from autoeval.model.regression import Regression
-from autoeval.monitoring.monitored import MonitorSettings
 from autoeval.sites.file_looks import (
     ConfidentBoxes,
     ListStart,
@@ -355,8 +354,7 @@ def test_a_monitor_warns(world, tmp_path):
     (tmp_path / "sites").mkdir()
     for name, file in (("sound", "new"), ("false", "false")):
         shutil.copy(world / f"{file}_predictions.json", tmp_path / f"sites/{name}.json")
-    settings = MonitorSettings(by="folder")
-    options = {"work_dir": tmp_path / "work", "settings": settings}
+    options = {"work_dir": tmp_path / "work", "by": "folder"}
     monitored = autoeval.monitor(estimator, tmp_path / "sites", **options)
     assert codes(monitored["false"]).count(CODE) == 1 and CODE not in codes(monitored["sound"])
     assert not [warning for warning in monitored.warnings if warning.code == CODE]

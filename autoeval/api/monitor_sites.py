@@ -1,0 +1,329 @@
+"""Watch many sites: read or observe what is new, estimate, compare with another detector."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from typing_extensions import Unpack
+
+from autoeval.api.options import ResultsOptions, check_names, given_boxes_of
+from autoeval.errors import InputError, refuse_given
+from autoeval.targets import IOUS, named_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.read_site import Categories
+    from autoeval.io.image_folder import ImageFile
+    from autoeval.monitoring.monitored import Monitored, MonitorSettings
+    from autoeval.runtime.files import PathLike
+
+OF_AGAINST = "goes with --against: give that, too, or leave it out."
+
+
+def monitor(
+    estimator: AccuracyEstimator | PathLike,
+    predictions: Any = None,
+    *,
+    images: Any = None,
+    img_dir: PathLike | None = None,
+    depth: int | None = None,
+    categories: Categories | None = None,
+    site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
+    known_sites: Mapping[str, str] | None = None,
+    by: str = "auto",
+    time: str = "auto",
+    baseline: str | None = None,
+    labelled: Mapping[str, PathLike | float] | None = None,
+    false_alarms: float = 0.05,
+    alarm_below: float | None = None,
+    alarm_on: Literal["changed"] | None = None,
+    worst: int = 3,
+    target: str | None = None,
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
+    against: AccuracyEstimator | PathLike | None = None,
+    against_predictions: PathLike | None = None,
+    against_known: Mapping[str, float] | None = None,
+    keep: str | None = None,
+    seed: int = 0,
+    work_dir: PathLike,
+    **boxes: Unpack[ResultsOptions],
+) -> Monitored:
+    """Watch many sites: the state of each, from unlabelled images, window by window.
+
+    Boxes come from a detector or from results files. Images that an earlier run has seen are left
+    alone, so the same call from cron goes on where the last one ended. On the command line status 3
+    means with --fail-on-alarm that a site fell against its own baseline, or is below --alarm-below.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator or path-like
+        Fitted with the same detector, or on its predictions: a work dir of fit or estimate-map, or
+        estimator.parquet.
+    predictions : path-like, Predictions, Detector or ImageDetector, optional
+        Folder with COCO results, one file a site, or one file with a folder a site. In Python also
+        the detector that is run over the images; by default the one of the estimator.
+    images : path-like, optional
+        Folder with a folder for each site, COCO JSON, pattern or list of paths; with predictions
+        all images, since those without a box are not in them: a list of names in a folder a site,
+        or for each file the images or a list of them.
+    img_dir : path-like, optional
+        Folder of the images that a COCO JSON or a list names.
+    depth : int, optional
+        Folders that name a site, such as 1 for camera/2026/03/02/ (default: all).
+    categories : mapping of str to sequence of str, optional
+        A category, with the detector's words for it if the fit lacks them, as NAME or
+        NAME=WORD,...; repeated for several (default: those of the fit, or all words). What is found
+        counts, a single one always.
+    site_categories : mapping of str to categories, optional
+        A category that counts at one site, found or not, in place of the others, as SITE
+        NAME[=WORD,...]; may be given several times.
+    present : collection of str
+        A category that is there and counts at every site, found or not; may be given several times.
+    known_sites : mapping of str to str, optional
+        Labelled set, or source of a task, of the fit of which a site's images are new ones, as
+        SITE=NAME.
+    by : str
+        Windows: day, hour, every:200 images, or folder (auto: day, or every:50 where no image has a
+        time).
+    time : str
+        exif, file, or a form of the time in file names such as %Y%m%d_%H%M%S (auto: EXIF where
+        there is one, else the file's time; with predictions date_captured or datetime of the list
+        of images).
+    baseline : str, optional
+        What a site is compared with: its first 7d, 12h or 200 images, or all before 2026-03-01
+        (default: 7d, or 100 where no image has a time).
+    labelled : mapping of str to path-like or float, optional
+        What label estimate --json, or estimate --labels --json, printed for a site's baseline, as
+        SITE=FILE: its level, in place of an estimate (in Python also the number).
+    false_alarms : float
+        Probability, at most, that a site that does not change ever raises one.
+    alarm_below : float, optional
+        Alarm at a site whose interval in the latest complete window lies below it, such as .6.
+    alarm_on : str, optional
+        Alarm also where the boxes changed, not known to be for the worse.
+    worst : int
+        How many sites count as worst.
+    target : str, optional
+        mAP, mAP50, mAP75, or with a score threshold precision, recall or f1 (default: that of the
+        fit).
+    score_thr : float, optional
+        Score threshold: estimate recall and false alarms an image there, too.
+    iou : float
+        At which IoU with a labelled object a box over the threshold is a true positive.
+    against : AccuracyEstimator or path-like, optional
+        Work dir or estimator.parquet of another detector: where it would be better, and where worse
+        (see `autoeval compare`).
+    against_predictions : path-like, optional
+        Folder with the boxes of that detector, SITE.json for each site; with images it is run.
+    against_known : mapping of str to float, optional
+        Accuracy of that detector at sites where it was measured, as SITE=POINTS,..., of 100 (in
+        Python in [0, 1]); then this detector's there follows, with the interval of the difference.
+    keep : str, optional
+        Keep the boxes of the last 90d or 5000 images of each site, and of baselines; estimates of
+        earlier windows stay (default: all).
+    seed : int
+        Of every draw.
+    work_dir : path-like
+        Keeps what was observed: a call with the same one looks at new images alone.
+    **boxes
+        See `autoeval.api.options.ResultsOptions`.
+
+    Returns
+    -------
+    Monitored
+        ``monitored["gate"]`` is one site with its `state`, ``monitored.to_pandas()`` the table of
+        all, ``monitored.windows()`` their histories.
+
+    Raises
+    ------
+    InputError
+        If the estimator or what `work_dir` keeps is of another detector, the store is damaged, no
+        image of any site can be read, or options exclude each other.
+    """
+    from autoeval.api.estimator_paths import load_estimator
+    from autoeval.estimation.given_boxes import Predictions
+    from autoeval.estimation.read_site import named_categories
+    from autoeval.monitoring.monitor import monitor_predictions
+    from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.monitored import MonitorSettings, labelled_level
+
+    check_names(boxes, ResultsOptions)
+    if images is None and predictions is None:
+        raise InputError("Expected --images ROOT, or --predictions PATH.")
+    fitted = load_estimator(estimator)
+    if target is not None:
+        fitted = fitted.for_target(named_target(target, score_thr, iou))
+    settings = MonitorSettings(
+        by=by,
+        depth=depth,
+        baseline=baseline,
+        false_alarms=false_alarms,
+        alarm_below=alarm_below,
+        alarm_on_changed=alarm_on == "changed",
+        keep=keep,
+        k=worst,
+        seed=seed,
+        score_thr=score_thr,
+        iou=iou,
+        known=dict(known_sites or {}),
+        labelled={
+            site: level if isinstance(level, float) else labelled_level(level)
+            for site, level in (labelled or {}).items()
+        },
+    )
+    given = given_boxes_of(predictions, boxes, fitted.loading_.get("detector"))
+    by_files = isinstance(given, Predictions)
+    if by_files:
+        reason = "is about images that a detector is run on, and --predictions need none of it."
+        refuse_given({"img_dir": img_dir}, reason)
+    if against is None:
+        beside = {"against_predictions": against_predictions, "against_known": against_known}
+        refuse_given(beside, OF_AGAINST)
+    elif by_files != (against_predictions is not None):
+        raise InputError(
+            "--against FILE takes --against-predictions DIR where --predictions are given, the "
+            "boxes of both detectors at each site, and runs its own detector on --images."
+        )
+    counting: dict[str, Any] = {
+        "categories": named_categories(categories),
+        "site_categories": {
+            site: named_categories(of) or {} for site, of in (site_categories or {}).items()
+        },
+        "present": present,
+    }
+    store = MonitorStore(work_dir)
+    files: tuple[ImageFile, ...] = ()
+    if isinstance(given, Predictions):
+        monitored = monitor_predictions(
+            given, fitted, store, settings, images_list=images, time_form=time, **counting
+        )
+    else:
+        monitored, files = _watched(
+            fitted, given, images, img_dir, store, settings, time=time, **counting
+        )
+    if against is not None:
+        other = load_estimator(against)
+        if not by_files:
+            _observe(other, given, files, Path(work_dir), time, depth)
+        candidate = _compared(
+            fitted, other, given, against_predictions, images, store, against_known, **counting
+        )
+        monitored = replace(monitored, candidate=candidate)
+    return replace(monitored, pictures={image.image_id: image.path for image in files})
+
+
+def _watched(
+    fitted: AccuracyEstimator,
+    given: Any,
+    images: Any,
+    img_dir: Any,
+    store: Any,
+    settings: MonitorSettings,
+    *,
+    time: str,
+    **counting: Any,
+) -> tuple[Monitored, tuple[ImageFile, ...]]:
+    """Run the detector on images that it has not seen yet; return the images, too."""
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.io.find_images import find_images
+    from autoeval.io.image_folder import ImageFile
+    from autoeval.monitoring.monitor import monitor_images
+    from autoeval.monitoring.windows import Clock
+
+    if images is None:
+        raise InputError("Expected predictions, or images to run the detector on.")
+    clock = Clock(time)
+    listed = find_images(images, img_dir)
+    files = tuple(image for image in listed.images if isinstance(image, ImageFile))
+    run = given or Detector(fitted.load_detector())
+    monitored = monitor_images(files, fitted, run, store, settings, clock=clock, **counting)
+    for skipped in listed.skipped:
+        print(f"note: {skipped}", file=sys.stderr)
+    return monitored, files
+
+
+def _observe(
+    other: AccuracyEstimator,
+    given: Any,
+    files: tuple[ImageFile, ...],
+    folder: Path,
+    time: str,
+    depth: int | None,
+) -> None:
+    """Run the other detector, as the first one is, on the images that it has not seen yet."""
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.model.features import REFERENCE_AP
+    from autoeval.monitoring.candidate import CANDIDATE
+    from autoeval.monitoring.monitor import observe_candidate
+    from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.windows import Clock
+
+    kept = other.loading_.get("detector")
+    run = Detector(
+        DetectorSpec.from_dict(kept) if kept else other.load_detector(),
+        reference=given.reference if given and REFERENCE_AP in other.table_ else None,
+        batch_size=given.batch_size if given else None,
+        executor=given.executor if given else None,
+    )
+    store, clock = MonitorStore(folder / CANDIDATE), Clock(time)
+    observe_candidate(files, other, run, store, clock=clock, depth=depth)
+
+
+def _compared(
+    fitted: AccuracyEstimator,
+    other: AccuracyEstimator,
+    given: Predictions | Detector | None,
+    against_predictions: PathLike | None,
+    images: Any,
+    store: Any,
+    known: Mapping[str, float] | None,
+    *,
+    categories: Categories | None,
+    site_categories: Mapping[str, Categories],
+    present: Collection[str],
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Compare the other detector with this one at every site, and name what is not compared."""
+    from autoeval.estimation.given_boxes import Predictions
+    from autoeval.io.predictions.category_words import read_names
+    from autoeval.io.wording import listed
+    from autoeval.monitoring.candidate import (
+        CANDIDATE,
+        compare_at_sites,
+        sites_of_predictions,
+        sites_of_records,
+    )
+    from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.site_windows import SiteCategories
+
+    of_sites = SiteCategories((), fitted.words_, categories, site_categories, present)
+    lost: tuple[str, ...] = ()
+    if isinstance(given, Predictions):
+        if len(given.references) > 1:
+            raise InputError(f"Expected one --reference but got {listed(given.references)}.")
+        words = given.reference_names
+        sites, lost = sites_of_predictions(
+            fitted,
+            other,
+            given.path,
+            against_predictions,  # type: ignore[arg-type]
+            images_list=images,
+            reference=next(iter(given.references), None),
+            reference_names=words if isinstance(words, Mapping) else read_names(Path(words)),
+            categories=categories,
+            site_categories=of_sites.of_site,
+            present=present,
+        )
+    else:
+        sites = sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites)
+    table, not_compared = compare_at_sites(fitted, other, sites, categories=categories, known=known)
+    return table, (*lost, *not_compared)
