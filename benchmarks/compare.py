@@ -67,11 +67,14 @@ from autoeval.comparison.train_differences import (
 )
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.labels.control_variates import true_influence
-from autoeval.labels.difference import difference_estimate
-from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.assistance import true_influence
+from autoeval.labels.category_estimate import (
+    LabelledSample,
+    SampleAccuracy,
+    difference_estimate,
+    measure_sample,
+)
+from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.train_prior import QUARTERS, enough, fit_prior, kin, quarters, read_scores
 from autoeval.report.text import format_cells, to_markdown

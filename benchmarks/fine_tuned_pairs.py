@@ -57,7 +57,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.io.coco import read_coco
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.values import ValueWithError
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.priors import read_calibration_prior
 from autoeval.model.train_prior import (

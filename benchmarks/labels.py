@@ -30,20 +30,25 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimate import bounds
 from autoeval.estimation.labelling import error_elsewhere, with_error
-from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.control_variates import MODEL, ProbableLabels
-from autoeval.labels.estimators import (
+from autoeval.labels.assistance import (
+    MODEL,
+    MOST_IMAGES,
+    LabelAssistance,
+    MixingWeights,
+    ProbableLabels,
+    fit_assistance,
+    pairs_of,
+)
+from autoeval.labels.category_estimate import (
     LabelEstimates,
     LabelledSample,
     SampleAccuracy,
-    estimate_category,
     measure_counts,
     measure_sample,
 )
-from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance, pairs_of
-from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.prior import OF_ONE_SET
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.labelled_estimate import estimate_category
+from autoeval.labels.plan import balanced_order
+from autoeval.labels.values import OF_ONE_SET, ValueWithError
 from autoeval.model.regression import Regression
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.site import Site

@@ -26,12 +26,10 @@ from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.joint_outlook import JointOutlook
-from autoeval.labels.label_sampling import balanced_order, match_labels
-from autoeval.labels.labelled_categories import on_labelled_categories
-from autoeval.labels.plan import LabelPlan
-from autoeval.labels.target_estimates import TargetEstimates, estimate_target
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.labelled_estimate import TargetEstimates, estimate_target, estimate_with_labels
+from autoeval.labels.matching import match_labels, on_labelled_categories
+from autoeval.labels.outlook import JointOutlook
+from autoeval.labels.plan import LabelPlan, balanced_order
 from autoeval.report.text import format_cells, to_markdown
 
 SET, HOME = "coco_mini", "robot_home"

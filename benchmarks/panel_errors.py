@@ -37,7 +37,7 @@ from autoeval.estimation.calibrating import (
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.operating_curve import exact_curve
 from autoeval.estimation.threshold_choice import choose_threshold
-from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
+from autoeval.labels.assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior, Scaling
 from autoeval.model.pair_table import CATEGORY, features_at
 from autoeval.model.regression import Regression

@@ -136,7 +136,7 @@ def compare(
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.labelled_files import plan_beside, read_labels
     from autoeval.estimation.read_site import named_categories
-    from autoeval.labels.plan_file import load_plan
+    from autoeval.labels.plan_folder import load_plan
     from autoeval.model.prediction_interval import check_level
 
     check_level(level)

@@ -255,9 +255,9 @@ def estimate_with_labels(
         If plan or labels cannot be read, or do not belong together.
     """
     from autoeval.estimation.labelled_files import read_labels
+    from autoeval.labels.labelled_estimate import estimate_with_labels as estimate_plan
     from autoeval.labels.plan import LabelPlan
-    from autoeval.labels.plan_file import load_plan
-    from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
+    from autoeval.labels.plan_folder import load_plan
 
     plan = plan if isinstance(plan, LabelPlan) else load_plan(plan)
     content = read_labels(labels, img_dir)
@@ -346,8 +346,8 @@ def _curve_of_plan(
     """Return the curve by threshold of the labels of a plan, its warnings and its level."""
     from autoeval.estimation.labelled_files import read_labels
     from autoeval.estimation.operating_curve import labelled_curve
-    from autoeval.labels.plan_file import load_plan
-    from autoeval.labels.with_labels import warnings_with_labels
+    from autoeval.labels.labelled_estimate import warnings_with_labels
+    from autoeval.labels.plan_folder import load_plan
 
     if labels is None:
         raise InputError("--plan needs --labels PATH: the labels of its images.")
@@ -392,7 +392,7 @@ def _curve_of_site(
         expected_curve,
         labelled_curve,
     )
-    from autoeval.labels.with_labels import warnings_with_labels
+    from autoeval.labels.labelled_estimate import warnings_with_labels
 
     assert estimated.site is not None
     if labels is None:

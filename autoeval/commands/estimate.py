@@ -120,7 +120,7 @@ def _with_labels(
 ) -> LabelledEstimate:
     """Estimate from labels that no plan drew, as a simple random sample."""
     from autoeval.api import estimate_with_labels
-    from autoeval.labels.plan_file import PLAN
+    from autoeval.labels.plan_folder import PLAN
 
     folder = Path(labels).parent
     if (folder / PLAN).exists():

@@ -83,7 +83,7 @@ def _until(
 
     Returns how many labels to go on with, None for none; a sentence; and what JSON has.
     """
-    from autoeval.labels.sample_size import next_batch
+    from autoeval.labels.outlook import next_batch
     from autoeval.report.labels import until_text
     from autoeval.sites.label_warnings import contradicted
 

@@ -60,7 +60,7 @@ def after_estimate(
     and where a plan would be refused: it needs what was fitted on enough labelled boxes, and a
     target that labels measure. `path` is that of the estimator.
     """
-    from autoeval.labels.estimators import LEVELS
+    from autoeval.labels.category_estimate import LEVELS
     from autoeval.targets import OperatingPoint
 
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
@@ -121,7 +121,7 @@ def after_compare(
 
 def _more_of_plan(folder: Path, n: int) -> str:
     """Return the command that lets the plan in a folder have `n` images; nothing without one."""
-    from autoeval.labels.plan_file import PLAN
+    from autoeval.labels.plan_folder import PLAN
 
     page = folder / "result.json"
     if not (folder / PLAN).exists() or not page.exists():
@@ -165,8 +165,7 @@ def _unused(folder: Path) -> Path:
 def _plan_folder(estimate: Estimate, n: int) -> Path:
     """Return the usual folder of plans, or a new one where that holds another plan."""
     from autoeval.estimation.plan_match import check_plan
-    from autoeval.labels.plan_file import PLAN, load_plan
-    from autoeval.labels.to_label import EMPTY
+    from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan
 
     if not (LABELS / PLAN).exists():
         return _unused(LABELS) if (LABELS / EMPTY).exists() else LABELS

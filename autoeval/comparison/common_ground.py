@@ -13,7 +13,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
-from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
+from autoeval.labels.matching import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint

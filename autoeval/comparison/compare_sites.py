@@ -32,10 +32,10 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.read_site import Categories
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
+from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
+from autoeval.labels.outlook import Outlook, outlook_after
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.sample_size import Outlook, outlook_after
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
+from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site

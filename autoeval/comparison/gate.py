@@ -15,8 +15,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
-from autoeval.labels.sample_size import Outlook
-from autoeval.labels.value_with_error import ValueWithError, quantile
+from autoeval.labels.outlook import Outlook
+from autoeval.labels.values import ValueWithError, quantile
 from autoeval.notices import as_notice
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"

@@ -12,14 +12,12 @@ from autoeval.estimation.estimate import estimate_site
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.label_planning import Draw, plan_site
 from autoeval.estimation.labelling import priors_of_targets
-from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.by_image import ByImage
-from autoeval.labels.control_variates import MODEL
-from autoeval.labels.estimators import LEVELS, LabelEstimates
+from autoeval.labels.assistance import MODEL, MixingWeights
+from autoeval.labels.category_estimate import LEVELS, LabelEstimates
+from autoeval.labels.compact import ByImage
+from autoeval.labels.labelled_estimate import estimate_target
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
-from autoeval.labels.target_estimates import estimate_target
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.values import ValueWithError, VariancePrior
 from autoeval.sites.site import Site
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 

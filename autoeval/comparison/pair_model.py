@@ -45,8 +45,7 @@ import pandas as pd
 
 from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
 from autoeval.io.config_file import shipped_config
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.values import ValueWithError, VariancePrior
 from autoeval.model import Away
 from autoeval.model.priors import away_prior
 

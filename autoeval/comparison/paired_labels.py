@@ -18,25 +18,18 @@ from autoeval.comparison.pair_model import PairPrior
 from autoeval.comparison.unlabelled_difference import LabelFree
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.difference import difference_estimate
-from autoeval.labels.estimators import (
+from autoeval.labels.category_estimate import (
     LabelledSample,
     SampleAccuracy,
+    difference_estimate,
     measure_counts,
     measure_sample,
 )
-from autoeval.labels.label_sampling import (
-    LabelledSubset,
-    blocks_of,
-    inverse_probabilities,
-    match_labels,
-)
-from autoeval.labels.plan import LabelPlan
-from autoeval.labels.prior import combine
-from autoeval.labels.sample_size import Outlook
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.labels.variance_prior import VariancePrior
-from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
+from autoeval.labels.labelled_estimate import as_random_draw, drawn_by_plan
+from autoeval.labels.matching import LabelledSubset, match_labels
+from autoeval.labels.outlook import Outlook
+from autoeval.labels.plan import LabelPlan, blocks_of, inverse_probabilities
+from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior, combine
 from autoeval.notices import prefixed
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site

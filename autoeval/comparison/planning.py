@@ -14,9 +14,8 @@ from autoeval.comparison.paired_labels import SPREAD, outlook_without_labels
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.plan_folder import plan_in_folder
-from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
-from autoeval.labels.sample_size import Outlook
+from autoeval.labels.outlook import Outlook
+from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, balanced_order
 from autoeval.sites.site import Site
 
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"

@@ -35,7 +35,7 @@ from autoeval.comparison.pair_model import (
     seen_of,
 )
 from autoeval.io.config_file import shipped_config
-from autoeval.labels.variance_prior import fit_variance_prior
+from autoeval.labels.values import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
 from autoeval.model.priors import away_prior
 from autoeval.model.train_prior import TABLES, kin, quarters, read_scores

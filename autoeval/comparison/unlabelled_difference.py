@@ -21,8 +21,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.checks import nothing_over_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.labels.value_with_error import ValueWithError, quantile
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.values import ValueWithError, VariancePrior, quantile
 from autoeval.model import Away
 from autoeval.model.pair_table import nothing_over, table_of, undefined_at
 from autoeval.sites.site import Site

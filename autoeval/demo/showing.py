@@ -19,7 +19,7 @@ from autoeval.estimation.plan_folder import plan_in_folder
 from autoeval.io.image_folder import load_image_folder
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.to_label import EMPTY
+from autoeval.labels.plan_folder import EMPTY
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.estimate import add_estimate
 from autoeval.report.labels import add_labelled, unplanned_text, unplanned_values

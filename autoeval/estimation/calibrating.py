@@ -22,7 +22,7 @@ from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS, match_categ
 from autoeval.boxes import has_area
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.labels.fit_assistance import FOLDS, image_folds
+from autoeval.labels.assistance import FOLDS, image_folds
 from autoeval.model.calibration import (
     FOUND,
     CalibrationPrior,

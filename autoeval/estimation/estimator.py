@@ -29,10 +29,9 @@ from autoeval.estimation.site_reading import read_site
 from autoeval.io.find_images import Images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.labelled_estimate import LabelledEstimate
+from autoeval.labels.labelled_estimate import LabelledEstimate, estimate_with_labels
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.plan_file import load_plan
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.plan_folder import load_plan
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike

@@ -25,7 +25,7 @@ from autoeval.io.image_folder import ImageFile
 from autoeval.io.image_header import image_size
 from autoeval.io.in_memory import images_in_memory
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.plan_file import load_plan
+from autoeval.labels.plan_folder import load_plan
 from autoeval.model.pair_table import CATEGORY, needs_of
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import Looks

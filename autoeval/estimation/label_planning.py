@@ -18,12 +18,10 @@ from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.image_header import read_header
-from autoeval.labels.control_variates import ProbableLabels
-from autoeval.labels.estimators import LEVELS
-from autoeval.labels.label_sampling import blocks_of
-from autoeval.labels.plan import LabelPlan, make_plan
-from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.assistance import ProbableLabels
+from autoeval.labels.category_estimate import LEVELS
+from autoeval.labels.plan import LabelPlan, PlannedSite, PlanRequest, blocks_of, make_plan
+from autoeval.labels.values import ValueWithError
 from autoeval.model.pair_table import counted_rows
 from autoeval.sites.pool import Pool
 from autoeval.sites.site import Site

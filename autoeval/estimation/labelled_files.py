@@ -22,7 +22,7 @@ from autoeval.io.labels.content import LabelSet, of_images
 from autoeval.io.labels.truth import ignoring_unchecked, labelled_boxes
 from autoeval.io.predictions.box_checks import unseen_images
 from autoeval.io.wording import listed
-from autoeval.labels.plan_file import PLAN
+from autoeval.labels.plan_folder import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels

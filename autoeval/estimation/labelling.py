@@ -10,10 +10,15 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate, estimate_rows
-from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
-from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
+from autoeval.labels.assistance import LabelAssistance, fit_assistance
+from autoeval.labels.values import (
+    NOTHING,
+    OF_ONE_SET,
+    ErrorOfPrior,
+    ValueWithError,
+    fit_error_of_prior,
+    quantile,
+)
 from autoeval.model.pair_table import Table, floats, names, nothing_over
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice

@@ -14,8 +14,8 @@ from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.labels.content import LabelSet
+from autoeval.labels.labelled_estimate import estimate_targets
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.with_labels import estimate_targets
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 THRESHOLDS = np.arange(1, 20) / 20

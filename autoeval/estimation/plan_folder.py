@@ -12,10 +12,8 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.plan_match import check_plan
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.labels.label_sampling import blocks_of
-from autoeval.labels.plan import LabelPlan
-from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.to_label import EMPTY, write_plan
+from autoeval.labels.plan import LabelPlan, blocks_of
+from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan, write_plan
 
 
 def plan_in_folder(

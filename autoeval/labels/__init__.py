@@ -2,8 +2,8 @@
 
 Pure functions over the boxes of a detector. A `Pool` holds boxes and their features
 (`autoeval.sites.pool`). From labelled sets `fit_assistance` fits a box model, mixing weights of
-control variates and the small-sample bias. `make_plan` draws images (``label_sampling.py``), and
-`estimate_with_labels` combines the sample estimate (``estimators.py``), the difference estimator
-(``difference.py``) and
-the label-free estimate as a prior (``prior.py``). See docs/how-to/labels.md.
+control variates and the small-sample bias (``assistance.py``). `make_plan` draws images
+(``plan.py``), and `estimate_with_labels` (``labelled_estimate.py``) combines the sample estimate
+and the difference estimator (``category_estimate.py``) with the label-free estimate as a prior
+(``values.py``; of several categories ``joint.py``). See docs/how-to/labels.md.
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,34 +17,203 @@ from autoeval.accuracy.operating_point import influence_on
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.video import time_blocks
 from autoeval.io.wording import listed
-from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.by_image import ByImage, with_few_bits
-from autoeval.labels.control_variates import MODEL
-from autoeval.labels.estimators import LEVELS
-from autoeval.labels.joint import JointPrior
-from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
-from autoeval.labels.joint_sample import CategoryEstimates
-from autoeval.labels.label_sampling import (
-    balanced_order,
-    inverse_probabilities,
-    unequal_order,
+from autoeval.labels.assistance import MODEL, LabelAssistance, MixingWeights, ProbableLabels
+from autoeval.labels.category_estimate import LEVELS, PER_OBJECT
+from autoeval.labels.compact import ByImage, with_few_bits
+from autoeval.labels.joint import CategoryEstimates, JointPrior
+from autoeval.labels.outlook import (
+    Holding,
+    JointOutlook,
+    Outlook,
+    SeenLabels,
+    WidthForecast,
+    expected_holding,
 )
-from autoeval.labels.object_variance import PER_OBJECT
-from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.sample_size import Outlook, WidthForecast
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
 from autoeval.words import warning_lines
 
+_NUMBER = re.compile(r"(\d+)(?=\D*$)")
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 BY_CHANCE = "nothing (a simple random sample)"
 BY_DISAGREEMENT = "predicted influence, images on which a reference detector disagrees more often"
 DISAGREEING = 0.5
 """Share of the probability that goes by disagreement with a reference; the rest is the same for all
 images, so that none counts for more than twice its share of a simple random sample."""
+
+
+def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
+    """Put images into a random sequence whose every beginning is spread evenly over an order.
+
+    The order, of images that are alike next to each other, is closed to a ring and turned by a
+    random number of places, and halved again and again; the sequences of two halves are merged by
+    the keys ``(position + u) / length``, with a random u for one half and u + 1/2 for the other. By
+    the turn each image stands at each place equally often, so it is among the first n with
+    probability n / N exactly; by the keys the first n hold as many of each half, quarter and eighth
+    as its share asks for. That is a stratified draw with proportional strata for each n at once, in
+    which a larger draw keeps a smaller one.
+
+    Examples
+    --------
+    >>> drawn = balanced_order(np.arange(8), seed=0)
+    >>> np.sort(drawn[:4] // 2)
+    array([0, 1, 2, 3])
+    """
+    rng = np.random.default_rng(seed)
+    return _merged(np.roll(order, rng.integers(len(order))), rng)
+
+
+def _merged(order: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    n = len(order)
+    if n < 2:
+        return order
+    halves = [_merged(part, rng) for part in np.array_split(order, 2)]
+    start = rng.random()
+    offsets = (start, (start + 0.5) % 1)
+    keys = [
+        (np.arange(len(part)) + at) / len(part) for part, at in zip(halves, offsets, strict=True)
+    ]
+    return np.concatenate(halves)[np.argsort(np.concatenate(keys), kind="stable")]
+
+
+def unequal_order(order: np.ndarray, sizes: np.ndarray, *, seed: int) -> np.ndarray:
+    """Put images into a random sequence whose every beginning holds some more often than others.
+
+    An image with a number u, uniform in (0, 1), comes in the order of u over its size: sequential
+    Poisson sampling (Ohlsson 1998). The first n then hold an image with a probability close to
+    `inclusion_probabilities`, and a larger draw keeps a smaller one. The numbers are the places in
+    `balanced_order`, so that images of one size are spread evenly over `order`.
+
+    order (N,): as in `balanced_order`. sizes (N,): of each image, positive; twice as large is twice
+    as often.
+    """
+    n = len(order)
+    numbers = np.empty(n)
+    rng = np.random.default_rng([seed, n])
+    numbers[balanced_order(order, seed=seed)] = (np.arange(n) + rng.random(n)) / n
+    return np.argsort(numbers / sizes, kind="stable")
+
+
+def inclusion_probabilities(sizes: np.ndarray, n: int) -> np.ndarray:
+    """Return the probability of each image to be among n, in proportion to its size, at most 1.
+
+    Examples
+    --------
+    >>> inclusion_probabilities(np.array([1.0, 1, 2, 8]), 2)
+    array([0.25, 0.25, 0.5 , 1.  ])
+    """
+    certain = np.zeros(len(sizes), bool)
+    while True:
+        rest = sizes[~certain].sum()
+        drawn = (n - certain.sum()) * sizes / rest if rest > 0 else np.ones(len(sizes))
+        more = ~certain & (drawn >= 1)
+        if not more.any():
+            return np.where(certain, 1.0, drawn)
+        certain |= more
+
+
+def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.ndarray | None:
+    """Return the weight of each of k images drawn with `unequal_order`, (k,).
+
+    None where all have the same, without `sizes` or with all images.
+    """
+    if sizes is None or len(images) == len(sizes):
+        return None
+    return np.asarray(1 / inclusion_probabilities(sizes, len(images))[images])
+
+
+def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -> np.ndarray:
+    """Return the number of the block of time of each image, (M,), int.
+
+    Frames of videos go by `time_blocks`. With `frames`, files whose names differ in their last
+    number alone are frames in that order, too, and so many neighbours make a block; not by default,
+    since unrelated photographs are numbered, too. Raises InputError if `frames` is under 1.
+    """
+    numbers = time_blocks(images)
+    if frames is None:
+        return numbers
+    if frames < 1:
+        raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
+    series: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for place, image in enumerate(images):
+        number = _NUMBER.search(image.image_id)
+        if number and getattr(image, "time_s", None) is None:
+            name = image.image_id[: number.start()] + "\0" + image.image_id[number.end() :]
+            series[name].append((int(number[1]), place))
+    for members in series.values():
+        first = int(numbers.max()) + 1
+        for rank, (_, place) in enumerate(sorted(members)):
+            numbers[place] = first + rank // frames
+    return np.unique(numbers, return_inverse=True)[1]
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """How many images are to be labelled, what their labels are to measure, and how they are drawn.
+
+    Parameters
+    ----------
+    n : int
+        Number of images to label.
+    target : str
+        A target at a threshold has its own threshold and IoU.
+    level : float
+        Nominal coverage of the intervals.
+    seed : int
+        Seed of the draw.
+    score_thr, iou : float, optional
+        At which precision, recall and F1 are wanted, too.
+    equal : bool
+        Whether each image has the same probability, also where a reference detector disagrees.
+    """
+
+    n: int
+    target: str = "mAP"
+    level: float = 0.9
+    seed: int = 0
+    score_thr: float | None = None
+    iou: float = IOUS[0]
+    equal: bool = False
+
+    @property
+    def point(self) -> OperatingPoint | None:
+        """The target, where it is one at a threshold."""
+        return OperatingPoint.of(self.target)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSite:
+    """What is known of a site beside the boxes of its pool of M images.
+
+    Parameters
+    ----------
+    priors : mapping of str to ValueWithError
+        Label-free estimates of targets, such as ``mAP``, and categories, ``mAP/<category>``.
+    detector : str
+        Fingerprint.
+    blocks : ndarray of shape (M,), optional
+        Blocks of time, in the order of the pool; by default each image is its own.
+    others : ProbableLabels, optional
+        Boxes of another detector on the same images.
+    named, rest, nothing_found, known, group
+        As in `LabelPlan`.
+    warnings : tuple of str
+        What is to be said of the site with the plan.
+    """
+
+    priors: Mapping[str, ValueWithError] = field(default_factory=dict)
+    detector: str = ""
+    blocks: np.ndarray | None = None
+    others: ProbableLabels | None = None
+    named: bool = False
+    rest: Boxes | None = None
+    nothing_found: bool = False
+    known: str = ""
+    group: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.labels.estimators import FEWEST_HOLDING
-from autoeval.labels.joint_outlook import JointOutlook
-from autoeval.labels.label_sampling import inclusion_probabilities
+from autoeval.labels.category_estimate import FEWEST_HOLDING
 from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
-from autoeval.labels.plan import LabelPlan
-from autoeval.labels.plan_file import drawn_with
-from autoeval.labels.sample_size import USUAL_SIZES
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.outlook import USUAL_SIZES, JointOutlook
+from autoeval.labels.plan import LabelPlan, inclusion_probabilities
+from autoeval.labels.plan_folder import drawn_with
+from autoeval.labels.values import ValueWithError
 from autoeval.report.estimate import (
     add_estimate,
     estimate_details,

@@ -15,11 +15,10 @@ import pytest
 
 from autoeval import estimate_with_labels, load_labels
 from autoeval.io.tasks.seed_set import load_seed_set
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.plan import make_plan
-from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.to_label import write_plan
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.assistance import fit_assistance
+from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.plan_folder import write_plan
+from autoeval.labels.values import ValueWithError
 from autoeval.sites.pool import pool_of_predictions
 from tests.label_worlds import SIDE, make_site
 

@@ -15,7 +15,7 @@ from autoeval.cli import main
 from autoeval.commands.compare import STATUS
 from autoeval.commands.given_words import known_at_sites
 from autoeval.comparison.planning import BY_DIFFERENCE
-from autoeval.labels.plan_file import load_plan
+from autoeval.labels.plan_folder import load_plan
 
 
 @pytest.fixture(scope="module")

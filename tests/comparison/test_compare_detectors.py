@@ -9,7 +9,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.estimation.observation.kept_observer import OBSERVED
-from autoeval.labels.plan_file import load_plan
+from autoeval.labels.plan_folder import load_plan
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
 SHAKEN = {"keen": 15, "blunt": 5}  # contrast over the pixels by which boxes are off

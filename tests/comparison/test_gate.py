@@ -6,9 +6,8 @@ import pytest
 
 from autoeval.comparison.gate import Gate, PairForecast, check_max_loss, loss_to
 from autoeval.errors import InputError
-from autoeval.labels.sample_size import Outlook
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.outlook import Outlook
+from autoeval.labels.values import ValueWithError, VariancePrior
 
 Z = 1.6448536  # of a 90 % interval
 

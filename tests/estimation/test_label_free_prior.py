@@ -8,7 +8,7 @@ import pytest
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.labelling import error_elsewhere, priors_of, with_error
-from autoeval.labels.prior import ErrorOfPrior
+from autoeval.labels.values import ErrorOfPrior
 
 REACH = 1.6448536  # standard deviations of a normal distribution to either side of its 90 %
 

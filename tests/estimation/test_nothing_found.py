@@ -11,7 +11,7 @@ from autoeval import AccuracyEstimator
 from autoeval.errors import InputError
 from autoeval.estimation.operating_curve import expected_curve
 from autoeval.labels.plan import BY_CHANCE
-from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.notices import Notice
 from autoeval.report.estimate import estimate_text
 from autoeval.report.labels import width_rows, width_text

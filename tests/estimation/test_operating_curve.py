@@ -18,9 +18,8 @@ from autoeval.estimation.operating_curve import (
     score_thresholds,
 )
 from autoeval.estimation.threshold_choice import choose_from, choose_threshold
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.plan import make_plan
-from autoeval.labels.plan_request import PlanRequest
+from autoeval.labels.assistance import fit_assistance
+from autoeval.labels.plan import PlanRequest, make_plan
 from autoeval.report.threshold import choice_lines, choice_values
 from autoeval.sites.site import Site
 from autoeval.targets import MEASURES

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.by_image import ByImage, with_few_bits
+from autoeval.labels.compact import ByImage, with_few_bits
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.difference import (
+from autoeval.labels.category_estimate import (
     MANY,
     difference_estimate,
     difference_terms,
     slopes,
     variance_of_sum,
 )
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.values import VariancePrior
 
 
 def test_by_hand():

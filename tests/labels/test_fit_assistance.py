@@ -8,12 +8,15 @@ import pytest
 from label_worlds import label_set, make_site
 
 from autoeval.errors import InputError
-from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.control_variates import true_influence
-from autoeval.labels.fit_assistance import drawn_boxes, fit_assistance, pairs_of
-from autoeval.labels.plan import make_plan
-from autoeval.labels.plan_request import PlanRequest
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.assistance import (
+    LabelAssistance,
+    drawn_boxes,
+    fit_assistance,
+    pairs_of,
+    true_influence,
+)
+from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.plan import PlanRequest, make_plan
 
 
 def correlation(assistance, site):

@@ -11,8 +11,7 @@ from autoeval.labels.joint import (
     MeasuredCategories,
     estimate_jointly,
 )
-from autoeval.labels.prior import combine
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.values import NOTHING, ValueWithError, combine
 
 MANY = 1e9  # degrees of freedom
 

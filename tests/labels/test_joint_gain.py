@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.joint import JointPrior, MeasuredCategories
-from autoeval.labels.joint_gain import variance_with_one_more
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.joint import JointPrior, MeasuredCategories, variance_with_one_more
+from autoeval.labels.values import ValueWithError
 
 
 def conditional(covariance, rows, noise):

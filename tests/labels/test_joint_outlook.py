@@ -8,15 +8,13 @@ import pytest
 from label_worlds import label_set, make_site
 
 from autoeval.boxes import Boxes
-from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.assistance import fit_assistance
 from autoeval.labels.joint import JointPrior
-from autoeval.labels.joint_outlook import Holding, JointOutlook, expected_holding
-from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.plan import make_plan
-from autoeval.labels.plan_file import load_plan, save_plan
-from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.outlook import Holding, JointOutlook, expected_holding
+from autoeval.labels.plan import PlannedSite, PlanRequest, balanced_order, make_plan
+from autoeval.labels.plan_folder import load_plan, save_plan
+from autoeval.labels.values import ValueWithError
 
 WORDS = ("car", "bus", "van", "truck")
 

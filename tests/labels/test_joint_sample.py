@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.labels.estimators import LabelledSample, measure_sample, sample_estimate
-from autoeval.labels.joint_sample import CategorySample, estimate_categories
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.category_estimate import LabelledSample, measure_sample, sample_estimate
+from autoeval.labels.joint import CategorySample, estimate_categories
+from autoeval.labels.values import NOTHING, ValueWithError
 
 FREE = ValueWithError(0.4, 0.15)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from autoeval.labels.label_sampling import (
+from autoeval.labels.plan import (
     balanced_order,
     blocks_of,
     inclusion_probabilities,

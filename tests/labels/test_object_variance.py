@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.labels.estimators import LabelledSample, measure_sample, sample_estimate
-from autoeval.labels.object_variance import (
+from autoeval.labels.category_estimate import (
     PER_OBJECT,
     WITHIN_IMAGE,
+    LabelledSample,
     effective_objects,
+    measure_sample,
     object_variance,
+    sample_estimate,
 )
-from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.values import ValueWithError
 
 
 def test_by_hand():

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.labels.to_label import label_config, prelabels
+from autoeval.labels.plan_folder import label_config, prelabels
 
 
 def offered(rows, size=(100, 200), categories=("vehicle", "person")):

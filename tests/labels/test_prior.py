@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from autoeval.labels.prior import combine, fit_error_of_prior
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.values import NOTHING, ValueWithError, combine, fit_error_of_prior
 
 
 def test_by_hand():

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autoeval.labels.difference import difference_estimate
-from autoeval.labels.prior import combine
-from autoeval.labels.sample_size import BATCH, STRETCH, Outlook, next_batch, outlook_after
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.category_estimate import difference_estimate
+from autoeval.labels.outlook import BATCH, STRETCH, Outlook, next_batch, outlook_after
+from autoeval.labels.values import ValueWithError, VariancePrior, combine
 
 N_POOL, STD = 300, 0.08
 

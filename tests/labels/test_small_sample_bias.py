@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rankings import random_ranking
 
-from autoeval.labels.small_sample_bias import (
+from autoeval.labels.category_estimate import (
     OBJECTS_OF_EXPECTED,
     bias_scale,
     fit_small_sample_bias,

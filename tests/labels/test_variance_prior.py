@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.variance_prior import MOST_DOF, VariancePrior, fit_variance_prior, moderated
+from autoeval.labels.values import MOST_DOF, VariancePrior, fit_variance_prior, moderated
 
 
 def test_what_it_was_drawn_from_is_found_again():

@@ -11,14 +11,12 @@ from label_worlds import SIDE, label_set, make_site
 from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
-from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.object_variance import DOF
-from autoeval.labels.plan import BY_TIME, make_plan
-from autoeval.labels.plan_file import load_plan, save_plan
-from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.assistance import REFERENCE, ProbableLabels, fit_assistance, true_influence
+from autoeval.labels.category_estimate import DOF
+from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.plan import BY_TIME, PlannedSite, PlanRequest, make_plan
+from autoeval.labels.plan_folder import load_plan, save_plan
+from autoeval.labels.values import ValueWithError
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.labels import about_label_free, labelled_heads
 from autoeval.stability.fitting.stored_sets import pack_set, unpack_set

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from label_worlds import label_set, make_site
 
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.plan import make_plan
-from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.assistance import fit_assistance
+from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.values import ValueWithError
 from autoeval.report.labels import add_category_order, category_order_text, lowest, most_helpful
 from autoeval.report.page import Page
 

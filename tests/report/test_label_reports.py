@@ -12,12 +12,11 @@ from label_worlds import label_set, make_site
 from autoeval.detections import CONFIDENT
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import ImageArray
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.plan import make_plan
-from autoeval.labels.plan_request import PlannedSite, PlanRequest
-from autoeval.labels.to_label import write_to_label
-from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.assistance import fit_assistance
+from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.plan_folder import write_to_label
+from autoeval.labels.values import ValueWithError
 from autoeval.report.labels import (
     drawn_table,
     labelled_page,

@@ -8,8 +8,8 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.operating_curve import ENDS
 from autoeval.estimation.threshold_choice import choose_from
 from autoeval.io.labels.content import LabelledBox, LabelSet
-from autoeval.labels.plan_file import load_plan, save_plan
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import category_table
 from autoeval.report.labels import category_table as labelled_categories
 from autoeval.report.threshold import choice_lines, draw_measures, draw_precision

@@ -1,20 +1,23 @@
-"""Which categories an estimate with labels is about: those that are labelled, found or not."""
+"""Labels matched with the pool of a plan: which images and which categories they measure."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from autoeval.boxes import Boxes
+from autoeval.errors import InputError
+from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import ANY, LabelSet
+from autoeval.io.labels.truth import ignoring_unchecked, labelled_boxes
 from autoeval.io.wording import listed
-from autoeval.labels.estimators import LEVELS
-from autoeval.labels.label_sampling import places_in_pool
+from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.model.calibration import LIKELY
 from autoeval.notices import Notice
 
@@ -24,6 +27,107 @@ ZERO = ValueWithError(0.0, 0.0)
 UNLIKELY = ValueWithError(LIKELY / 2, LIKELY / math.sqrt(12))
 """Average precision of a category without a likely box: precision is below `LIKELY` at any recall.
 Mean and standard deviation of the uniform distribution from 0 to `LIKELY`."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSubset:
+    """Labelled images of a pool, and their labels in the same order."""
+
+    images: np.ndarray  # index into the pool, (k,), int
+    truth: Boxes  # of the categories of the pool
+    warnings: tuple[str, ...]  # what was left out or is odd, one sentence each
+
+
+def match_labels(
+    labels: LabelSet, pool: Boxes, words: Mapping[str, str] | None = None
+) -> LabelledSubset:
+    """Find the images of label files in a pool.
+
+    For how they are known see `match_images`. `words` has the category of the pool for
+    each word of the labels that counts; by default equal words. Raises InputError if an image is
+    labelled twice, no labelled image is in the pool, the labels have none of the categories, or no
+    labelled image holds an object.
+    """
+    at = places_in_pool(labels, pool)
+    in_pool = [k for k, place in enumerate(at) if place is not None]
+    unknown = [labels.images[k].file_name for k, place in enumerate(at) if place is None]
+    if not in_pool:
+        raise InputError(
+            f"None of the {len(labels.images)} labelled images of {labels.path} is in the pool "
+            f"(labelled: {listed(unknown)}; pool: {listed([i.image_id for i in pool.images])}). "
+            "Keep the file names as they were."
+        )
+    images = np.array([at[k] for k in in_pool])
+    twice = [pool.images[k].image_id for k, n in Counter(images.tolist()).items() if n > 1]
+    if twice:
+        raise InputError(
+            f"{labels.path}: images labelled twice: {listed(twice)}. Keep one entry of each."
+        )
+    kept = {labels.images[k].image_id for k in in_pool}
+    of_pool = replace(
+        labels,
+        images=tuple(labels.images[k] for k in in_pool),
+        boxes=tuple(box for box in labels.boxes if box.image_id in kept),
+    )
+    words = _words(labels, pool.categories, words)
+    truth = labelled_boxes(of_pool, pool.categories, words)
+    truth = ignoring_unchecked(truth, of_pool, pool.on_images(images), words)
+    if not len(truth.where(~truth.crowd)):
+        raise InputError(
+            f"None of the {len(in_pool)} labelled images holds a "
+            f"{' or '.join(pool.categories)}, so "
+            "average precision is not defined. Are the labels finished? If so, label more images."
+        )
+    return LabelledSubset(
+        images, truth, (*_warnings(labels, unknown, truth, len(in_pool)), *truth.left_out)
+    )
+
+
+def places_in_pool(labels: LabelSet, pool: Boxes) -> list[int | None]:
+    """Return the index into the pool of each labelled image; None for one that is not there."""
+    return match_images(labels.images, pool.images).places()
+
+
+def _words(
+    labels: LabelSet, categories: tuple[str, ...], words: Mapping[str, str] | None
+) -> dict[str, str]:
+    chosen = dict(words) if words else {name: name for name in categories}
+    wrong = sorted(set(chosen.values()) - set(categories))
+    used = {box.category for box in labels.boxes}
+    if wrong and words:
+        raise InputError(
+            f"The words of labels are translated into {listed(wrong)}, and the categories of the "
+            f"estimate are {listed(categories)}: name one of these for each word (--words "
+            "WORD=CATEGORY)."
+        )
+    if wrong or (used and not used & set(chosen)):
+        raise InputError(
+            f"Expected labels of {listed(categories)} but got {listed(sorted(used))}. "
+            "Translate them with --words WORD=CATEGORY."
+        )
+    return chosen
+
+
+def _warnings(labels: LabelSet, unknown: list[str], truth: Boxes, k: int) -> list[str]:
+    warnings = list(labels.warnings)
+    if unknown:
+        warnings.append(
+            Notice(
+                "images-not-in-pool",
+                f"labelled images that are not in the pool, left out: {len(unknown)} "
+                f"({listed(unknown)})",
+            )
+        )
+    empty = k - len(np.unique(truth.image))
+    if empty:
+        warnings.append(
+            Notice(
+                "empty-labelled-images",
+                f"{empty} of {k} labelled images hold no object: right if somebody looked at them, "
+                "wrong if they are not labelled yet",
+            )
+        )
+    return warnings
 
 
 @dataclass(frozen=True)
