@@ -32,16 +32,9 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.comparison.common_objects import (
-    ExpectedDifference,
-    Found,
-    agreement,
-    disagreement,
-    expected_difference,
-)
-from autoeval.comparison.difference_model import Seen
 from autoeval.comparison.pair_model import (
     PairPrior,
+    Seen,
     differences,
     log_odds_on_labels,
     one_at_home,
@@ -64,6 +57,13 @@ from autoeval.comparison.train_differences import (
     one_kind,
     pair_weights,
     read_rows,
+)
+from autoeval.comparison.unlabelled_difference import (
+    ExpectedDifference,
+    Found,
+    agreement,
+    disagreement,
+    expected_difference,
 )
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows

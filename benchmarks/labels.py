@@ -29,7 +29,7 @@ from autoeval.accuracy.operating_point import image_counts, influence_on
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimate import bounds
-from autoeval.estimation.labelling import error_elsewhere, with_error
+from autoeval.estimation.label_planning import error_elsewhere, with_error
 from autoeval.labels.assistance import (
     MODEL,
     MOST_IMAGES,

@@ -35,8 +35,7 @@ from autoeval.estimation.calibrating import (
     rows_above,
 )
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.operating_curve import exact_curve
-from autoeval.estimation.threshold_choice import choose_threshold
+from autoeval.estimation.threshold_choice import choose_threshold, exact_curve
 from autoeval.labels.assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior, Scaling
 from autoeval.model.pair_table import CATEGORY, features_at

@@ -187,8 +187,7 @@ def plan_labels(
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`, or if options exclude
         each other.
     """
-    from autoeval.comparison.planning import plan_difference
-    from autoeval.estimation.plan_folder import plan_in_folder
+    from autoeval.estimation.label_planning import Draw, plan_in_folder
     from autoeval.estimation.read_site import named_categories
 
     if compare is None and compare_predictions is not None:
@@ -198,9 +197,11 @@ def plan_labels(
     fitted = _for_target(_loaded(estimator), target, score_thr, iou)
     estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
     folder = None if work_dir is None else Path(work_dir)
-    draw: dict[str, Any] = {"n": n, "seed": seed, "frames": frames, "prelabel": prelabel}
+    draw = Draw(n, seed, frames, everywhere=compare is not None)
     if compare is None:
-        return plan_in_folder(fitted, estimated, folder, **draw)
+        return plan_in_folder(fitted.fit_, estimated, folder, draw, prelabel=prelabel)
+    from autoeval.comparison.compare_sites import plan_difference
+
     assert estimated.site is not None
     other = _loaded(compare).for_target(fitted.target)
     there = other.read_site(
@@ -214,7 +215,8 @@ def plan_labels(
         {"the detector": fitted, name: other},
         {"the detector": estimated.site, name: there},
         folder,
-        **draw,
+        draw,
+        prelabel=prelabel,
     )
 
 
@@ -345,7 +347,7 @@ def _curve_of_plan(
 ) -> tuple[Any, Any, float]:
     """Return the curve by threshold of the labels of a plan, its warnings and its level."""
     from autoeval.estimation.labelled_files import read_labels
-    from autoeval.estimation.operating_curve import labelled_curve
+    from autoeval.estimation.threshold_choice import labelled_curve
     from autoeval.labels.labelled_estimate import warnings_with_labels
     from autoeval.labels.plan_folder import load_plan
 
@@ -370,7 +372,7 @@ def _at_lowest_threshold(
     labels: Any,
 ) -> Estimate:
     """Estimate a site; with labels at the lowest threshold, from which a plan has the boxes."""
-    from autoeval.estimation.operating_curve import THRESHOLDS
+    from autoeval.estimation.threshold_choice import THRESHOLDS
 
     if labels is None:
         return predict_site(fitted, predictions, site, work_dir)
@@ -387,7 +389,7 @@ def _curve_of_site(
 ) -> tuple[Any, Any]:
     """Return the curve by threshold at a new site, label-free or of labels, and its warnings."""
     from autoeval.estimation.labelled_files import read_labels
-    from autoeval.estimation.operating_curve import (
+    from autoeval.estimation.threshold_choice import (
         curve_warnings,
         expected_curve,
         labelled_curve,
@@ -418,8 +420,8 @@ def _curve_of_labelled_set(
     """Return the exact curve of a labelled set, its warnings, and thresholds to begin with."""
     from autoeval.estimation.given_boxes import Predictions
     from autoeval.estimation.labelled_files import labels_with_files
-    from autoeval.estimation.operating_curve import exact_curve, score_thresholds
     from autoeval.estimation.read_site import named_categories, words_of
+    from autoeval.estimation.threshold_choice import exact_curve, score_thresholds
 
     files = given_boxes_of(predictions, site)
     if labels is None or not isinstance(files, Predictions):

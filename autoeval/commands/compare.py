@@ -12,8 +12,7 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Given
-    from autoeval.comparison.comparison import Comparison
-    from autoeval.comparison.gate import Gate
+    from autoeval.comparison.comparison import Comparison, Gate
     from autoeval.runtime.files import PathLike
 
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
@@ -22,7 +21,7 @@ STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 @contextmanager
 def around(given: Given) -> Iterator[None]:
     """Refuse, before anything is read, a gate that cannot fail."""
-    from autoeval.comparison.gate import check_max_loss
+    from autoeval.comparison.comparison import check_max_loss
 
     max_loss = given.values["max_loss"]
     if max_loss is not None:

@@ -13,8 +13,7 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Given
-    from autoeval.comparison.comparison import Comparison
-    from autoeval.comparison.gate import Gate
+    from autoeval.comparison.comparison import Comparison, Gate
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.runtime.files import PathLike
@@ -164,7 +163,7 @@ def _unused(folder: Path) -> Path:
 
 def _plan_folder(estimate: Estimate, n: int) -> Path:
     """Return the usual folder of plans, or a new one where that holds another plan."""
-    from autoeval.estimation.plan_match import check_plan
+    from autoeval.estimation.label_planning import check_plan
     from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan
 
     if not (LABELS / PLAN).exists():

@@ -1,10 +1,15 @@
-"""From fitted estimators and what their detectors found at a site to a comparison."""
+"""From fitted estimators and what their detectors found at a site to a comparison, top to bottom.
+
+Also which images to label to tell two detectors apart (`plan_difference`).
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,25 +21,26 @@ from autoeval.comparison.common_ground import (
     check_trained,
     on_common_ground,
 )
-from autoeval.comparison.comparison import ALL, Comparison
-from autoeval.comparison.gate import PairForecast
-from autoeval.comparison.labelled_levels import labelled_level
+from autoeval.comparison.comparison import ALL, Comparison, PairForecast
 from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import (
+    SPREAD,
     LabelDifference,
     PairedLabels,
+    labelled_level,
     outlook_without_labels,
     pair_labels,
 )
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.label_planning import Draw, plan_estimated, plan_in_folder
 from autoeval.estimation.read_site import Categories
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
 from autoeval.labels.outlook import Outlook, outlook_after
-from autoeval.labels.plan import LabelPlan
+from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, balanced_order
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.file_looks import unseen_warning
@@ -43,6 +49,7 @@ from autoeval.targets import OperatingPoint
 
 DRAWS = 40_000  # behind the probability of being best
 SMALLEST = 0.005  # a difference that more labels are not asked for
+BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
 
 def compare_sites(
@@ -344,3 +351,58 @@ def probability_of_best(
     reached = values + draws
     best = reached == reached.max(axis=1, keepdims=True)  # several where both are known to be 0
     return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def plan_difference(
+    fits: Mapping[str, AccuracyEstimator],
+    sites: Mapping[str, Site],
+    folder: Path | None,
+    draw: Draw,
+    *,
+    prelabel: bool = False,
+) -> LabelPlan:
+    """Draw images spread over their predicted influence on the difference of two detectors.
+
+    The plan is that of the first, with the forecast of the precision that labels give of the
+    difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`.
+    """
+    check_fits(fits)
+    fits, sites = at_floors(fits, sites)
+    common, warnings = on_common_ground(fits, sites)
+    (first, one), (second, other) = fits.items()
+    estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
+    against = plan_estimated(other.fit_, estimates[second], draw)
+
+    def spread(plan: LabelPlan) -> LabelPlan:
+        return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
+
+    plan = plan_in_folder(
+        one.fit_, estimates[first], folder, draw, prelabel=prelabel, change=spread
+    )
+    a, b = (Side.of(name, fits[name], site) for name, site in common.items())
+    return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
+
+
+def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
+    """Forecast the precision that labels give of the difference of two detectors."""
+    free = compare_label_free(a, b, target, pair_prior(), {})
+    outlook = outlook_without_labels(free, len(a.site), level)
+    if outlook is not None:
+        return outlook
+    # at a threshold, of two detectors that are taken to be independent
+    residual = plan.residual_variance().scaled(2.0 * SPREAD**2)
+    return Outlook(residual, len(a.site), free.whole, level)
+
+
+def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
+    """Spread a draw over the difference of the influences that two plans predict.
+
+    Images that move both detectors alike are all in the middle of that order; images that decide
+    which is better are at its ends, and every beginning of the sequence holds some of both. A draw
+    that is spread over time stays as it is.
+    """
+    if plan.order != BY_INFLUENCE:
+        return plan
+    difference = plan.predicted(plan.target)[-1] - other.predicted(other.target)[-1]
+    sequence = balanced_order(np.argsort(difference, kind="stable"), seed=plan.seed)
+    return replace(plan, sequence=sequence, order=BY_DIFFERENCE)

@@ -1,4 +1,4 @@
-"""Differences from the same labelled images: the paired influence of several detectors."""
+"""Differences from the same labelled images, and the accuracy of each detector by them."""
 
 from __future__ import annotations
 
@@ -17,28 +17,36 @@ from autoeval.comparison.common_ground import on_categories
 from autoeval.comparison.pair_model import PairPrior
 from autoeval.comparison.unlabelled_difference import LabelFree
 from autoeval.errors import InputError
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.label_planning import Draw, plan_estimated, priors_of_targets
 from autoeval.io.labels.content import LabelSet
+from autoeval.labels.assistance import MODEL, MixingWeights
 from autoeval.labels.category_estimate import (
+    LEVELS,
+    LabelEstimates,
     LabelledSample,
     SampleAccuracy,
     difference_estimate,
     measure_counts,
     measure_sample,
 )
-from autoeval.labels.labelled_estimate import as_random_draw, drawn_by_plan
+from autoeval.labels.compact import ByImage
+from autoeval.labels.labelled_estimate import as_random_draw, drawn_by_plan, estimate_target
 from autoeval.labels.matching import LabelledSubset, match_labels
 from autoeval.labels.outlook import Outlook
-from autoeval.labels.plan import LabelPlan, blocks_of, inverse_probabilities
+from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, blocks_of, inverse_probabilities
 from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior, combine
 from autoeval.notices import prefixed
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site
-from autoeval.targets import OperatingPoint
+from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 SPREAD = 1.15
 """Factor of the standard error from labels in intervals, by coverage on the panel
 (docs/results/compare.md): influences on a difference are skewed, and a few images seldom hold those
 that count most. What labels weigh against the label-free difference does not depend on it."""
+NO_ASSISTANCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
 
 
 def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
@@ -254,3 +262,44 @@ def _by_plan(
         raise InputError("None of the labelled images was drawn by the plan in their folder.")
     sizes = None if plan.sizes is None else plan.sizes[places]
     return subset, plan.blocks[places], sizes
+
+
+def labelled_level(
+    name: str, fitted: AccuracyEstimator, labelled: PairedLabels
+) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
+    """Estimate one detector as `estimate --labels` does: the whole, and each category."""
+    estimate = fitted.predict_site(labelled.sites[name])
+    try:
+        plan = plan_estimated(fitted.fit_, estimate, Draw(n=1, everywhere=True))
+    except InputError:  # too few labelled boxes in the fit, or a pass that the site lacks
+        plan = _plan_without_assistance(fitted, estimate)
+    plan = replace(plan, blocks=labelled.blocks, sizes=labelled.sizes)
+    images, rankings = labelled.sample.images, labelled.rankings[name]
+    by_labels = estimate_target(plan, images, rankings, fitted.target)
+    return by_labels.whole, by_labels.each
+
+
+def _plan_without_assistance(fitted: AccuracyEstimator, estimate: Estimate) -> LabelPlan:
+    """Make a plan that predicts no influence: labels then count by themselves."""
+    assert estimate.site is not None
+    boxes, point = estimate.site.boxes, OperatingPoint.of(fitted.target)
+    n, n_categories = len(boxes.images), len(boxes.categories)
+    return LabelPlan(
+        boxes,
+        influence=ByImage.of(np.zeros((n_categories, len(LEVELS), n)), n),
+        sequence=np.arange(n),
+        n=1,
+        seed=0,
+        order=BY_INFLUENCE,
+        blocks=np.arange(n),
+        mixing=NO_ASSISTANCE,
+        small_sample_bias=0.0,
+        priors=priors_of_targets(estimate, {fitted.target: fitted.regression_}),
+        target=fitted.target,
+        level=fitted.level,
+        detector="",
+        iou=point.iou if point else IOUS[0],
+        probabilities=np.zeros(len(boxes)),
+        objects=ByImage.of(np.zeros((n_categories, 1, n)), n),
+        points=dict.fromkeys(MEASURES, NO_ASSISTANCE),
+    )

@@ -26,10 +26,12 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
 from autoeval.comparison.pair_model import (
     FEWEST_OBJECTS,
+    OneKind,
     PairPrior,
+    Seen,
+    TwoKinds,
     away_from_home,
     one_at_home,
     seen_of,

@@ -18,10 +18,9 @@ from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.given_boxes import GivenBoxes
-from autoeval.estimation.label_planning import Draw, plan_estimated
+from autoeval.estimation.label_planning import Draw, check_plan, plan_estimated
 from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.read_site import Categories
 from autoeval.estimation.score_table import pair_rows
@@ -397,16 +396,23 @@ class AccuracyEstimator:
             **running,
         )
 
-    def plan_labels(self, estimate: Estimate, **draw: Any) -> LabelPlan:
+    def plan_labels(
+        self,
+        estimate: Estimate,
+        *,
+        n: int = 20,
+        seed: int | None = None,
+        frames: int | None = None,
+        everywhere: bool = False,
+    ) -> LabelPlan:
         """Draw images to label, of those that were estimated.
 
         Parameters
         ----------
         estimate : Estimate
             From `predict`, with its site.
-        **draw
-            ``n``, ``seed``, ``frames``, ``everywhere``; see
-            `autoeval.estimation.label_planning.Draw`.
+        n, seed, frames, everywhere
+            See `autoeval.estimation.label_planning.Draw`.
 
         Raises
         ------
@@ -414,7 +420,7 @@ class AccuracyEstimator:
             If the estimate holds no site, or the estimator has no label assistance or is of neither
             an average precision nor precision, recall or F1.
         """
-        return plan_estimated(self.fit_, estimate, Draw(**draw))
+        return plan_estimated(self.fit_, estimate, Draw(n, seed, frames, everywhere))
 
     def predict_site(
         self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]

@@ -23,13 +23,13 @@ from autoeval.estimation.checks import reference_of_fit
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitted_sites import FittedSites
 from autoeval.estimation.given_boxes import Detector, Predictions
+from autoeval.estimation.label_planning import assistance_of
 from autoeval.estimation.labelled_files import (
     GivenLabels,
     check_some_right,
     labels_with_files,
     task_with_files,
 )
-from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.protocol import (
     FitResult,

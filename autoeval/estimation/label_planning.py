@@ -1,10 +1,17 @@
-"""Which images of a site to label, with the label-free estimates that a plan keeps."""
+"""Which images of a site to label, with the label-free estimates that a plan keeps.
+
+What labels need of an estimator: assistance fitted on its labelled sets, priors of all targets with
+the errors that they had elsewhere, the images drawn, and the folder to label, where a plan that is
+there already must belong to the same site and detector.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,64 +20,166 @@ from autoeval.accuracy.coco_matching import top_detections
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
-from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.estimation.fit_state import FitState
-from autoeval.estimation.labelling import priors_of_targets
 from autoeval.estimation.read_site import unreadable_warning
+from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_header import read_header
-from autoeval.labels.assistance import ProbableLabels
+from autoeval.io.wording import listed
+from autoeval.labels.assistance import LabelAssistance, ProbableLabels, fit_assistance
 from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan, PlannedSite, PlanRequest, blocks_of, make_plan
-from autoeval.labels.values import ValueWithError
-from autoeval.model.pair_table import counted_rows
+from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan, write_plan
+from autoeval.labels.values import (
+    NOTHING,
+    OF_ONE_SET,
+    ErrorOfPrior,
+    ValueWithError,
+    fit_error_of_prior,
+    quantile,
+)
+from autoeval.model.pair_table import Table, counted_rows, floats, names, nothing_over
+from autoeval.model.regression import Regression
+from autoeval.notices import Notice
+from autoeval.result_base import ENDS
 from autoeval.sites.pool import Pool
 from autoeval.sites.site import Site
 from autoeval.targets import IOUS, OperatingPoint
+
+FEWEST_GROUPS = 5
+COMPARED_IMAGES = 20
+NEAR = 2.0  # pixels: the same network on another machine rounds otherwise, and moves no box further
+
+
+def assistance_of(
+    sets: Sequence[Site],
+) -> tuple[LabelAssistance | None, tuple[str, ...]]:
+    """Fit label assistance; where there is too little to learn from, say so instead."""
+    try:
+        return fit_assistance(sets), ()
+    except InputError as error:
+        return None, (
+            Notice(
+                "no-label-assistance",
+                f"estimates with labels are not possible: {error}",
+                severity="note",
+            ),
+        )
+
+
+def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str, ValueWithError]:
+    """Take label-free estimates with their errors out of an `Estimate`.
+
+    error: from `error_elsewhere`; for single categories, since those are what was left out.
+    Returned: those with an interval, named as the target, such as ``mAP``, and ``mAP/<category>``,
+        also of categories that were found and do not count.
+    """
+    whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
+    several = len(estimate.per_category) > 1
+    priors = {estimate.target: with_error(whole, estimate.level, None if several else error)}
+    for name, interval in (estimate.per_category | estimate.left_out).items():
+        priors[f"{estimate.target}/{name}"] = with_error(interval, estimate.level, error)
+    return {name: prior for name, prior in priors.items() if prior.known}
+
+
+def priors_of_targets(
+    estimate: Estimate, regressions: Mapping[str, Regression | None]
+) -> dict[str, ValueWithError]:
+    """Take the label-free estimates of several targets; see `priors_of`.
+
+    regressions: by target, on the scores of the estimate; its own target is among them. There is
+        no such estimate of a target without a regression, nor where no box is over the threshold:
+        the labels alone then measure recall, which is 0, and precision is not defined.
+    """
+    assert estimate.site is not None
+    rows = estimate.site.row["rows"]
+    priors: dict[str, ValueWithError] = {}
+    if estimate.site.nothing_found:
+        return priors
+    for target, regression in regressions.items():
+        if regression is None or nothing_over(rows, target).all():
+            continue
+        of_target, error = estimate, None
+        if not (estimate.site.known or estimate.site.group):
+            error = error_elsewhere(regression.left_out_, estimate.level) or OF_ONE_SET
+        if target != estimate.target:
+            of_target = estimate_rows(regression, rows, unseen=estimate.site.unseen)
+        priors |= priors_of(of_target, error)
+    return priors
+
+
+def with_error(
+    interval: Mapping[str, Any], level: float, error: ErrorOfPrior | None = None
+) -> ValueWithError:
+    """Turn ``value``, ``lower`` and ``upper`` of an estimate into a value with its error.
+
+    The error is that of a normal distribution with the same interval, of whose two arms the longer
+    counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out places show.
+    """
+    value, lower, upper = (float(interval[name]) for name in ("value", "lower", "upper"))
+    if not (math.isfinite(value) and math.isfinite(lower) and math.isfinite(upper)):
+        return NOTHING
+    stated = max(value - lower, upper - value) / quantile(level, math.inf)
+    return ValueWithError(value, stated) if error is None else error.at(value, stated)
+
+
+def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
+    """Learn from pairs of place and category how far estimates are off, by what they state.
+
+    Returned: None with fewer than `FEWEST_GROUPS` groups.
+    """
+    if not len(held_out):
+        return None
+    ends = zip(held_out["estimate"], held_out["lower"], held_out["upper"], strict=True)
+    priors = [
+        with_error({"value": value, "lower": lower, "upper": upper}, level)
+        for value, lower, upper in ends
+    ]
+    known = [k for k, prior in enumerate(priors) if prior.known]
+    groups = names(held_out, "group")[known].tolist()
+    if len(set(groups)) < FEWEST_GROUPS:
+        return None
+    estimates, stated = np.array([(priors[k].value, priors[k].error) for k in known]).T
+    truths = floats(held_out, "true")[known]
+    return fit_error_of_prior(estimates, truths, groups, stated=stated)
 
 
 @dataclass(frozen=True)
 class Draw:
     """How images to label are drawn.
 
-    n: how many.
-    frames: says that numbered files are frames; see `blocks_of`.
-    everywhere: for precision, too, draw from all images, not only from those with a box over its
-        threshold; each with the same probability.
+    Parameters
+    ----------
+    n : int
+        How many; where a plan is enlarged those of it among them.
+    seed : int, optional
+        Of the draw: by default 0, or that of the plan that is enlarged.
+    frames : int, optional
+        Numbered files are frames, in blocks of so many; see `blocks_of`.
+    everywhere : bool
+        For precision, too, draw from all images, not only from those with a box over its threshold;
+        each with the same probability.
     """
 
     n: int = 20
-    seed: int = 0
+    seed: int | None = None
     frames: int | None = None
     everywhere: bool = False
 
 
 def plan_estimated(fit: FitState, estimate: Estimate, draw: Draw) -> LabelPlan:
-    """Draw images of the site of an estimate; priors are all that was estimated there."""
-    if estimate.site is None:
-        raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
-    targets = (fit.target, *fit.other_targets, *estimate.beside)
-    points = [point for point in map(OperatingPoint.of, targets) if point]
-    regressions = fit.at_floor(estimate.site.floor).regressions_of(targets)
-    priors = priors_of_targets(estimate, regressions)
-    plan = plan_site(estimate.site, fit, priors, draw, points[0] if points else None)
-    whole = {end: getattr(estimate, end) for end in ("value", "lower", "upper")}
-    each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
-    return replace(plan, printed={fit.target: whole, **estimate.beside, **each})
+    """Draw images of the site of an estimate; priors are all that was estimated there.
 
+    For precision they are those with a box over the threshold.
 
-def plan_site(
-    site: Site,
-    fit: FitState,
-    priors: Mapping[str, ValueWithError],
-    draw: Draw,
-    point: OperatingPoint | None,
-) -> LabelPlan:
-    """Draw images of a site to label; for precision of those with a box over the threshold.
-
-    priors: label-free estimates of each target, such as ``mAP``, and category, ``mAP/<category>``.
-    point: threshold at which precision, recall and F1 are wanted, too.
+    Raises InputError if the estimate holds no site, the fit has no label assistance, or its target
+    is neither an average precision nor precision, recall or F1.
     """
-    if fit.target not in LEVELS and OperatingPoint.of(fit.target) is None:
+    site = estimate.site
+    if site is None:
+        raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
+    threshold = OperatingPoint.of(fit.target)
+    if fit.target not in LEVELS and threshold is None:
         raise InputError(
             f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
             f"of {fit.target}: fit one of mAP."
@@ -80,27 +189,27 @@ def plan_site(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
         )
-    n = draw.n
-    counted, threshold = _counted_part(site), OperatingPoint.of(fit.target)
+    targets = (fit.target, *fit.other_targets, *estimate.beside)
+    points = [point for point in map(OperatingPoint.of, targets) if point]
+    n, counted = draw.n, _counted_part(site)
     pool, others = counted.pool, ProbableLabels.of_reference(counted)
     rest = None if site.nothing_found else _other_boxes(site, pool)
     if threshold and threshold.measure == "precision" and not draw.everywhere:
         pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
         n = min(n, len(pool))
-    blocks = blocks_of(_images_of_pool(site, pool), frames=draw.frames)
     request = PlanRequest(
         n,
         target=fit.target,
         level=fit.level,
-        seed=draw.seed,
-        score_thr=point.score_thr if point else None,
-        iou=point.iou if point else IOUS[0],
+        seed=draw.seed or 0,
+        score_thr=points[0].score_thr if points else None,
+        iou=points[0].iou if points else IOUS[0],
         equal=draw.everywhere,
     )
     planned = PlannedSite(
-        priors,
+        priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         detector=site.detector or fingerprint_of(site),
-        blocks=blocks,
+        blocks=blocks_of(_images_of_pool(site, pool), frames=draw.frames),
         others=others,
         named=site.named,
         rest=rest,
@@ -109,7 +218,10 @@ def plan_site(
         group=site.group,
         warnings=_warnings(site, fit.target),
     )
-    return make_plan(pool, fit.label_assistance, request, planned)
+    plan = make_plan(pool, fit.label_assistance, request, planned)
+    whole = {end: getattr(estimate, end) for end in ENDS}
+    each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
+    return replace(plan, printed={fit.target: whole, **estimate.beside, **each})
 
 
 def _images_of_pool(site: Site, pool: Pool) -> Sequence[Any]:
@@ -168,3 +280,133 @@ def _counted_part(site: Site) -> Site:
     if tuple(names) == site.boxes.categories:
         return site
     return site.as_categories(names, {name: name for name in names})
+
+
+def check_plan(
+    plan: LabelPlan, estimate: Estimate, folder: Path, *, iou: float | None = None
+) -> None:
+    """Refuse a plan that was made for something else.
+
+    A plan holds boxes, categories and label-free estimates of its own, which labels correct; where
+    they are not those of `estimate`, another detector's accuracy would come out.
+
+    estimate: from `AccuracyEstimator.predict`, with its site; its target and its level are those
+        that the plan must have.
+    folder: that the plan was read from, for the message.
+    iou: of true positives at a score threshold, where one is wanted.
+
+    Raises InputError if images, categories, known site, group, boxes or detector, target, level or
+    IoU differ.
+    """
+    other = _difference(plan, estimate)
+    if not other and iou not in (None, plan.iou):
+        other = f"an IoU of {plan.iou:g}, not {iou:g}"
+    if other:
+        raise InputError(
+            f"{folder} holds a plan for {other}. Take the folder of a plan for this, plan into "
+            "another folder, or keep the labels elsewhere: without a plan beside them they are "
+            "taken as a simple random sample."
+        )
+
+
+def _difference(plan: LabelPlan, estimate: Estimate) -> str:
+    site = estimate.site
+    assert site is not None
+    names = {image.image_id for image in site.boxes.images}
+    if any(image.image_id not in names for image in plan.found.images):
+        return "other images than these"
+    wanted = sorted(site.boxes.categories) if site.named else []
+    planned = sorted(plan.found.categories) if plan.named else []
+    if wanted != planned:
+        return f"{_categories(planned)}, not {_categories(wanted)}"
+    if plan.known != site.known:
+        return f"{_site(plan.known)}, not {_site(site.known)}"
+    if plan.group != site.group:
+        return f"{_group(plan.group)}, not {_group(site.group)}"
+    if plan.detector != (site.detector or fingerprint_of(site)):
+        if site.detector:
+            return "another detector"
+        return "other boxes: another site with images of the same names, or another detector"
+    if site.detector and not _same_boxes(plan.found, site.boxes):
+        return "another site with images of the same names: the same detector finds other boxes"
+    if plan.target != estimate.target:
+        return f"{plan.target}, not {estimate.target}"
+    if plan.level != estimate.level:
+        return f"intervals of {plan.level:.0%}, not {estimate.level:.0%}"
+    return ""
+
+
+def _same_boxes(planned: Boxes, seen: Boxes) -> bool:
+    """Whether most images with boxes still have their first one, as far as some of them show."""
+    number = {image.image_id: k for k, image in enumerate(seen.images)}
+    with_boxes = np.unique(planned.image)
+    if not len(with_boxes):
+        return True
+    step = -(-len(with_boxes) // COMPARED_IMAGES)
+    again = []
+    for k in with_boxes[::step]:
+        first = planned.detections(k).boxes[:1]
+        boxes = seen.detections(number[planned.images[k].image_id]).boxes
+        again.append((np.abs(boxes - first).max(axis=1) <= NEAR).any())
+    return 2 * sum(again) > len(again)
+
+
+def _categories(names: list[str]) -> str:
+    return f"the categories {listed(names)}" if names else "every category that is detected"
+
+
+def _group(name: str) -> str:
+    return f"a site of the group {name!r}" if name else "a site of no group of the fit"
+
+
+def _site(name: str) -> str:
+    return f"the site {name!r} of the fit" if name else "a site that the fit does not hold"
+
+
+def plan_in_folder(
+    fit: FitState,
+    estimate: Estimate,
+    folder: Path | None,
+    draw: Draw,
+    *,
+    prelabel: bool = False,
+    change: Callable[[LabelPlan], LabelPlan] = lambda plan: plan,
+) -> LabelPlan:
+    """Make the plan of a folder, or enlarge the one that is there, and write it.
+
+    folder: None to write nothing.
+    draw: a plan that is there keeps its draw; another seed or other frames are refused.
+    change: applied to a plan that is made, such as to draw other images.
+    """
+    images = tuple(estimate.site.images) if estimate.site else ()
+    if folder is not None and (folder / PLAN).exists():
+        plan = load_plan(folder)
+        check_plan(plan, estimate, folder)
+        _check_draw(plan, folder, draw, images)
+        plan = plan.larger(draw.n)
+    elif folder is not None and (folder / EMPTY).exists():
+        raise InputError(
+            f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
+        )
+    else:
+        plan = change(plan_estimated(fit, estimate, draw))
+    plan = replace(plan, pictures=images)
+    if folder is None:
+        return plan
+    return replace(plan, files=tuple(write_plan(plan, folder, images, prelabel=prelabel)))
+
+
+def _check_draw(
+    plan: LabelPlan, folder: Path, draw: Draw, images: Sequence[UnlabelledImage]
+) -> None:
+    """Refuse another draw than that of the plan, which keeps what it drew."""
+    plan_images = {image.image_id for image in plan.found.images}
+    shown: list[Any] = [image for image in images if image.image_id in plan_images]
+    pool = shown or list(plan.found.images)
+    if draw.seed is not None and draw.seed != plan.seed:
+        other = f"drawn with --seed {plan.seed}, not {draw.seed}"
+    elif draw.frames is not None and (blocks_of(pool, frames=draw.frames) != plan.blocks).any():
+        other = f"with other blocks of frames than --frames {draw.frames} makes"
+    else:
+        return
+    raise InputError(f"{folder} holds a plan {other}: leave that out, or plan into another folder.")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from autoeval.comparison.common_objects import different_boxes
-from autoeval.comparison.comparison import Comparison, distinguishable
-from autoeval.comparison.gate import Gate
+from autoeval.comparison.comparison import Comparison, Gate, distinguishable
+from autoeval.comparison.unlabelled_difference import different_boxes
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
 from autoeval.model.calibration import FOUND

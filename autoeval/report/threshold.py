@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from autoeval.estimation.operating_curve import ENDS
-from autoeval.estimation.threshold_choice import ThresholdChoice, threshold_text
+from autoeval.estimation.threshold_choice import ENDS, ThresholdChoice, threshold_text
 from autoeval.report.page import Page
 from autoeval.report.text import Table, notice_values, result_text
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.comparison.common_objects import Found, common_objects, expected_difference
+from autoeval.comparison.unlabelled_difference import Found, common_objects, expected_difference
 
 
 def found(boxes, p, *, missed=0.0, n_images=1):

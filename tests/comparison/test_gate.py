@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from autoeval.comparison.gate import Gate, PairForecast, check_max_loss, loss_to
+from autoeval.comparison.comparison import Gate, PairForecast, check_max_loss, loss_to
 from autoeval.errors import InputError
 from autoeval.labels.outlook import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior

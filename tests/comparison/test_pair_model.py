@@ -9,9 +9,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from autoeval.comparison.difference_model import OneKind, TwoKinds
 from autoeval.comparison.pair_model import (
+    OneKind,
     PairPrior,
+    TwoKinds,
     log_odds_on_labels,
     pair_prior,
     scaled_difference,

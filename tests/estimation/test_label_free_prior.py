@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.labelling import error_elsewhere, priors_of, with_error
+from autoeval.estimation.label_planning import error_elsewhere, priors_of, with_error
 from autoeval.labels.values import ErrorOfPrior
 
 REACH = 1.6448536  # standard deviations of a normal distribution to either side of its 90 %

@@ -9,7 +9,7 @@ import pytest
 import autoeval
 from autoeval import AccuracyEstimator
 from autoeval.errors import InputError
-from autoeval.estimation.operating_curve import expected_curve
+from autoeval.estimation.threshold_choice import expected_curve
 from autoeval.labels.plan import BY_CHANCE
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.notices import Notice

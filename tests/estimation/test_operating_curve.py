@@ -8,16 +8,17 @@ from autoeval.accuracy.operating_point import image_counts, value_of
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.operating_curve import (
+from autoeval.estimation.threshold_choice import (
     ENDS,
     FINE,
     THRESHOLDS,
+    choose_from,
+    choose_threshold,
     exact_curve,
     expected_curve,
     labelled_curve,
     score_thresholds,
 )
-from autoeval.estimation.threshold_choice import choose_from, choose_threshold
 from autoeval.labels.assistance import fit_assistance
 from autoeval.labels.plan import PlanRequest, make_plan
 from autoeval.report.threshold import choice_lines, choice_values

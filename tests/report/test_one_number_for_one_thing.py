@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.operating_curve import ENDS
-from autoeval.estimation.threshold_choice import choose_from
+from autoeval.estimation.threshold_choice import ENDS, choose_from
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
