@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,7 @@ def estimate(
     """
     if predictions is None and site.get("images") is None:
         raise InputError("Expected --images PATH, or --predictions FILE.")
+    of_fit: tuple[str, ...] = ()
     if fit_labels is None:
         if fit_predictions is not None or trained_here:
             name = "--fit-predictions" if fit_predictions is not None else "--trained-here"
@@ -88,8 +90,11 @@ def estimate(
         if estimator is not None:
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
         fitted = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
+        of_fit = fitted.fit_result_.warnings if fitted.fit_result_ else ()
     fitted = _for_target(fitted, target, score_thr, iou)
-    return predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
+    estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
+    # Nobody has seen the result of a fit that is made here.
+    return replace(estimated, warnings=tuple(dict.fromkeys((*of_fit, *estimated.warnings))))
 
 
 def _for_target(

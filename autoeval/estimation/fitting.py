@@ -37,11 +37,11 @@ from autoeval.estimation.protocol import (
     has_groups,
     worse_than_constant,
 )
-from autoeval.estimation.read_site import Categories, any_task, words_of
+from autoeval.estimation.read_site import Categories, words_of
 from autoeval.estimation.reference_choice import read_with_strongest
 from autoeval.estimation.score_table import with_pairs
 from autoeval.io.predictions.reading import files_by_place
-from autoeval.io.tasks.task import SeedSetFiles, Task
+from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
 from autoeval.model.calibration import FOUND
 from autoeval.model.pair_table import CONFIDENCE
@@ -119,19 +119,12 @@ def fit_labelled(
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
-    labels, img_dir, group, folder: see `observed_labels`.
-    categories: instead of every one that both know; see `labels_with_files`.
+    labels, img_dir, group, folder, categories: see `observed_labels`.
     **options: of `fit_sets`.
     """
-    if categories:
-        task = any_task(categories, run.loaded.categories)
-        name = Path(labels).stem
-        where = None if img_dir is None else Path(img_dir)
-        files = SeedSetFiles(name, Path(labels), where, group=group)
-        return fit_sources(
-            run, replace(task, name=name, seed_sets=(files,)), folder=folder, **options
-        )
-    made, context = observed_labels(run, labels, img_dir=img_dir, group=group, folder=folder)
+    made, context = observed_labels(
+        run, labels, img_dir=img_dir, group=group, folder=folder, categories=categories
+    )
     return fit_sets([made], context=context, loading=run.loading, detector=run.loaded, **options)
 
 

@@ -10,12 +10,18 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Detector
-from autoeval.estimation.labelled_files import read_labels, set_of_detector
+from autoeval.estimation.labelled_files import set_of_detector
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.read_site import any_task, own_words, unreadable_warning
+from autoeval.estimation.read_site import (
+    Categories,
+    any_task,
+    own_words,
+    unreadable_warning,
+)
+from autoeval.io.labels.content import held_out_of_training
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
@@ -32,36 +38,44 @@ def observed_labels(
     img_dir: PathLike | None = None,
     group: str | None = None,
     folder: Path | None = None,
+    categories: Categories | None = None,
 ) -> tuple[Site, dict[str, Any]]:
     """Run a detector once over a labelled set; every category that both know is a source.
 
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
-        training: its accuracy there would be too high.
+        training: its accuracy there would be too high. Those of a split ``train`` are left out.
     group: where the set comes from, if others that it is joined with come from there too.
     folder: where to keep what is observed, so that an interrupted pass goes on.
+    categories: instead of every one that both know, expected in all images.
 
     Returned: the set, and what its scores are made with; see `Observer.context`.
     """
-    from autoeval.io.tasks.seed_set import load_seed_set
+    from autoeval.io.labels.any_format import load_labels
+    from autoeval.io.tasks.seed_set import seed_set_of
 
-    words = run.loaded.categories
-    content = read_labels(labels, img_dir)
-    categories = tuple(word for word in words if word in content.categories)
-    if not categories:
+    words, name = run.loaded.categories, Path(labels).stem
+    content = held_out_of_training(load_labels(labels, img_dir))
+    if categories:
+        task = replace(any_task(categories, words), name=name)
+        seed_set = seed_set_of(content, name, task.categories, words=task.detector_mapping)
+        place = folder and folder / "sources" / name
+        made = _observed(run, seed_set, task, group=group or name, folder=place, everywhere=True)
+        return made, _observer(run, task).context()
+    common = tuple(word for word in words if word in content.categories)
+    if not common:
         raise InputError(
             f"The labels {content.path} and the detector have no word in common. The labels have "
             f"{listed(content.categories, most=10)}; the detector has {listed(words, most=10)}. "
             "Convert the labels to the detector's words, or write a task file with `mapping`."
         )
-    name = Path(labels).stem
-    seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
+    seed_set = seed_set_of(content, name, common, {word: word for word in common})
     n_true = [
-        np.bincount(image.labels[~image.iscrowd], minlength=len(categories))
+        np.bincount(image.labels[~image.iscrowd], minlength=len(common))
         for image in seed_set.images
     ]
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
         raise too_few_labels(name)
-    task = any_task({word: [word] for word in categories}, words)
+    task = any_task({word: [word] for word in common}, words)
     made = _observed(run, seed_set, task, group=group, folder=folder)
     context = _observer(run, own_words(run.loaded)).context()
     del context["task"]  # of every category that is found

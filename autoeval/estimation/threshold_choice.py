@@ -174,7 +174,8 @@ def _table(
     rows: Iterable[tuple[OperatingPoint, tuple[float, float, float]]],
 ) -> pd.DataFrame:
     records = [(point.score_thr, point.measure, *bounds) for point, bounds in rows]
-    return pd.DataFrame(records, columns=["threshold", "measure", *ENDS])
+    table = pd.DataFrame(records, columns=["threshold", "measure", *ENDS])
+    return table.astype(dict.fromkeys(("threshold", *ENDS), float))  # also without a row
 
 
 @dataclass(frozen=True, repr=False)

@@ -233,7 +233,7 @@ def check_floor(
         return ()
     where, advice = "in the file", "export from .01 on"
     if ran:
-        where, advice = "over it", "lower its score threshold (`score_thr` of its `test_cfg`)"
+        where, advice = "over it", "lower its score threshold (--cfg-options)"
     warning = Notice(
         "low-scores-missing",
         f"the lowest score in {name} is {boxes.floor:.3g}: boxes below it are missing, and "
@@ -266,7 +266,9 @@ def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[str, ...
             f"{n_full} of {len(n_boxes)} images in {name} have exactly {boxes.most_boxes} boxes, "
             f"the most of any: were only the best {boxes.most_boxes} kept? That lowers the "
             "accuracy that is measured and hides low scores; "
-            + ("raise its `max_per_img`" if ran else "export all boxes from .01 on"),
+            + (
+                "raise how many it keeps (--cfg-options)" if ran else "export all boxes from .01 on"
+            ),
         ),
     )
 

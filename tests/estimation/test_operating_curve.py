@@ -12,6 +12,7 @@ from autoeval.estimation.threshold_choice import (
     ENDS,
     FINE,
     THRESHOLDS,
+    _table,
     choose_from,
     choose_threshold,
     exact_curve,
@@ -23,10 +24,22 @@ from autoeval.labels.assistance import fit_assistance
 from autoeval.labels.plan import PlanRequest, make_plan
 from autoeval.report.threshold import choice_lines, choice_values
 from autoeval.sites.site import Site
-from autoeval.targets import MEASURES
+from autoeval.targets import MEASURES, OperatingPoint
 from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.label_worlds import label_set, make_site
 from tests.made_sites import random_found
+
+
+@pytest.mark.parametrize("best", [0.505, 0.515, 0.525])
+def test_where_no_box_is_over_more_thresholds_the_choice_stands(best):
+    """Hundredths around the choice over the best score have no row; columns stay numbers."""
+
+    def curve_at(thresholds):
+        points = [OperatingPoint(name, t) for t in thresholds for name in MEASURES]
+        return _table((p, (1 - p.score_thr,) * 3) for p in points if p.score_thr < best)
+
+    chosen = choose_from(curve_at, recall=0.45)
+    assert chosen.threshold == pytest.approx(int(100 * best) / 100)
 
 
 def straight(width=0.1):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from autoeval.boxes import LabelledImage
+from autoeval.io.wording import listed
+from autoeval.notices import Notice
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
@@ -143,6 +145,25 @@ def of_images(content: LabelSet, images: Sequence[LabelledImage]) -> LabelSet:
     images = tuple(images)
     boxes = tuple(box for box in content.boxes if box.image_id in kept)
     return replace(content, images=images, boxes=boxes)
+
+
+def held_out_of_training(content: LabelSet) -> LabelSet:
+    """Leave out images of the split ``train`` where others are labelled, and say so.
+
+    A detector that was trained on a data set was trained on these: ``yolo val`` takes ``val``, too.
+    """
+    words = [split_word(split_of(image)) for image in content.images]
+    others = sorted({*words} - {"", "train"})
+    kept = [image for image, word in zip(content.images, words, strict=True) if word != "train"]
+    if not others or len(kept) == len(words):
+        return content
+    notice = Notice(
+        "splits-left-out",
+        f"{len(words) - len(kept)} labelled images of the split train are left out, on which the "
+        f"detector was probably trained; {len(kept)} are used ({listed(others)})",
+    )
+    content = of_images(content, kept)
+    return replace(content, warnings=(*content.warnings, notice))
 
 
 def never(path: Path) -> bool:

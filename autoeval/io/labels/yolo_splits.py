@@ -36,9 +36,11 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
     labelled = {image: label for image in split_of if (label := _label_file(image)).is_file()}
     if not labelled:
         return None
-    root = Path(os.path.commonpath([image.parent for image in split_of]))
-    root = path.absolute().parent if root.is_relative_to(path.absolute().parent) else root
-    names = {image: image.relative_to(root).as_posix() for image in split_of}
+    # A folder that is named may be a link to another disk: names are relative to where it leads.
+    places = {folder: Path(os.path.realpath(folder)) for folder in {i.parent for i in split_of}}
+    root, beside = Path(os.path.commonpath(places.values())), Path(os.path.realpath(path.parent))
+    root = beside if root.is_relative_to(beside) else root
+    names = {i: (places[i.parent] / i.name).relative_to(root).as_posix() for i in split_of}
     pairs = LabelPairs(
         root,
         {names[image]: label for image, label in labelled.items()},

@@ -96,6 +96,18 @@ def load_seed_set(
     named in `warnings`.
     """
     content = load_labels(labels, img_dir, layout=layout, **(options or {}))
+    return seed_set_of(content, name, categories, mapping, words=words)
+
+
+def seed_set_of(
+    content: LabelSet,
+    name: str,
+    categories: Sequence[str],
+    mapping: Mapping[str, str] | None = None,
+    *,
+    words: Mapping[str, str] | None = None,
+) -> SeedSet:
+    """Make a seed set of labels that are read already; see `load_seed_set`."""
     mapping = _mapping(content, categories, mapping, words)
     warnings = list(content.warnings)
     image_files = _find_images(content, warnings)

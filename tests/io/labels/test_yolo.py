@@ -4,9 +4,10 @@ import re
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.io.coco import image_path
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.labels.any_format import load_labels
-from autoeval.io.labels.content import split_of
+from autoeval.io.labels.content import held_out_of_training, split_of
 
 IMAGE = None
 A = "images/a.png"
@@ -217,6 +218,36 @@ def test_the_splits_of_a_data_yaml(write, layout):
     splits = {image.file_name: split_of(image) for image in labels.images}
     expected = {name: "train" if name.startswith(train[:-2]) else "val" for name in files}
     assert splits == expected and len(labels.boxes) == 5
+
+
+def test_what_a_detector_was_trained_on_is_held_out(write):
+    """Images of ``train`` are left out where there are others of a split, and named."""
+    files = {"train/images/1.png": IMAGE, "valid/images/2.png": IMAGE, "test/images/3.png": IMAGE}
+    texts = {name.replace("images", "labels").replace("png", "txt"): BOX for name in files}
+    folder = write({**files, **texts})
+    entries = {"train": "train/images", "val": "valid/images", "test": "test/images"}
+
+    def held_out(*splits):
+        lines = "".join(f"{split}: {entries[split]}\n" for split in splits)
+        (folder / "data.yaml").write_text(NAMES + lines)
+        labels = held_out_of_training(load_labels(folder / "data.yaml"))
+        codes = [warning.code for warning in labels.warnings]
+        return [image.file_name[-5] for image in labels.images], codes
+
+    assert held_out("train", "val", "test") == (["2", "3"], ["splits-left-out"])
+    assert held_out("val", "test") == (["2", "3"], [])
+    assert held_out("train") == (["1"], [])
+
+
+def test_a_folder_that_a_data_yaml_names_may_be_a_link(write):
+    folder = write({"disk/images/a.png": IMAGE, "disk/labels/a.txt": BOX, "x/data.yaml": NAMES})
+    for name in ("images", "labels"):
+        (folder / "x" / name).symlink_to(folder / "disk" / name)
+    path = folder / "x/data.yaml"
+    path.write_text(f"{NAMES}val: images\n")
+    labels = load_labels(path)
+    (image,) = labels.images
+    assert image_path(labels.img_dir, image.file_name).is_file() and len(labels.boxes) == 1
 
 
 def test_an_image_in_two_splits_of_a_data_yaml_is_placed_by_the_others(write):
