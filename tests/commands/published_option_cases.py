@@ -185,6 +185,7 @@ PUBLISHED_CASES = {
         "preset": (PAPER, "--preset released"),
         "repeats": (PAPER_COST, "--preset paper --repeats 2"),
         "dropout": (PAPER, "--preset paper --dropout dropout.py"),
+        "search": (PAPER_COST, "--search .3"),
         "class_aware": (PAPER, "--preset paper --class-aware"),
         "box_score": (PAPER, "--preset paper --box-score .5"),
         "domain_source": (PAPER, "--preset paper --domain-source kitti"),

@@ -11,7 +11,7 @@ import torch
 from fading_sites import FadingDetector, fading_task
 from paper_layouts import coco, exdark, kitti, write_sets
 from rectangles import TASK as RECTANGLES
-from rectangles import RectangleDetector, write_task
+from rectangles import write_task
 from rectangles import write_world as write_rectangles
 from shaken_rectangles import ShakenRectangles
 
@@ -91,7 +91,7 @@ def write_weights(folder):
         shutil.copy(SHIPPED, folder / f"{name}.pth")
 
 
-class Cars(RectangleDetector):
+class Cars(ShakenRectangles):
     """Finds cars, the surer of them the brighter they are."""
 
     categories = ("car", "person")

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -6,10 +7,11 @@ import pandas as pd
 import pytest
 from paper_layouts import SETS, coco, exdark, kitti, write_sets
 from person_layouts import WITH_BOTH, write_person_sets
-from rectangles import RectangleDetector
+from shaken_rectangles import ShakenRectangles
 
 from autoeval.cli import main
 from autoeval.detections import Detections
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.reproduce.printed import load_printed
 
 pytestmark = pytest.mark.rare
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.rare
 SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
 
 
-class CarDetector(RectangleDetector):
+class CarDetector(ShakenRectangles):
     """Is the surer, the brighter the rectangles are."""
 
     categories = ("car", "person")
@@ -244,6 +246,36 @@ def test_the_mode_of_the_authors_code(reproduce, three_sets, tmp_path):
     assert set(scores.loc[scores["kind"] == "sample", "transforms"]) == {"ReleasedMix"}
     code, _, told = reproduce("--mode", "released", "--table", "2")
     assert code == 2 and "the authors' code is for vehicles alone" in told
+
+
+def test_a_dropout_searched_without_each_source(reproduce, three_sets, tmp_path):
+    code, shown, _ = reproduce("--search", ".15", ".3", "--json")
+    assert code == 0
+    result = json.loads(shown)
+    notes = [note for note in result["table_1"]["notes"] if "dropout without" in note]
+    assert [note.split("without ")[1].split(":")[0] for note in notes] == [
+        "coco",
+        "exdark",
+        "kitti",
+    ]
+    rows = pd.DataFrame(result["table_1"]["rows"]).set_index(["method", "column"])
+    folders = sorted((tmp_path / "work" / "retinanet_r50_paper_vehicle").glob("after_*"))
+    assert 1 <= len(folders) <= 3
+    tables = {folder.name: pd.read_parquet(folder / "scores.parquet") for folder in folders}
+    stages, rate = re.search(r"without kitti: stages ([\d,]+), rate ([\d.]+)", notes[-1]).groups()
+    of_kitti = leave_one_source_out(tables[f"after_{stages}_{rate}"], "bos").per_source
+    error = of_kitti.set_index("source").loc["kitti", "error"]
+    assert rows.loc[("bos", "KITTI"), "own"] == pytest.approx(100 * error)
+    search, scores, _ = result["cost"]
+    assert search["images"] == 18 and "search, at most" in search["run"]
+    assert "for each dropout that the search chooses" in scores["run"]
+
+
+def test_a_search_beside_what_it_does_not_go_with(reproduce, three_sets, tmp_path):
+    (tmp_path / "dropout.py").write_text('dropout = dict(position="after", stages=[1], rate=0.5)\n')
+    for words in (["--dropout", str(tmp_path / "dropout.py")], ["--figure", "2"]):
+        code, _, told = reproduce("--search", ".3", *words)
+        assert code == 2 and words[0] in told
 
 
 def test_fused_scores_beside_those_of_the_paper(reproduce, three_sets, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from autoeval.estimation.observation.observing import Observer
     from autoeval.io.tasks.seed_set import SeedSet
+    from autoeval.stability.fitting.nested_search import NestedTables
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData
     from autoeval.stability.studies.kept_boxes import Observations
@@ -70,6 +72,38 @@ class PaperRun:
         assert estimator.fit_result_ is not None
         _print_warnings(estimator.fit_result_.warnings)
         return estimator.table_
+
+    def nested(self, meta_set: MetaSetConfig, rates: Sequence[float] | None) -> NestedTables:
+        """Search a dropout without each group, and return the score tables under each chosen."""
+        from autoeval.estimation.observation.kept_observer import Keeping
+        from autoeval.stability.fitting.nested_search import nested_tables
+
+        tables = nested_tables(
+            self._with_training_domain(),
+            self.available.seed_sets,
+            Keeping(self.folder, make_executor(self.options), required_detector(self.options)),
+            meta_set=meta_set,
+            rates=rates,
+        )
+        _print_warnings(tables.warnings)
+        return tables
+
+    def search_passes(
+        self, meta_set: MetaSetConfig, rates: Sequence[float] | None
+    ) -> tuple[int, float]:
+        """Return the images of the search, and the passes of each image at most.
+
+        Sample sets are shared by the searches without each group, which mostly choose among the
+        same dropouts.
+        """
+        from autoeval.runtime.store import RowStore
+        from autoeval.stability.dropout_search.search import expected_work
+        from autoeval.stability.fitting.nested_search import search_bench
+
+        store = RowStore(self.folder / "search" / "rows")
+        bench = search_bench(self.observer, self.available.seed_sets, meta_set, store, rates=rates)
+        n_images = int(bench.sizes.sum())
+        return n_images, expected_work(bench, "greedy")[1] / n_images
 
     def _with_training_domain(self) -> Observer[Any]:
         """Add what the Fréchet distance and ATC need to know of the training domain."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.report.compared_with_print import Chapter
+    from autoeval.stability.fitting.nested_search import NestedTables
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData, Cost
     from autoeval.stability.reproduce.printed import PrintedFigure, PrintedTable
@@ -68,6 +69,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoints", type=Path, metavar="DIR", help="weights as ALIAS.pth, for table 4"
     )
     add_pass_options(parser)
+    parser.add_argument(
+        "--search",
+        nargs="*",
+        type=float,
+        metavar="P",
+        help="of tables: search the dropout anew for each source that is left out, on the sample "
+        "sets of the others, among these rates (default: no search; without rates 0.05 to 0.95 by "
+        "0.05, the paper's)",
+    )
     add_execution_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="print data and cost, and stop")
     add_json(parser)
@@ -83,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.printed import load_figures, load_printed
 
+    _check_search(args)
     figures = load_figures("bos", args.figure)
     printed = load_printed("bos", args.table or ([] if figures else ["1"]))
     tables = printed.tables if args.table or not figures else ()
@@ -113,11 +124,20 @@ def run(args: argparse.Namespace) -> int:
     cost = _cost(args, runs, score_keys, box_meta_sets, meta_set)
     print(cost.text(), file=sys.stderr)
     scores: dict[Key, pd.DataFrame] = {}
+    nested: dict[Key, NestedTables] = {}
     boxes: dict[Key, Observations] = {}
     if not args.dry_run:
-        scores = {key: runs[key].scores(meta_set) for key in score_keys}
+        if args.search is None:
+            scores = {key: runs[key].scores(meta_set) for key in score_keys}
+        else:
+            nested = {key: runs[key].nested(meta_set, args.search or None) for key in score_keys}
+            scores = {key: next(iter(found.tables.values())) for key, found in nested.items()}
         boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
-    chapters = [*_chapters(args, tables, figures, scores, boxes, data), cost, *data.values()]
+    compared = [
+        *_tables(args, tables, scores, nested, data),
+        *_figures(args, figures, scores, boxes, data),
+    ]
+    chapters = [*compared, cost, *data.values()]
 
     def draw() -> Page:
         page = Page("Box stability, printed and own")
@@ -127,6 +147,16 @@ def run(args: argparse.Namespace) -> int:
     text, values = chapters_text(chapters), chapters_values(chapters)
     print_result(text, values, work_dir, draw, as_json=args.json)
     return 0
+
+
+def _check_search(args: argparse.Namespace) -> None:
+    """Refuse what a search without each source does not go with."""
+    if args.search is None:
+        return
+    if args.dropout:
+        raise InputError("--search finds a dropout for each source: leave --dropout out.")
+    if args.figure:
+        raise InputError("--search is of tables: leave --figure or --search out.")
 
 
 def _as_released(printed: P) -> P:
@@ -164,7 +194,14 @@ def _cost(
 
     measured = {key: run.rate() for key, run in runs.items()}
     for run in (runs[key] for key in score_keys):
-        add(run, "", images_to_observe(run.available.seed_sets, meta_set), run.repeats)
+        if args.search is not None:
+            n_images, passes = run.search_passes(meta_set, args.search or None)
+            name = f"{stand_in(args) or run.alias} on {run.available.task.name}, search, at most"
+            images[name], repeats[name] = n_images, round(passes) - 1
+            a_second = measured[run.alias, run.available.task.name] * (1 + run.repeats)
+            rates[name] = a_second / passes
+        each = "" if args.search is None else ", for each dropout that the search chooses"
+        add(run, each, images_to_observe(run.available.seed_sets, meta_set), run.repeats)
         if run.training_domain is not None:
             n = images_to_observe([run.training_domain], None)
             add(run, ", its training domain", n, 0)
@@ -174,31 +211,44 @@ def _cost(
     return Cost(images, repeats, rates)
 
 
-def _chapters(
+def _differs(args: argparse.Namespace) -> str:
+    return "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
+
+
+def _tables(
     args: argparse.Namespace,
     tables: Sequence[PrintedTable],
+    scores: Mapping[Key, pd.DataFrame],
+    nested: Mapping[Key, NestedTables],
+    data: Mapping[str, AvailableData],
+) -> list[Chapter]:
+    """Compare each printed table with what was measured."""
+    from autoeval.stability.reproduce.side_by_side import SideBySide
+
+    chapters: list[Chapter] = []
+    for table in tables:
+        by_detector = {alias: rows for (alias, task), rows in scores.items() if task == table.task}
+        searched = {alias: found for (alias, task), found in nested.items() if task == table.task}
+        n_sources = len(data[table.task].sources)
+        compared = SideBySide(
+            table, by_detector, n_sources, stand_in(args), _differs(args), searched
+        )
+        chapters.append(compared.section())
+    return chapters
+
+
+def _figures(
+    args: argparse.Namespace,
     figures: Sequence[PrintedFigure],
     scores: Mapping[Key, pd.DataFrame],
     boxes: Mapping[Key, Observations],
     data: Mapping[str, AvailableData],
 ) -> list[Chapter]:
-    """Compare each printed table and figure with what was measured."""
+    """Compare what the paper states of each figure with what was measured."""
     from autoeval.stability.reproduce.own_figure import own_figure
-    from autoeval.stability.reproduce.side_by_side import SideBySide
 
-    differs = "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
-    instead = stand_in(args)
+    instead, differs = stand_in(args), _differs(args)
     chapters: list[Chapter] = []
-    for table in tables:
-        tables_by_detector = {
-            alias: score_table
-            for (alias, task), score_table in scores.items()
-            if task == table.task
-        }
-        n_sources = len(data[table.task].sources)
-        chapters.append(
-            SideBySide(table, tables_by_detector, n_sources, instead, differs).section()
-        )
     for figure in figures:
         measured: Mapping[Key, Any] = boxes if figure.needs_boxes else scores
         seen_by_detector = {

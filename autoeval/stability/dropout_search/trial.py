@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from autoeval.errors import InputError
 from autoeval.stability.dropout_search.workbench import Workbench
 from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.stability.passes.presets import scored_settings
 
 LEAST_IMAGES = 2
+MIN_SETS = 3
 PARTS = ("stem", *(f"stage {stage}" for stage in range(N_STAGES)), "neck and head")
 
 
@@ -35,10 +37,14 @@ class Trial:
     Work is counted in `executions` (6,), by `PARTS`, as if nothing had been measured before, even
     where the bench remembers it. `found` is what was last seen of each dropout: ``r2``, signed
     ``r``, ``share`` of the images, ``undefined`` (sample sets without a score).
+
+    sets: which sample sets of the bench it sees, (S,); by default all.
     """
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Workbench, sets: Sequence[bool] | None = None) -> None:
         self.bench = bench
+        n_sets = len(bench.sizes)
+        self.sets = np.ones(n_sets, bool) if sets is None else np.asarray(sets, bool)
         self.specs = bench.specs
         self.executions = np.zeros(len(PARTS), int)
         self.found: dict[DropoutSpec, dict[str, float]] = {}
@@ -47,16 +53,16 @@ class Trial:
     @property
     def least_share(self) -> float:
         """Two images of the largest sample set: errors need two."""
-        return LEAST_IMAGES / max(int(self.bench.sizes.max()), LEAST_IMAGES)
+        return LEAST_IMAGES / max(int(self.bench.sizes[self.sets].max()), LEAST_IMAGES)
 
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
         """Evaluate dropouts on the first images of each sample set, two at least."""
-        sizes = self.bench.sizes
+        sizes = np.where(self.sets, self.bench.sizes, 0)
         stops = np.minimum(np.maximum(np.ceil(share * sizes).astype(int), LEAST_IMAGES), sizes)
         self._count(specs, stops)
         self.bench.measure(specs, stops)
-        usable, columns = self.bench.usable(), self.bench.columns(specs)
-        seen = (np.arange(sizes.max()) < stops[:, None])[usable][..., None]
+        usable, columns = self._usable(), self.bench.columns(specs)
+        seen = (np.arange(self.bench.sizes.max()) < stops[:, None])[usable][..., None]
         sums, counts = (
             a[usable][..., columns] * seen for a in (self.bench.sums, self.bench.counts)
         )
@@ -68,6 +74,17 @@ class Trial:
         for i, spec in enumerate(specs):
             self.found[spec] = dict(r2=r2[i], r=r[i], share=share, undefined=undefined[i])
         return Standings(tuple(specs), r2, errors)
+
+    def _usable(self) -> np.ndarray:
+        """Return the numbers of its sample sets that have mAP; too few are an `InputError`."""
+        usable = self.bench.usable()
+        usable = usable[self.sets[usable]]
+        if len(usable) < MIN_SETS:
+            raise InputError(
+                f"Expected at least {MIN_SETS} sample sets with mAP, got {len(usable)} of "
+                f"{int(self.sets.sum())}. {' '.join(self.bench.warnings)}"
+            )
+        return usable
 
     def _count(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
         """Add the work of what this trial has not measured before, and of its first clean pass."""
@@ -88,7 +105,8 @@ class Trial:
                 group, repeats=repeats, splits_backbone=detector.splits_backbone
             )
         if first:
-            self.executions += int((self.bench.sizes - stops).sum()) * np.ones(len(PARTS), int)
+            unseen = np.where(self.sets, self.bench.sizes, 0) - stops
+            self.executions += int(unseen.sum()) * np.ones(len(PARTS), int)
 
 
 def executions(

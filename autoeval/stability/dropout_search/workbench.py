@@ -13,7 +13,6 @@ import pandas as pd
 
 from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detections import Evidence
-from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.read_site import unreadable_warning
@@ -27,7 +26,6 @@ from autoeval.stability.passes.presets import scored_settings
 from autoeval.stability.scores.base import ScoreContext
 from autoeval.stability.scores.box_stability import image_stabilities
 
-MIN_SETS = 3
 Row = dict[str, Any]
 
 
@@ -116,11 +114,6 @@ class Workbench:
         )
         for number, job in jobs.items():
             self._take(number, job)
-        if len(self.usable()) < MIN_SETS:
-            raise InputError(
-                f"Expected at least {MIN_SETS} sample sets with mAP, got {len(self.usable())} of "
-                f"{len(self.sizes)}. {' '.join(self.warnings)}"
-            )
 
     def usable(self) -> np.ndarray:
         """Return the numbers of the sample sets that have mAP."""

@@ -28,9 +28,17 @@ from autoeval.targets import find_target
 
 
 def leave_one_source_out(
-    table: pd.DataFrame, method: str, *, target: str = "mAP", level: float = 0.9
+    table: pd.DataFrame,
+    method: str,
+    *,
+    target: str = "mAP",
+    level: float = 0.9,
+    by_group: Mapping[str, pd.DataFrame] | None = None,
 ) -> LeaveOneSourceOut:
     """Fit on all groups but one, estimate the own images of its sources, for each in turn.
+
+    by_group: score tables of the same sources, each in place of `table` where this group is left
+        out, such as by a dropout that was searched without it. The result then has no correlation.
 
     A source without a group (column ``group``) is its own. Source: Yang et al. 2024, section 5.1;
     sample sets of one source are never on both sides, nor sources of one origin.
@@ -52,22 +60,25 @@ def leave_one_source_out(
     held_out: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
         for rest, left_out in leave_one_group_out(table["source"].map(group_of)):
-            training = table.iloc[rest]
+            training, read = table.iloc[rest], table
+            left_names = sources(table.iloc[left_out])
+            if by_group is not None:
+                read = by_group[group_of[left_names[0]]]
+                training = read[read["source"].isin(sources(training))]
             regression = make_regression(method, target=target, level=level).fit(training)
-            for name in sources(table.iloc[left_out]):
-                record, error = _held_out(table, name, group_of, regression)
+            for name in left_names:
+                record, error = _held_out(read, name, group_of, regression)
                 if np.isnan(error).any():
                     constant = make_regression(BASELINE, target=target, level=level)
                     fitted = constant.fit(training)
-                    record, error = _held_out(table, name, group_of, fitted)
+                    record, error = _held_out(read, name, group_of, fitted)
                     record["missing"] = True
                 held_out[name] = (record, error)
                 bar.update()
     per_source = pd.DataFrame([held_out[name][0] for name in names])
     by_repeat = np.mean([held_out[name][1] for name in names], axis=0)
-    return LeaveOneSourceOut(
-        method, target, per_source, by_repeat, _correlation(table, method, target)
-    )
+    correlation = _correlation(table, method, target) if by_group is None else {}
+    return LeaveOneSourceOut(method, target, per_source, by_repeat, correlation)
 
 
 def _held_out(

@@ -14,6 +14,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.estimation.score_table import sources, stack_categories
 from autoeval.report.compared_with_print import ComparedWithPrint
+from autoeval.stability.fitting.nested_search import NestedTables
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.reproduce.printed import Column, PrintedTable, not_as_printed
 
@@ -25,7 +26,8 @@ class SideBySide:
     """A printed table, and what our own score tables, by the alias of the detector, say.
 
     `n_sources` is the number of sources that it has in print; `instead` the detector that stands in
-    for those in print; `differs` says in what else ours is not what was printed.
+    for those in print; `differs` says in what else ours is not what was printed. `nested` has the
+    tables of detectors whose dropout was searched without each group, see `nested_tables`.
     """
 
     printed: PrintedTable
@@ -33,6 +35,7 @@ class SideBySide:
     n_sources: int
     instead: str = ""
     differs: str = ""
+    nested: Mapping[str, NestedTables] = field(default_factory=dict)
     _held: dict[tuple[str, ...], LeaveOneSourceOut | None] = field(default_factory=dict)
     _why_not: dict[str, str] = field(default_factory=dict)
 
@@ -73,6 +76,10 @@ class SideBySide:
         """Return it for a report."""
         rows = self.rows  # makes the figures, and so finds out why some cannot be made
         why = [f"{method} was not evaluated: {reason}" for method, reason in self._why_not.items()]
+        for detector in self.printed.detectors:
+            if detector in self.nested:
+                name = self.instead or detector
+                why += [f"{name}, dropout {line}" for line in self.nested[detector].lines()]
         name, title = f"table_{self.printed.name}", self.printed.title
         unit = "in points of mAP"
         return ComparedWithPrint(name, title, rows, unit=unit, marks=self.marks, notes=why)
@@ -126,10 +133,13 @@ class SideBySide:
         table = self.tables.get(detector)
         if table is None:
             return None
+        nested = self.nested[detector].tables if detector in self.nested else None
         if category:
             table = stack_categories(table, [category])
+            if nested:
+                nested = {name: stack_categories(t, [category]) for name, t in nested.items()}
         try:
-            return leave_one_source_out(table, method, target=target)
+            return leave_one_source_out(table, method, target=target, by_group=nested)
         except InputError as error:
             self._why_not[method] = str(error)
             return None
