@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,9 +13,13 @@ import torch
 
 from autoeval.detections import PRECISIONS
 from autoeval.detectors.detector import MMDetector
-from autoeval.detectors.predicting import single_precision, to_host
+from autoeval.detectors.predicting import predict, single_precision, to_host
 from autoeval.detectors.preprocessing import Preprocessor
 from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import Observer
+from autoeval.io.labels.truth import NO_BOXES
+from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.task import Task
 
 
 def test_images_of_several_sizes_and_none(build, images):
@@ -124,6 +130,33 @@ def test_images_prepared_ahead_are_the_same(build, images):
         ahead, now = preprocess(image), preprocess(image)
         assert torch.equal(ahead["inputs"], now["inputs"])
         assert ahead["data_samples"].metainfo == now["data_samples"].metainfo
+
+
+def test_images_for_a_device_are_prepared_in_threads_ahead(build, images, monkeypatch):
+    """A pass begins images of later batches before it computes an earlier one."""
+    detector, events = build("yolox_nano"), []
+    prepare = Preprocessor._prepare
+
+    def prepared(self, image):
+        name = threading.current_thread().name
+        events.append("ahead" if name.startswith("prepare") else "at once")
+        return prepare(self, image)
+
+    def predicted(model, batch):
+        deadline = time.monotonic() + 30
+        while not computed and events.count("ahead") < 6 and time.monotonic() < deadline:
+            time.sleep(0.01)  # or the threads could be slower than this small network
+        computed.append(events.count("ahead"))
+        return predict(model, batch)
+
+    computed = []
+    monkeypatch.setattr(Preprocessor, "_prepare", prepared)
+    monkeypatch.setattr("autoeval.detectors.detector.predict", predicted)
+    monkeypatch.setattr(detector, "begin", detector._preprocess.begin)  # as where it is no CPU
+    boxes = Observer(detector, Task("object", ("object",), ()), batch_size=2)
+    samples = [Sample(str(k), images[0].copy(), *NO_BOXES) for k in range(6)]
+    assert len(list(boxes.stream(samples, detector.observe))) == 6
+    assert "at once" not in events and computed[0] == 6
 
 
 def test_tensors_of_a_device_come_in_one_copy(monkeypatch):

@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 from branching import same
 
-from autoeval.detectors import MMDetector
+from autoeval.detectors import MMDetector, predicting
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.stability.network.as_perturbable import as_perturbable
+from autoeval.stability.network.capturing import capture
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.perturbable import PerturbableDetector
 from autoeval.stability.network.viewed_black_box import ViewedBlackBox
+from autoeval.stability.passes.presets import BY_PRODUCTS
 
 
 def test_repeats_and_seeds(build, images):
@@ -111,6 +114,33 @@ def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
     for one, two in zip(alone, together, strict=True):
         for a, b in zip((one.clean, *one.perturbed), (two.clean, *two.perturbed), strict=True):
             np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["yolox_nano", "retinanet_r18"])
+def test_a_batch_is_copied_three_times_and_draws_nothing_on_the_host(
+    build, images, monkeypatch, name
+):
+    """Clean boxes, what the clean pass leaves, and the boxes of all repeats: one copy each."""
+    detector, spec = build(name), DropoutSpec("after", (1, 2), 0.15)
+    monkeypatch.setattr(detector, "max_batch", 4)
+    copies = []
+    for module in (capture, predicting):
+        copied = module.to_host
+        monkeypatch.setattr(module, "to_host", lambda x, f=copied: copies.append(len(x)) or f(x))
+    for owner, function in (
+        (torch, "rand"),
+        (torch, "bernoulli"),
+        (torch.Tensor, "uniform_"),
+        (torch.Tensor, "bernoulli_"),
+        (torch.nn.functional, "dropout"),
+    ):
+        monkeypatch.setattr(owner, function, drawn_on_the_host)
+    detector.observe([images[0]] * 3, list("abc"), dropout=spec, repeats=4, wants=BY_PRODUCTS)
+    assert len(copies) == 3
+
+
+def drawn_on_the_host(*args, **kwargs):
+    raise AssertionError("a mask was drawn on the host")
 
 
 def test_any_detector_is_made_perturbable(build):
