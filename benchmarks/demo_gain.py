@@ -29,11 +29,11 @@ from autoeval.roadworld.environments_task import environments_task, render_envir
 from autoeval.runtime.store import RowStore
 from autoeval.stability.commands.road_world import HELD_BACK, METASET
 from autoeval.stability.commands.search_dropout import RATES
+from autoeval.stability.dropout_search.nested_search import folder_of, search_bench
 from autoeval.stability.dropout_search.search import greedy
 from autoeval.stability.dropout_search.trial import Trial
 from autoeval.stability.dropout_search.workbench import list_stages
 from autoeval.stability.fitting.fit_task import fit_task
-from autoeval.stability.fitting.nested_search import folder_of, search_bench
 from autoeval.stability.metasets import MetaSetConfig, load_metaset_config
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.passes.presets import preset

@@ -23,9 +23,9 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.io.tasks.task import load_task
 from autoeval.stability.commands.search_dropout import RATES
+from autoeval.stability.dropout_search.nested_search import folder_of, nested_tables
 from autoeval.stability.dropout_search.workbench import list_stages
 from autoeval.stability.fitting.fit_task import fit_task
-from autoeval.stability.fitting.nested_search import folder_of, nested_tables
 from autoeval.stability.metasets import load_metaset_config
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.passes.presets import preset

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.report.compared_with_print import Chapter
-    from autoeval.stability.fitting.nested_search import NestedTables
+    from autoeval.stability.dropout_search.nested_search import NestedTables
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData, Cost
     from autoeval.stability.reproduce.printed import PrintedFigure, PrintedTable

@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.estimation.score_table import sources, stack_categories
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.stability.fitting.nested_search import NestedTables
+from autoeval.stability.dropout_search.nested_search import NestedTables
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.reproduce.printed import Column, PrintedTable, not_as_printed
 

@@ -12,8 +12,8 @@ from shaken_rectangles import ShakenRectangles, make_bench
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
+from autoeval.stability.dropout_search.nested_search import nested_search, nested_tables
 from autoeval.stability.dropout_search.search import grid, search_dropout
-from autoeval.stability.fitting.nested_search import nested_search, nested_tables
 from autoeval.stability.metasets import MetaSetConfig
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.passes.presets import preset
