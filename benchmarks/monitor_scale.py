@@ -3,9 +3,10 @@
     python -m benchmarks.monitor_scale [--sites 1 100 1000] [--profile FILE]
 
 Each site has 50 images with boxes drawn from the sample of the documentation, in five windows of
-which three are the baseline. Every run is a process of its own. Seconds are of the machine; what
-can be compared are the columns and rows with one another: twice as many sites should take twice as
-long, and one more site among many as long as a single one beside a run without news.
+which three are the baseline. Every run is a process of its own. Seconds are of processors (user and
+system), which other work on the machine changes little; what can be compared are the columns and
+rows with one another: twice as many sites should take twice as long, and one more site among many
+as long as a single one beside a run without news.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -65,15 +66,21 @@ def timed(folder: Path, n_sites: int, profile: Path | None) -> dict[str, Any]:
 
 
 def run(folder: Path, command: str, profile: Path | None = None) -> float:
-    """Run a command in a process of its own; return how many seconds it took."""
+    """Run a command in a process of its own; return how many seconds of processors it took."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     profiled = ["-m", "cProfile", "-o", str(profile.resolve())] if profile else []
     words = [sys.executable, *profiled, "-m", "autoeval", *command.split()]
-    began = time.perf_counter()
+    began = _of_processes()
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"autoeval {command} ended with {done.returncode}:\n{done.stderr}")
-    return time.perf_counter() - began
+    return _of_processes() - began
+
+
+def _of_processes() -> float:
+    """Return the seconds of processors that all processes took that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def images_of_sample() -> list[list[dict[str, Any]]]:

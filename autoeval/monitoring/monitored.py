@@ -39,6 +39,10 @@ STATES = {
 FEWEST_IMAGES = 5  # of a window
 MOST_UNREADABLE = 0.5
 CLEAR = 0.01  # probability under which a number of the boxes is named as changed
+BY_CHANCE = (
+    "the interval of the change is below 0, but the boxes moved no further than they may by chance "
+    "in so many looks (--false-alarms)"
+)
 CHANGE = ("change", "change_lower", "change_upper")
 Window = Mapping[str, Any]
 """What is known of one window; see `autoeval.monitoring.monitor`."""
@@ -237,7 +241,7 @@ class MonitoredSite(Result):
 
     def __str__(self) -> str:
         first, *rest = super().__str__().splitlines()
-        return "\n".join([first, *([f"  {self.reason}"] if self.state != OK else []), *rest])
+        return "\n".join([first, *([f"  {self.reason}"] if self.reason else []), *rest])
 
     @property
     def reason(self) -> str:
@@ -254,15 +258,19 @@ class MonitoredSite(Result):
     def change_text(self) -> str:
         """The change with its interval, such as ``"fell by 9.1 points (-14.0 to -4.2)"``.
 
-        Where it is of several windows, it ends with their number.
+        ``"-2.1 points (-9.0 to +4.8)"`` where that contains 0. Where it is of several windows, it
+        ends with their number.
         """
         if self.change != self.change:
             return ""
         scale = find_target(self.target).scale
-        verb = "fell" if self.change < 0 else "rose"
+        points = f"{scale * self.change:+.1f} points"
+        if self.change_lower > 0 or self.change_upper < 0:
+            verb = "fell" if self.change < 0 else "rose"
+            points = f"{verb} by {abs(scale * self.change):.1f} points"
         ends = f"{scale * self.change_lower:+.1f} to {scale * self.change_upper:+.1f}"
         several = f" over the last {self.change_windows} windows" if self.change_windows > 1 else ""
-        return f"{verb} by {abs(scale * self.change):.1f} points ({ends}){several}"
+        return f"{points} ({ends}){several}"
 
     def to_dict(self) -> dict[str, float]:
         """Return the numbers under flat keys, as every result has them, and the change.
@@ -279,6 +287,9 @@ class MonitoredSite(Result):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the value of each window with its interval, in the target's unit.
 
+        After the baseline also its level and the change against it, which boxes show more exactly
+        than the values of single windows do.
+
         Parameters
         ----------
         ax : Axes, optional
@@ -290,9 +301,17 @@ class MonitoredSite(Result):
         if ax is None:
             ax = Figure(figsize=(7, 2.6), layout="constrained").subplots()
         at = np.arange(len(rows))
-        ends = [target.scale * rows[name].to_numpy(float) for name in ("lower", "upper")]
-        ax.fill_between(at, *ends, alpha=0.25, lw=0)
-        ax.plot(at, target.scale * rows["value"].to_numpy(float), "o-", ms=3)
+        level = rows["value"][rows["baseline"]].mean()
+        lines = {"each window by itself": rows[list(ENDS)].to_numpy(float)}
+        if rows["change"].notna().any():
+            against = level + rows[list(CHANGE)].to_numpy(float)
+            lines["baseline and change"] = np.clip(against, 0, 1)
+        for name, line in lines.items():
+            value, lower, upper = target.scale * line.T
+            ax.fill_between(at, lower, upper, alpha=0.25, lw=0)
+            ax.plot(at, value, "o-", ms=3, label=name)
+        if len(lines) > 1:
+            ax.legend(fontsize=7, loc="lower left", frameon=False)
         shown = at[:: max(1, len(at) // 6)]
         ax.set_xticks(shown, rows["window"].iloc[shown], rotation=20, ha="right", parse_math=False)
         ax.set_ylabel(target.title)
@@ -426,13 +445,14 @@ def reasons_of(
             found[FELL] = moved
         else:
             found[CHANGED] = f"{moved}; whether for the worse, only labels show"
-    return found or {OK: ""}
+    by_chance = look is not None and look.fall is not None
+    return found or {OK: BY_CHANCE if by_chance else ""}
 
 
 def moved_texts(look: SiteLook) -> list[str]:
-    """Say which numbers of the boxes moved, the clearest first."""
+    """Say which numbers of the boxes moved, in the order of `TESTED`: the plainest first."""
     clear = (drift for drift in look.drifts if drift.p < CLEAR)
-    drifts = sorted(clear, key=lambda drift: (drift.category != ALL, drift.p))
+    drifts = sorted(clear, key=lambda drift: drift.category != ALL)
     texts = []
     for drift in drifts[:3]:
         of = f" of {drift.category}" if drift.category != ALL else ""

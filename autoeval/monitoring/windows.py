@@ -149,8 +149,8 @@ def _jumps(index: pd.DataFrame) -> Iterator[Notice]:
             Notice(
                 "clock-jumps-back",
                 f"the clock jumps back {counted(int(back.sum()), 'time')}, first at "
-                f"{by_name['name'].iloc[first]}, by {-steps.iloc[first]}: images are taken "
-                "in the order of the clock",
+                f"{by_name['name'].iloc[first]}, by {-steps.iloc[first].to_pytimedelta()}: images "
+                "are taken in the order of the clock",
             )
         )
 
@@ -298,13 +298,18 @@ class Baseline:
 def would_be_full(images: pd.DataFrame, now: datetime) -> str:
     """Return the options that leave a site a full baseline and a complete window now, or nothing.
 
-    The longest windows of which two are complete, and all images before the last of these.
+    The longest windows of which two or more are complete and none of these has too few images, and
+    as baseline all before the last of these.
     """
     sizes = [f"{EVERY}{size}" for size in (USUAL_SIZE, USUAL_SIZE // 2, FEWEST)]
     timed = [DAY, HOUR] if images["taken"].notna().any() else []
     for by in (*timed, *sizes):
         complete = [window for window in windows_of(images, by, now) if window.complete]
-        n = sum(map(len, complete[:-1]))
-        if n >= FEWEST:
-            return f"--by {by} --baseline {n}"
+        if len(complete) < 2 or min(map(len, complete)) < FEWEST:
+            continue
+        n = len(complete) - 1
+        if by not in LENGTHS:
+            return f"--by {by} --baseline {sum(map(len, complete[:n]))}"
+        first, last = (pd.Timestamp(complete[k].name) for k in (0, n - 1))
+        return f"--by {by} --baseline {(last - first) // LENGTHS[by] + 1}{by[0]}"
     return ""

@@ -12,10 +12,11 @@ import pandas as pd
 
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError, read_image
+from autoeval.io.wording import listed
 from autoeval.monitoring.candidate import OF_KNOWN
 from autoeval.monitoring.looks import TESTED
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
-from autoeval.monitoring.monitored import OK, STATES, Monitored, MonitoredSite
+from autoeval.monitoring.monitored import STATES, Monitored, MonitoredSite
 from autoeval.notices import as_notice, prefixed
 from autoeval.report.page import Page
 from autoeval.report.text import Table, format_cells, notice_values, result_text, to_terminal
@@ -41,7 +42,8 @@ CAPTION = (
 )
 HISTORY = (
     "Value and interval of each window of the sites with an alarm and of the worst; the baseline "
-    "is grey"
+    "is grey. The second line is the mean of the baseline and the change against it, which is "
+    "estimated from the difference of the boxes"
 )
 BY_KNOWN = (
     "by_known: the current detector by the known accuracy of the candidate, which is measured: "
@@ -70,11 +72,11 @@ def monitored_text(
     sites, n_more = monitored.sites, len(monitored.sites) - SHOWN
     unit = find_target(monitored.target).unit
     table = to_terminal(format_cells(site_rows(monitored).head(SHOWN), {}))
-    why = [
-        f"{site.name} {site.state}: {site.reason}"
-        for site in sites
-        if site.state != OK and not monitored.kinds(site)
-    ]
+    sites_of: dict[str, list[str]] = {}  # by what is said of them
+    for site in sites:
+        if site.reason and not monitored.kinds(site):
+            sites_of.setdefault(f"{site.state}: {site.reason}", []).append(site.name)
+    why = [f"{listed(names)} {text}" for text, names in sites_of.items()]
     commands = [f"label {name}: {command}" for name, command in label_commands.items()]
     heads = [
         "\n".join(f"ALARM: {line}" for line in alarm_lines(monitored)),
@@ -320,7 +322,7 @@ def _on_board(value: float) -> float | None:
 
 def _facts(site: MonitoredSite, monitored: Monitored) -> Iterator[str]:
     """Yield what is known of a site, in lines."""
-    if site.state != OK:
+    if site.reason:
         yield f"{site.state}: {site.reason}"
     if site.value == site.value:
         yield f"{monitored.target} {site.value_text}"

@@ -7,6 +7,9 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.errors import InputError
+from autoeval.monitoring.box_change import Change
+from autoeval.monitoring.looks import SiteLook
+from autoeval.monitoring.monitored import MonitorSettings, reasons_of
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
 
@@ -76,3 +79,15 @@ def test_settings_and_what_is_said_of_the_files_act(world, watched, tmp_path):
         autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")
     with pytest.raises(InputError, match="Expected --images ROOT, or --predictions"):
         autoeval.monitor(world / "fit", work_dir=tmp_path / "other")
+
+
+def test_why_an_interval_below_zero_is_no_alarm_is_said():
+    """The boxes of a third look may move so by chance: .02 is over .05 / (3 * 4)."""
+    window = {"n_images": 20, "n_unreadable": 0, "value": 0.4, "lower": 0.3, "upper": 0.5}
+    for p, states in ((0.02, ["ok"]), (0.001, ["fell"])):
+        look = SiteLook(3, (Change(-0.16, -0.29, -0.03),), p, (20, 20), "blocks of images")
+        reasons = reasons_of(window, look, "", MonitorSettings(), str)
+        assert list(reasons) == states
+        assert ("the interval of the change is below 0" in reasons[states[0]]) == (p == 0.02)
+    steady = SiteLook(3, (Change(-0.16, -0.33, 0.01),), 0.02, (20, 20), "blocks of images")
+    assert reasons_of(window, steady, "", MonitorSettings(), str) == {"ok": ""}

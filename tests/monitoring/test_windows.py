@@ -88,8 +88,11 @@ def test_the_baseline_is_the_windows_that_begin_in_it(text, n, full):
 def test_how_far_a_baseline_is_and_what_would_be_full():
     taken = hours(30, start="2026-03-02 00:00")
     assert Baseline("7d").progress(taken) == "2 of 7 days"
-    assert would_be_full(taken, NOW) == "--by day --baseline 24"
-    assert would_be_full(hours(20, minutes=5), NOW) == "--by hour --baseline 12"
+    assert would_be_full(hours(48, start="2026-03-02 00:00"), NOW) == "--by day --baseline 1d"
+    assert would_be_full(taken, NOW) == "--by every:8 --baseline 16"  # the second day has six
+    assert would_be_full(hours(60, minutes=5), NOW) == "--by hour --baseline 4h"
+    assert would_be_full(hours(60, minutes=10), NOW) == "--by every:25 --baseline 25"
+    assert would_be_full(hours(9, minutes=10), NOW) == ""
     assert Baseline.of_site(None, images(None)).text == "100"
 
 

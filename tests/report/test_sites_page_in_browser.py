@@ -27,6 +27,7 @@ def seen(n_sites, n_days=5):
             at = level[k] + 0.01 * day
             row = {"site": name, "window": f"{start + pd.Timedelta(days=day):%Y-%m-%d}"}
             row |= {"complete": True, "baseline": day < 2, "n_images": 100, "n_boxes": 300}
+            row |= dict.fromkeys(("change", "change_lower", "change_upper"), np.nan)
             rows.append(row | {"value": at, "lower": max(0, at - 0.15), "upper": at + 0.15})
         fell = k == 1
         sites.append(
@@ -38,7 +39,7 @@ def seen(n_sites, n_days=5):
                 **{end: rows[-1][end] for end in ("value", "lower", "upper")},
                 change=-0.09 if fell else 0.01,
                 change_lower=-0.13 if fell else -0.03,
-                change_upper=-0.05,
+                change_upper=-0.05 if fell else 0.05,
                 level=0.9,
                 target="mAP",
                 n_images=100,
