@@ -89,6 +89,7 @@ def test_all_results_are_of_one_family(world, site, few, tmp_path):
         autoeval.compare(both, files, images=images, labels=few),
         watched["gate"],
         watched["yard"],
+        autoeval.plan_labels(strong, n=5, **given(site)),
     ):
         assert in_family(result), type(result)
     recall = at_threshold.other_targets["recall@0.3"]["value"]
@@ -151,7 +152,10 @@ def test_a_plan_is_printed_as_the_images_to_label(world, site):
     assert [line.strip() for line in lines[1:4]] == [
         plan.found.images[k].file_name for k in plan.drawn
     ]
-    assert repr(plan) == f"<LabelPlan: {lines[0]}>"
+    assert repr(plan).startswith(f"<{lines[0]}")
+    assert plan.value == autoeval.estimate(estimator=world / "strong", **given(site)).value
+    widths = plan.half_widths().set_index("labels")["half_width"]
+    assert plan.to_dict()["plan/half_width"] == widths[3] and widths.is_monotonic_decreasing
 
 
 def test_a_threshold_without_and_with_labels(world, site, few):

@@ -68,9 +68,8 @@ def show(
 def _more(estimate: LabelledEstimate) -> int | None:
     """Return how many labels make the first of the half-widths that the headline has, if any do."""
     from autoeval.labels.labelled_estimate import GOALS
-    from autoeval.sites.label_warnings import contradicted
 
-    if contradicted(estimate.warnings):
+    if not estimate.forecast_known:
         return None
     n = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
     return n if n > estimate.n_labelled else None
@@ -85,7 +84,6 @@ def _until(
     """
     from autoeval.labels.outlook import next_batch
     from autoeval.report.labels import until_text
-    from autoeval.sites.label_warnings import contradicted
 
     stop = next_batch(
         estimate.recommended,
@@ -97,7 +95,7 @@ def _until(
     half: float | None = stop.half_width
     n = min(estimate.n_labelled + stop.more, estimate.n_pool)
     next_n = None if stop.reached or n <= estimate.n_labelled else n
-    if contradicted(estimate.warnings):
+    if not estimate.forecast_known:
         half = next_n = None
     values = {"wanted": wanted, "half_width": half, "next_n": next_n}
     return next_n, until_text(wanted, half, n, next_n), {"until": values}

@@ -44,7 +44,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError, combine
 from autoeval.notices import Notice, as_notice
 from autoeval.result_base import ENDS, Result
-from autoeval.sites.label_warnings import label_warnings
+from autoeval.sites.label_warnings import contradicted, label_warnings
 from autoeval.targets import OperatingPoint, points_at
 
 if TYPE_CHECKING:
@@ -157,6 +157,15 @@ class LabelledEstimate(Result):
     def per_category(self) -> dict[str, dict[str, float]]:
         """``value``, ``lower`` and ``upper`` of each category, inside [0, 1]."""
         return {name: estimates.inside(self.level) for name, estimates in self.by_category.items()}
+
+    @property
+    def forecast_known(self) -> bool:
+        """Whether it is known what more labels would give.
+
+        Not where boxes contradict the labels: these may be of other images. With all labels nothing
+        is left to forecast, and the value is that of these labels.
+        """
+        return self.n_labelled == self.n_pool or not contradicted(self.warnings)
 
     def more_labels(self, half_width: float) -> int:
         """Return how many more labels a half-width is expected to take; 0 where it is reached."""

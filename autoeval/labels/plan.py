@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from typing_extensions import Self
 
 from autoeval.accuracy.coco_matching import AT_HALF
@@ -24,6 +27,7 @@ from autoeval.labels.category_estimate import LEVELS, PER_OBJECT
 from autoeval.labels.compact import ByImage, with_few_bits
 from autoeval.labels.joint import CategoryEstimates, JointPrior
 from autoeval.labels.outlook import (
+    USUAL_SIZES,
     Holding,
     JointOutlook,
     Outlook,
@@ -32,9 +36,12 @@ from autoeval.labels.outlook import (
     expected_holding,
 )
 from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
+from autoeval.result_base import ENDS, Result
 from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
-from autoeval.words import warning_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
@@ -217,8 +224,8 @@ class PlannedSite:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelPlan:
-    """Which images to label, and what is known before.
+class LabelPlan(Result):
+    """Which images to label, and what is known before: the label-free estimate is its value.
 
     `found` are the boxes of the pool of M images, as evaluation takes them, in K categories. Each
     image was drawn with probability n / M, or in proportion to `sizes`. `mixing` and
@@ -259,19 +266,98 @@ class LabelPlan:
     files: tuple[Path, ...] = ()  # what was written
     pictures: tuple[UnlabelledImage, ...] = ()  # where the images lie, where that is known
     difference: Outlook | None = None  # forecast of the difference that the images were drawn for
+    kind = "plan"
 
     def __str__(self) -> str:
         images = [self.found.images[k] for k in self.drawn]
-        lines = [
-            f"{self.n} of {self.n_pool} images to label, for {self.target} of "
-            f"{listed(self.found.categories)}",
-            *(f"  {image.file_name or image.image_id}" for image in images),
-            *warning_lines(self.warnings),
-        ]
-        return "\n".join(lines)
+        names = [f"  {image.file_name or image.image_id}" for image in images]
+        first, *rest = super().__str__().splitlines()
+        return "\n".join([first, *names, *rest])
 
-    def __repr__(self) -> str:
-        return f"<LabelPlan: {str(self).splitlines()[0]}>"
+    def _first_line(self) -> str:
+        free = self.interval_text(self._free(self.target))
+        return (
+            f"{self.n} of {self.n_pool} images to label, for {self.target} of "
+            f"{listed(self.found.categories)}; without labels {free}"
+        )
+
+    @property
+    def title(self) -> str:
+        """What the value is, in words."""
+        return f"{super().title} without labels"
+
+    @property
+    def value(self) -> float:
+        """The label-free estimate of the target; NaN where there is none."""
+        return self._free(self.target)["value"]
+
+    @property
+    def lower(self) -> float:
+        """Lower end of its interval."""
+        return self._free(self.target)["lower"]
+
+    @property
+    def upper(self) -> float:
+        """Upper end of its interval."""
+        return self._free(self.target)["upper"]
+
+    @property
+    def per_category(self) -> dict[str, dict[str, float]]:
+        """The same of each category."""
+        return {name: self._free(self.target, name) for name in self.found.categories}
+
+    def _free(self, target: str, category: str = "") -> dict[str, float]:
+        """Return a label-free estimate as it was printed, or by the error that it had elsewhere."""
+        printed = self.printed.get(f"{target}/{category}" if category else target)
+        if printed is not None:
+            return dict(printed)
+        prior = self.label_free(target, category) if category else self.priors.get(target, NOTHING)
+        ends = np.clip([prior.value, *prior.interval(self.level)], 0, 1).tolist()
+        return dict(zip(ENDS, ends, strict=True))
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers under flat keys; ``plan/half_width`` is expected with its labels."""
+        width = self.forecast(self.n) if self.n > 1 else math.nan
+        more = {"plan/n": float(self.n), "plan/half_width": width}
+        return super().to_dict() | {name: v for name, v in more.items() if math.isfinite(v)}
+
+    def forecast(self, k: int) -> float:
+        """Return the half-width to expect with k labels, 2 or more; 0 with those of all images.
+
+        Of the target, or of the difference of two detectors that the images were drawn for.
+        """
+        return (self.difference or self.outlook()).half_width(k)
+
+    def half_widths(self) -> pd.DataFrame:
+        """Return ``labels`` and ``half_width``; of several categories how many are measured.
+
+        ``categories_measured``: how many `FEWEST_HOLDING` labelled images are expected to hold.
+        """
+        sizes = sorted({k for k in (*USUAL_SIZES, self.n) if 2 <= k <= self.n_pool})
+        widths = [self.forecast(k) for k in sizes]
+        table = pd.DataFrame({"labels": sizes, "half_width": widths})
+        outlook = self.difference or self.outlook()
+        if isinstance(outlook, JointOutlook) and len(self.found.categories) > 1:
+            table["categories_measured"] = [round(outlook.measured(k), 1) for k in sizes]
+        return table
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the half-width to expect by the number of labels, in points of 100.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+        """
+        from matplotlib.figure import Figure
+
+        if ax is None:
+            ax = Figure(figsize=(5.6, 3), layout="constrained").subplots()
+        widths = self.half_widths()
+        ax.plot(widths["labels"], 100 * widths["half_width"], marker="o", color="tab:blue")
+        ax.set(xlabel="labelled images", ylabel="half-width (points of 100)", ylim=(0, None))
+        ax.grid(alpha=0.25)
+        return ax
 
     @property
     def n_pool(self) -> int:

@@ -13,7 +13,7 @@ import pandas as pd
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.labels.category_estimate import FEWEST_HOLDING
 from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
-from autoeval.labels.outlook import USUAL_SIZES, JointOutlook
+from autoeval.labels.outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan, inclusion_probabilities
 from autoeval.labels.plan_folder import drawn_with
 from autoeval.labels.values import ValueWithError
@@ -66,19 +66,21 @@ def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str
         "drawn": [images[k].image_id for k in plan.drawn],
         "n_pool": plan.n_pool,
         **drawn_with(plan),
-        "half_width": width_rows(plan).to_dict("records"),
+        "half_width": plan.half_widths().to_dict("records"),
         "about": dict(about),
     }
 
 
 def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
     """Make the page of a plan, with the images that lie where it says."""
+    from autoeval.report.plots import figure_of
+
     page = Page("Images to label")
     page.add_headline("images to label", str(plan.n), f"of {plan.n_pool}")
     page.add_text(f"{plan_head(plan)} {_draw_text(plan)}")
     page.add_warnings(plan.warnings)
     page.add_heading("Expected half-width")
-    widths = width_rows(plan)
+    widths = plan.half_widths()
     names = {"half_width": "half-width", "categories_measured": "categories measured"}
     shown = widths.assign(half_width=100 * widths["half_width"]).rename(columns=names)
     formats = {"half-width": "{:.1f}", "categories measured": "{:.0f}"}
@@ -87,9 +89,8 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
         Table("half_width", widths, shown, formats),
         f"Expected half-width of the {level}, in points",
     )
-    page.add_figure(
-        draw_widths(widths), "Expected half-width by the number of labels", name="half_width"
-    )
+    figure = figure_of(plan.plot())
+    page.add_figure(figure, "Expected half-width by the number of labels", name="half_width")
     add_drawn(page, plan, plan.pictures)
     page.add_about(about)
     return page
@@ -123,20 +124,9 @@ def _forecast_of(plan: LabelPlan) -> str:
     return f"the difference of {plan.target}" if plan.difference else plan.target
 
 
-def width_rows(plan: LabelPlan) -> pd.DataFrame:
-    """Return ``labels`` and ``half_width``; of several categories how many are measured."""
-    outlook = plan.difference or plan.outlook()
-    sizes = sorted({k for k in (*USUAL_SIZES, plan.n) if 2 <= k <= plan.n_pool})
-    widths = [outlook.half_width(k) for k in sizes]
-    table = pd.DataFrame({"labels": sizes, "half_width": widths})
-    if isinstance(outlook, JointOutlook) and len(plan.found.categories) > 1:
-        table["categories_measured"] = [round(outlook.measured(k), 1) for k in sizes]
-    return table
-
-
 def width_text(plan: LabelPlan) -> str:
     """Return the half-width to expect by the number of labels, in one or two lines."""
-    table = width_rows(plan)
+    table = plan.half_widths()
     rows = list(table.itertuples(index=False))
     widths = ", ".join(
         f"±{100 * row.half_width:.1f} with {row.labels}"
@@ -153,18 +143,6 @@ def width_text(plan: LabelPlan) -> str:
         f"{text}\ncategories that {FEWEST_HOLDING} labelled images or more will probably hold, "
         f"of {len(plan.found.categories)}: {counts}"
     )
-
-
-def draw_widths(widths: pd.DataFrame) -> Figure:
-    """Draw the expected half-width by the number of labels."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 3), layout="constrained")
-    ax = figure.subplots()
-    ax.plot(widths["labels"], 100 * widths["half_width"], marker="o", color="tab:blue")
-    ax.set(xlabel="labelled images", ylabel="half-width (points of 100)", ylim=(0, None))
-    ax.grid(alpha=0.25)
-    return figure
 
 
 def drawn_table(plan: LabelPlan) -> Table:
@@ -243,7 +221,7 @@ def add_labelled(page: Page, estimate: LabelledEstimate) -> None:
         "the predicted influence of all, and the label-free estimate.",
         on_scale=(100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper),
     )
-    for goal in () if contradicted(estimate.warnings) else GOALS:
+    for goal in GOALS if estimate.forecast_known else ():
         more = estimate.more_labels(goal)
         reached = counted(more, "more label") if more else "reached"
         page.add_headline(f"±{100 * goal:.0f}", reached, "expected")
@@ -321,7 +299,10 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
         for name in estimate.whole
         if OperatingPoint.of(name) and name != estimate.target
     ]
-    if contradicted(estimate.warnings):
+    if estimate.n_labelled == estimate.n_pool:
+        doubt = ", by labels that the boxes contradict" if contradicted(estimate.warnings) else ""
+        lines.append(f"all images are labelled: the value is exact{doubt}")
+    elif not estimate.forecast_known:
         lines.append("no half-width is reached: the boxes contradict the labels")
     else:
         for goal in GOALS:

@@ -55,5 +55,5 @@ def test_two_sources_have_nothing_to_draw():
 
 def test_its_representation_says_what_it_is():
     assert repr(ESTIMATE) == (
-        "<estimated mAP: 40.0 (90% interval 30.0 to 55.0), from 12 images; warnings: 1>"
+        "<estimated mAP by bos: 40.0 (90% interval 30.0 to 55.0), from 12 images; warnings: 1>"
     )

@@ -25,7 +25,6 @@ from autoeval.report.labels import (
     plan_page,
     plan_text,
     plan_values,
-    width_rows,
     width_text,
 )
 
@@ -124,10 +123,10 @@ def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):
 
 
 def test_a_plan_says_how_many_categories_its_labels_will_probably_measure(plan):
-    assert "categories_measured" not in width_rows(plan)  # one category
+    assert "categories_measured" not in plan.half_widths()  # one category
     two = make_site(7, n_images=40, categories=("car", "bus"))
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = dict.fromkeys(("mAP", "mAP/car", "mAP/bus"), ValueWithError(0.45, 0.09))
     made = make_plan(two.pool, assistance, PlanRequest(12), PlannedSite(priors))
-    assert (width_rows(made)["categories_measured"] <= 2).all()
+    assert (made.half_widths()["categories_measured"] <= 2).all()
     assert len(width_text(made).splitlines()) == 2

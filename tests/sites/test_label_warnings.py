@@ -198,7 +198,7 @@ def test_no_half_width_is_reached_with_labels_that_the_boxes_contradict(files, t
         estimator.predict(boxes, images=labels, labels=path)
         for path in (labels, tmp_path / "third.json")
     )
-    assert not contradicted(sound.warnings) and "±5 is reached" in labelled_heads(sound)[0]
+    assert not contradicted(sound.warnings) and "exact" in labelled_heads(sound)[0]
     assert contradicted(third.warnings) and "±" not in labelled_heads(third)[0]
 
 

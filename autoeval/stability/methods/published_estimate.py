@@ -28,6 +28,11 @@ class PublishedEstimate(Estimate):
     source_upper: float = math.nan
     is_mean = False  # each category is estimated alone, and so are all together
 
+    @property
+    def title(self) -> str:
+        """What the value is, in words, with the name of its method."""
+        return f"{super().title} by {self.method}"
+
     def figures(self) -> dict[str, float]:
         """Return the value, its standard deviation and its ends, by the name of the target."""
         value, *ends = super().figures().items()
