@@ -102,6 +102,9 @@ def _write_variants(folder):
     (folder / "sites").mkdir()
     for name, skill in (("gate", "strong"), ("yard", "weak")):
         shutil.copy(folder / skill / "new.json", folder / "sites" / f"{name}.json")
+    (folder / "alike_sites").mkdir()  # either may be the worst
+    for name, boxes in (("gate", "strong/new.json"), ("yard", "moved.json")):
+        shutil.copy(folder / boxes, folder / "alike_sites" / f"{name}.json")
     (folder / "cut_sites").mkdir()
     shutil.copy(folder / "cut.json", folder / "cut_sites/gate.json")
 

@@ -504,7 +504,7 @@ def of_monitor(w):
             "iou": ({"score_thr": 0.5}, {"iou": 0.75}),
             "iou without a threshold": {"iou": 0.75},
             "known_sites": {"known_sites": {"gate": "one"}},
-            "seed": ({"worst": 1}, {"seed": 1}),
+            "seed": ({"worst": 1, "predictions": w / "alike_sites"}, {"seed": 1}),
             "keep": {"keep": "some"},
             "against": against,
             "against without its boxes": {"against": w / "fit_weak"},
