@@ -98,6 +98,36 @@ FUNCTIONS = {
         around="autoeval.commands.monitor:around",
     ),
     "detect": Command("autoeval.api.detect_objects:detect", "autoeval.commands.detect:show"),
+    "count run": Command("autoeval.counting.commands.run:count_in_images"),
+    "count evaluate": Command(
+        "autoeval.counting.commands.evaluate:evaluate", positional=("predictions",)
+    ),
+    "count praco": Command("autoeval.counting.commands.praco:praco"),
+    "count praco export": Command("autoeval.counting.commands.praco_export:export_negative_labels"),
+    "count leaderboard": Command(
+        "autoeval.counting.commands.leaderboard:leaderboard", positional=("runs",)
+    ),
+    "count capture run": Command(
+        "autoeval.counting.commands.capture_run:ask_counters", positional=("split",)
+    ),
+    "count capture report": Command(
+        "autoeval.counting.commands.capture_report:report_answers", positional=("split", "answers")
+    ),
+    "count capture answers": Command(
+        "autoeval.counting.commands.capture_answers:score_reading", positional=("cases",)
+    ),
+    "count capture generate": Command(
+        "autoeval.counting.commands.capture_generate:generate", positional=("out",)
+    ),
+    "count capture build-real": Command(
+        "autoeval.counting.commands.capture_build_real:build_real_split", positional=("out",)
+    ),
+    "count capture export": Command(
+        "autoeval.counting.commands.capture_export:export_capture", positional=("split", "out")
+    ),
+    "reproduce binned": Command("autoeval.counting.commands.reproduce_binned:reproduce_binned"),
+    "reproduce capture": Command("autoeval.counting.commands.reproduce_capture:reproduce_capture"),
+    "reproduce praco": Command("autoeval.counting.commands.reproduce_praco:reproduce_praco"),
     "check": Command("autoeval.commands.check:check"),
     "convert-labels": Command(
         "autoeval.commands.convert_labels:convert_labels", positional=("labels", "out")

@@ -1,7 +1,9 @@
 """A command calls its function with what was typed; each of its parameters is an option."""
 
+import ast
 import functools
 import inspect
+import textwrap
 from dataclasses import replace
 from importlib import import_module
 from typing import Literal, get_args, get_origin
@@ -32,7 +34,9 @@ READ = {
     ),
     "counter": (["--counter", "a.py", "--counter", "b.py"], ["a.py", "b.py"]),
     "estimators": (["day=a", "night=b"], {"day": "a", "night": "b"}),
+    "exclude": (["--exclude", "a.txt,b.txt"], ["a.txt", "b.txt"]),
     "known": (["--known", "weaker=31.2"], {"weaker": 0.312}),
+    "leave_out": (["--leave-out", "a,b"], ["a", "b"]),
     "known_sites": (["--site", "gate=north", "yard=south"], {"gate": "north", "yard": "south"}),
     "labelled": (["--labelled", "gate=gate.json"], {"gate": "gate.json"}),
     "option": (["--option", "split=val"], {"split": "val"}),
@@ -42,6 +46,7 @@ READ = {
         ["--site-category", "gate", "van=car", "--site-category", "gate", "dog"],
         {"gate": {"van": ["car"], "dog": ["dog"]}},
     ),
+    "stages": (["--stages", "a,b"], ["a", "b"]),
     "words": (["--words", "auto=car,omnibus=bus"], {"auto": "car", "omnibus": "bus"}),
 }
 VALUES = {int: 7, float: 0.25, str: "word"}
@@ -106,6 +111,20 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
     monkeypatch.setattr(command_line, "loaded", noting)
     assert run_command(name, command, words) == 0
     assert called[option] == expected
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_reads_all_its_parameters(name):
+    """Those of the core are tried one by one in `tests/test_no_parameter_ignored.py`."""
+    for path in filter(None, (FUNCTIONS[name].function, FUNCTIONS[name].show)):
+        function = loaded(path)
+        read = {
+            node.id
+            for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        of_function = {"work_dir"} if path == "autoeval.commands.detect:show" else set()
+        assert set(inspect.signature(function).parameters) - read <= of_function
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -3,19 +3,18 @@
 import json
 import subprocess
 import sys
+from inspect import signature
 
-from autoeval.cli import COMMANDS
+from autoeval.cli import COMMANDS, FUNCTIONS
+from autoeval.commands.command_line import help_of
 from autoeval.commands.convert_labels import convert_labels
 from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
 from autoeval.counting.capture import synthetic, tasks
-from autoeval.counting.commands import (
-    capture_generate,
-    capture_run,
-    common_options,
-    evaluate,
-    praco,
-)
+from autoeval.counting.commands.capture_generate import generate
+from autoeval.counting.commands.capture_run import ask_counters
+from autoeval.counting.commands.evaluate import evaluate
+from autoeval.counting.commands.praco import praco
 from autoeval.counting.evaluation.localisation import DISTANCES
 from autoeval.counting.praco import mosaic_run
 from autoeval.io.labels.any_format import NAMES
@@ -47,15 +46,19 @@ def test_help_loads_nothing_heavy():
     assert {name: modules for name, modules in found.items() if modules} == {}
 
 
-def test_what_the_options_name_is_what_there_is():
-    assert tuple(PUBLISHED) == evaluate.PUBLISHED
-    assert tuple(BINNINGS) == evaluate.BINNINGS
-    assert (evaluate.GAMMA, evaluate.DISTANCES) == (PUBLISHED_GAMMA, DISTANCES)
-    assert praco.LAYOUTS == mosaic_run.LAYOUTS
-    assert praco.RELEASED_SEED == mosaic_run.RELEASED_SEED
-    assert tuple(tasks.TASKS) == capture_run.TASKS
-    assert tuple(synthetic.LAYOUTS) == capture_generate.LAYOUTS
-    assert capture_generate.RELEASED == synthetic.RELEASED
-    assert common_options.BATCH_SIZE == prompting.BATCH_SIZE
-    assert f"One of {', '.join(NAMES)} (" in " ".join(convert_labels.__doc__.split())
+def test_what_docstrings_name_is_what_there_is():
+    def said(function):
+        return " ".join(function.__doc__.split())
+
+    assert f"One of {', '.join(NAMES)} (" in said(convert_labels)
+    binnings = "|".join(BINNINGS)
+    assert f"--binning {binnings}" in help_of("count evaluate", FUNCTIONS["count evaluate"])
+    assert f"published ones: {', '.join(PUBLISHED)}." in said(evaluate)
+    defaults = {name: of.default for name, of in signature(evaluate).parameters.items()}
+    assert (defaults["gamma"], defaults["match_distance"]) == (PUBLISHED_GAMMA, DISTANCES)
+    assert f"(default: {mosaic_run.RELEASED_SEED})" in said(praco)
+    assert f"(default: {mosaic_run.LAYOUTS[0]})" in said(praco)
+    assert f"One or more of {', '.join(tasks.TASKS)}." in said(ask_counters)
+    assert signature(generate).parameters["patterns"].default == synthetic.RELEASED
+    assert f"(default: {prompting.BATCH_SIZE})" in said(praco)
     assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from autoeval.commands.given_words import (
     categories_of_sites,
+    comma_words,
     known_accuracies,
     known_at_sites,
     labelled_at_sites,
@@ -33,6 +34,9 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "against_known": lambda texts: known_at_sites(",".join(texts)),
     "categories": named_categories,
     "estimators": named_folders,
+    "exclude": comma_words,
+    "leave_out": comma_words,
+    "stages": comma_words,
     "known": known_accuracies,
     "known_sites": sites_of_fit,
     "labelled": labelled_at_sites,
@@ -228,7 +232,9 @@ def help_of(name: str, command: Command) -> str:
             head += _metavar(parameter, is_list=option in READERS)
         text = explained.get(option, "")
         if parameter.default not in (None, False, True, (), parameter.empty):
-            text += f" (default: {parameter.default})"
+            several = isinstance(parameter.default, tuple)
+            shown = " ".join(map(str, parameter.default)) if several else parameter.default
+            text += f" (default: {shown})"
         if parameter.default is parameter.empty and option not in command.positional:
             text = f"required. {text}"
         indent = " " * INDENT

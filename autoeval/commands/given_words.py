@@ -9,6 +9,11 @@ from pathlib import Path
 from autoeval.errors import InputError
 
 
+def comma_words(texts: Sequence[str]) -> list[str]:
+    """Read ``WORD,WORD``; words apart are taken, too."""
+    return [word for text in texts for word in text.split(",") if word]
+
+
 def word_pairs(text: str) -> dict[str, str] | None:
     """Read ``WORD=CATEGORY,WORD=CATEGORY``."""
     return translation(text.split(","), "--words")

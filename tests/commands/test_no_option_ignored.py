@@ -16,11 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
-from counting_option_world import write_counting
 from labelled_colours import labels_of, write_colours, write_detector, write_task
-from option_cases import CASES, REFUSED
-from other_option_cases import OTHER_CASES
 from predicted_world import write_world
 from published_option_cases import PUBLISHED_CASES, PUBLISHED_REFUSED, SCORED
 from published_option_world import make_short, write_roads
@@ -32,9 +28,7 @@ from autoeval.report import text as report_text
 from autoeval.report.page import Page
 
 BAD_INPUT = 2
-ALL_CASES = CASES | OTHER_CASES | COUNTING_CASES | PUBLISHED_CASES
-COUNTS = Path(__file__).parents[2] / "docs/counting/examples"
-ANNOTATIONS = "counting/fsc/annotation_FSC147_384.json"
+ALL_CASES = PUBLISHED_CASES
 DIGESTED = ("plan.json", "scores.parquet", "metadata.json", "changes.json", "trained.md")
 VARYING = ("about",)  # keys of result.json that hold the date and the command
 
@@ -146,15 +140,8 @@ def world(tmp_path_factory):
         quietly(f"label plan --estimator fit/estimator.parquet {new} --n 12 --work-dir plan")
         labels_of_drawn(Path("plan/plan.json"), Path("new_labels.json"), Path("plan_labels.json"))
         write_sites(folder)
-        for name, counted in (("evaluated", "0.1"), ("evaluated_too", "0.3")):
-            of = f"roadworld_nano@{counted}/predictions.csv --truth overpass.csv --bins bins.json"
-            quietly(f"count evaluate {of} --work-dir {name}")
         quietly(SCORED)
         write_roads(folder)
-        write_counting(folder / "counting")
-        quietly(f"{BUILD} --annotations {ANNOTATIONS}".replace("/built", "/split"))
-        quietly(f"{ASK}/dots.py --work-dir counting/asked")
-        shutil.copy("counting/asked/dots/total-original.jsonl", "counting/answers.jsonl")
     return folder
 
 
@@ -207,15 +194,6 @@ def write_sites(folder):
     (folder / "yolo_labels/labels").mkdir()
     shutil.copy(next((folder / "w0/images").iterdir()), folder / "yolo_labels/images/a.png")
     (folder / "yolo_labels/labels/a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
-    shutil.copytree(COUNTS, folder, dirs_exist_ok=True)
-    (folder / "bins.json").write_text(json.dumps([0, 5, 10, 1000]))
-    points = {"a.png": [[4.0, 4.0], [20.0, 20.0]]}
-    (folder / "points_truth.json").write_text(json.dumps(points))
-    (folder / "points.json").write_text(json.dumps({"a.png": [[7.0, 4.0], [20.0, 21.0]]}))
-    # the same points in frames of two sizes, which are compared by --rescale alone
-    for name, scale in (("sized_truth", 2), ("sized_points", 1)):
-        frame = {"points": [[4 * scale, 4 * scale]], "H": 32 * scale, "W": 32 * scale}
-        (folder / f"{name}.json").write_text(json.dumps({"a.png": frame}))
 
 
 def labels_of_drawn(plan, labels, path):
@@ -289,7 +267,7 @@ def test_an_option_acts_or_is_refused(command, option, world, base_outcome, monk
     )
 
 
-@pytest.mark.parametrize(("base", "more"), REFUSED + COUNTING_REFUSED + PUBLISHED_REFUSED)
+@pytest.mark.parametrize(("base", "more"), PUBLISHED_REFUSED)
 def test_what_would_do_nothing_is_refused(base, more, world, monkeypatch):
     monkeypatch.chdir(world)
     found = outcome_of(f"{base} {more}", Path("refused"))

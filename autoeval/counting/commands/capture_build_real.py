@@ -1,57 +1,57 @@
-"""Build a split of real images for CAPTURe, each as it is and with a black box over some objects.
-
-The published split: FSC-147's images with the released boxes. Writes original/, occluded/,
-metadata.json, warnings.txt and contact_sheet.png into the folder OUT.
-"""
+"""Build a split of real images for CAPTURe, each as it is and with a box over some objects."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
 SHOWN = 10
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("out", type=Path, metavar="OUT")
-    parser.add_argument(
-        "--images",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of the images; FSC-147's is images_384_VarV2",
-    )
-    parser.add_argument(
-        "--metadata", type=Path, required=True, metavar="FILE", help="released real_metadata.json"
-    )
-    parser.add_argument(
-        "--classes",
-        type=Path,
-        metavar="FILE",
-        help="FSC-147's ImageClasses_FSC147.txt, to check object names",
-    )
-    parser.add_argument(
-        "--annotations",
-        type=Path,
-        metavar="FILE",
-        help="FSC-147's annotation_FSC147_384.json, whose points the oracle tasks need",
-    )
+def build_real_split(
+    out: PathLike,
+    *,
+    images: PathLike,
+    metadata: PathLike,
+    classes: PathLike | None = None,
+    annotations: PathLike | None = None,
+) -> None:
+    """Build a split of real images for CAPTURe, each as it is and with a box over some objects.
 
+    The published split: FSC-147's images with the released boxes. Writes original/, occluded/,
+    metadata.json, warnings.txt and contact_sheet.png into the folder OUT.
 
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+    Parameters
+    ----------
+    out : path-like
+        Folder to write.
+    images : path-like
+        Folder of the images; FSC-147's is images_384_VarV2.
+    metadata : path-like
+        Released real_metadata.json.
+    classes : path-like, optional
+        FSC-147's ImageClasses_FSC147.txt, to check object names.
+    annotations : path-like, optional
+        FSC-147's annotation_FSC147_384.json, whose points the oracle tasks need.
+    """
     from autoeval.counting.capture.real import WARNINGS, build_real
     from autoeval.counting.capture.split import write_contact_sheet
 
+    folder = Path(out)
     built = build_real(
-        args.metadata, args.images, args.out, classes=args.classes, annotations=args.annotations
+        Path(metadata),
+        Path(images),
+        folder,
+        classes=None if classes is None else Path(classes),
+        annotations=None if annotations is None else Path(annotations),
     )
-    write_contact_sheet(built, args.out / "contact_sheet.png")
+    write_contact_sheet(built, folder / "contact_sheet.png")
     warnings = built.warnings
-    print(f"{len(built.items)} pairs in {args.out}, {len(warnings)} warnings")
+    print(f"{len(built.items)} pairs in {folder}, {len(warnings)} warnings")
     for line in warnings[:SHOWN]:
         print(f"  {line}")
     if len(warnings) > SHOWN:
-        print(f"  ... all in {args.out / WARNINGS}")
-    return 0
+        print(f"  ... all in {folder / WARNINGS}")

@@ -1,34 +1,43 @@
-"""Measure answers to CAPTURe: tables, charts and a report page.
-
-ANSWERS are files that `autoeval count capture run` wrote, folders of them, JSON lists as the
-authors' scripts write them, or tables MODEL.csv with the columns image and count. Items without an
-answer score as skipped ones and are named; of a run with --limit, only what was asked is measured.
-"""
+"""Measure answers to CAPTURe: tables, charts and a report page."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autoeval.commands.typed_options import refuse_beside
-from autoeval.counting.commands.common_options import add_work_dir
-from autoeval.errors import InputError
+from autoeval.errors import InputError, refuse_given
 
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
-    parser.add_argument("answers", type=Path, nargs="+", metavar="ANSWERS")
-    parser.add_argument(
-        "--task",
-        default="total-occluded",
-        help="of answers in JSON lists and tables, which do not say (default: %(default)s)",
-    )
-    add_work_dir(parser, "capture_report")
+TASK = "total-occluded"
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+def report_answers(
+    split: PathLike,
+    answers: Sequence[PathLike],
+    *,
+    task: str | None = None,
+    work_dir: PathLike = "capture_report",
+) -> None:
+    """Measure answers to CAPTURe: tables, charts and a report page.
+
+    Items without an answer score as skipped ones and are named; of a run with --limit, only what
+    was asked is measured.
+
+    Parameters
+    ----------
+    split : path-like
+        Folder of a split.
+    answers : sequence of path-like
+        Files that `autoeval count capture run` wrote, folders of them, JSON lists as the authors'
+        scripts write them, or tables MODEL.csv with the columns image and count.
+    task : str, optional
+        Of answers in JSON lists and tables, which do not say (default: total-occluded).
+    work_dir : path-like
+        Where to write.
+    """
     from autoeval.counting.capture.results import (
         collect,
         group_rows,
@@ -41,33 +50,32 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.filed_page import merged_notes
     from autoeval.report.text import format_cells, to_terminal
 
-    split = open_split(args.split)
-    files = []
-    for path in args.answers:
+    there = open_split(Path(split))
+    files: list[Path] = []
+    for path in map(Path, answers):
         files += sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
     if all(path.suffix == ".jsonl" for path in files):
-        refuse_beside(args, ["task"], "is for answers in JSON lists; these name their task.")
-    rows = [row for path in files for row in read_answers(path, task=args.task)]
+        refuse_given({"task": task}, "is for answers in JSON lists; these name their task.")
+    rows = [row for path in files for row in read_answers(path, task=task or TASK)]
     limits = read_limits(path for path in files if path.suffix == ".jsonl")
     results = [
-        collect(split.first(limits.get((model, task))), get_task(task), model, answers)
-        for (model, task), answers in group_rows(rows).items()
+        collect(there.first(limits.get((model, name))), get_task(name), model, found)
+        for (model, name), found in group_rows(rows).items()
     ]
     if not results:
-        raise InputError(f"No answers in {', '.join(map(str, args.answers))}.")
+        raise InputError(f"No answers in {', '.join(map(str, answers))}.")
     limited = [
-        f"{model}, {task}: measured on the first {n} of {len(split.items)} items, which is what "
+        f"{model}, {name}: measured on the first {n} of {len(there.items)} items, which is what "
         "was asked (--limit)"
-        for (model, task), n in limits.items()
-        if n < len(split.items)
+        for (model, name), n in limits.items()
+        if n < len(there.items)
     ]
-    page = capture_page(split, results, limited)
+    page = capture_page(there, results, limited)
     print("".join(f"{line}\n" for line in limited), end="")
-    written = page.write_all(args.work_dir)
+    written = page.write_all(Path(work_dir))
     print(to_terminal(format_cells(page.tables["measures"].table, FORMATS)))
     if "models" in page.tables:
         print("\n" + page.tables["models"].text())
     for note in merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results):
         print(f"note: {note}")
     print("written:\n" + "\n".join(f"  {path}" for path in written))
-    return 0

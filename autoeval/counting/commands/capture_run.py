@@ -1,68 +1,83 @@
-"""Put CAPTURe's tasks to counters.
-
-Every answer is kept as it comes, in OUT/MODEL/TASK.jsonl: the same command goes on where it was
-stopped, and asks again only what failed. `autoeval count capture report` measures the answers.
-"""
+"""Put CAPTURe's tasks to counters."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting.commands.common_options import (
-    add_counter_options,
-    add_prompts,
-    add_reading_options,
-    add_run_options,
-    add_work_dir,
+    check_positive,
     load_counters,
     load_extractor,
 )
-from autoeval.errors import InputError
+from autoeval.errors import InputError, refuse_given
+
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
 FAILURE = 1
-OF_QUESTIONS = ("prompts", "prompts_of")
-TASKS = (  # as in `autoeval.counting.capture.tasks`, which takes a second to import
-    *("total-original", "total-occluded", "occluded-only", "pattern-original", "pattern-occluded"),
-    *("oracle-all", "oracle-visible", "hybrid", "inpainted", "confidence-original"),
-    *("confidence-occluded", "sampled-original", "sampled-occluded"),
-)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
-    add_counter_options(parser, example="configs/counting/capture/endpoint.py")
-    add_input(
-        parser,
-        "--task",
-        (
-            Detail(
-                "found",
-                "for hybrid: points.json of a counter that `count run` asked about SPLIT/occluded",
-                metavar="FILE",
-            ),
-            Detail(
-                "inpainter",
-                "for inpainted: telea, navier-stokes or package.module.function",
-                metavar="NAME",
-            ),
-        ),
-        metavar="TASK",
-        nargs="+",
-        default=["total-original", "total-occluded"],
-        help=f"one or more of {', '.join(TASKS)} (default: the two total ones)",
-    )
-    add_work_dir(parser, "capture")
-    add_prompts(parser)
-    add_reading_options(parser)
-    add_run_options(parser, "items", batches=False)
+def ask_counters(
+    split: PathLike,
+    *,
+    counter: Sequence[PathLike],
+    cfg_options: Sequence[str] | None = None,
+    task: Sequence[str] = ("total-original", "total-occluded"),
+    found: PathLike | None = None,
+    inpainter: str | None = None,
+    prompts: PathLike | None = None,
+    prompts_of: str | None = None,
+    backoff: bool = False,
+    extractor: PathLike | None = None,
+    limit: int | None = None,
+    workers: int = 1,
+    work_dir: PathLike = "capture",
+) -> int:
+    """Put CAPTURe's tasks to counters.
 
+    Every answer is kept as it comes, in OUT/MODEL/TASK.jsonl: the same command goes on where it was
+    stopped, and asks again only what failed. `autoeval count capture report` measures the answers.
 
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+    Parameters
+    ----------
+    split : path-like
+        Folder of a split.
+    counter : sequence of path-like
+        Counter's config, such as configs/counting/capture/endpoint.py, or FILE.py:NAME, a function
+        NAME(image, prompt); repeatable.
+    cfg_options : sequence of str, optional
+        Changes to every counter's config, as KEY=VALUE such as counter.checkpoint=FILE.
+    task : sequence of str
+        One or more of total-original, total-occluded, occluded-only, pattern-original,
+        pattern-occluded, oracle-all, oracle-visible, hybrid, inpainted, confidence-original,
+        confidence-occluded, sampled-original, sampled-occluded.
+    found : path-like, optional
+        For hybrid: points.json of a counter that `count run` asked about SPLIT/occluded.
+    inpainter : str, optional
+        For inpainted: telea, navier-stokes or package.module.function.
+    prompts : path-like, optional
+        Prompts (default: as shipped).
+    prompts_of : str, optional
+        Model whose published prompts to use (default: default).
+    backoff : bool
+        Ask models that answer in words at temperature 1, and again .1 lower each time no number can
+        be read.
+    extractor : path-like, optional
+        Config of a model that reads the counts out of answers (default: rules).
+    limit : int, optional
+        Ask about the first items only.
+    workers : int
+        Threads that read images and ask; counters that are not `concurrent` answer one at a time.
+    work_dir : path-like
+        Where to write.
+
+    Returns
+    -------
+    int
+        1 where a question failed.
+    """
     from autoeval.counting.asking import BACKOFF
     from autoeval.counting.capture.render import load_inpainter
     from autoeval.counting.capture.results import note_limit
@@ -72,42 +87,43 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.counters import TEXT
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 
-    split = open_split(args.split).first(args.limit)
-    tasks = [get_task(name) for name in args.task]
-    loaded = load_counters(args)
-    if not any(TEXT in counter.capabilities for counter, _ in loaded):
+    check_positive(limit=limit, workers=workers)
+    asked = open_split(Path(split)).first(limit)
+    tasks = [get_task(name) for name in task]
+    loaded = load_counters(counter, cfg_options, backoff=backoff, extractor=extractor)
+    if not any(TEXT in each.capabilities for each, _ in loaded):
         reason = "is for counters that answer questions, and none of these does: leave it out."
-        refuse_beside(args, OF_QUESTIONS, reason)
-    if not any(task.variant == INPAINTED for task in tasks):
-        refuse_beside(args, ["inpainter"], "is for --task inpainted: give that, too.")
-    if args.found:
-        split = with_found(split, args.found)
-    elif any(task.oracle_fact == FOUND for task in tasks):
+        refuse_given({"prompts": prompts, "prompts_of": prompts_of}, reason)
+    if not any(each.variant == INPAINTED for each in tasks):
+        refuse_given({"inpainter": inpainter}, "is for --task inpainted: give that, too.")
+    if found:
+        asked = with_found(asked, Path(found))
+    elif any(each.oracle_fact == FOUND for each in tasks):
         raise InputError(
             "--task hybrid puts what another counter found into the question: run it with "
-            f"`autoeval count run --images {args.split}/occluded` and give its points.json: "
+            f"`autoeval count run --images {split}/occluded` and give its points.json: "
             "--task hybrid --found FILE."
         )
-    if not any(task.oracle_fact == FOUND for task in tasks):
-        refuse_beside(args, ["found"], "is for --task hybrid: give that, too.")
-    book = load_prompts(args.prompts, model=args.prompts_of)
+    if not any(each.oracle_fact == FOUND for each in tasks):
+        refuse_given({"found": found}, "is for --task hybrid: give that, too.")
+    book = load_prompts(None if prompts is None else Path(prompts), model=prompts_of or "default")
     options = RunOptions(
-        extractor=load_extractor(args.extractor, book.templates),
-        temperatures=BACKOFF if args.backoff else (None,),
-        workers=args.workers,
-        inpainter=load_inpainter(args.inpainter) if args.inpainter else None,
+        extractor=load_extractor(extractor, book.templates),
+        temperatures=BACKOFF if backoff else (None,),
+        workers=workers,
+        inpainter=load_inpainter(inpainter) if inpainter else None,
     )
     failed = 0
-    for counter, settings in loaded:
-        folder = args.work_dir / folder_name(counter.name)
-        settings |= {"extractor": args.extractor, "inpainter": args.inpainter}
+    for each, settings in loaded:
+        folder = Path(work_dir) / folder_name(each.name)
+        settings |= {"extractor": extractor, "inpainter": inpainter}
         check_same_run(folder / "settings.json", settings)
-        for task in tasks:
-            note_limit(folder, task.name, args.limit)
-            journal = CellJournal(folder / f"{task.name}.jsonl", ["key"])
-            counts = run_task(split, task, counter, book, journal, options)
+        for one in tasks:
+            note_limit(folder, one.name, limit)
+            journal = CellJournal(folder / f"{one.name}.jsonl", ["key"])
+            counts = run_task(asked, one, each, book, journal, options)
             print(
-                f"{counter.name}, {task.name}: {counts.answered} answered, {counts.skipped} "
+                f"{each.name}, {one.name}: {counts.answered} answered, {counts.skipped} "
                 f"skipped, {len(counts.failed)} failed, {counts.reused} from before"
             )
             for name, status in list(counts.failed.items())[:3]:

@@ -1,49 +1,51 @@
-"""Put several counting runs on one page: each model's rank in each run, and every measure.
-
-RUN is a folder that `autoeval count evaluate`, `count praco` or `count capture report` wrote, or
-NAME=FOLDER. Models that are called alike in several runs are one. Writes report.html, ranks.csv,
-leaderboard.csv and a figure for each run into the folder --work-dir.
-"""
+"""Put several counting runs on one page: each model's rank in each run, and every measure."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autoeval.counting.commands.common_options import add_work_dir
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="see above")
-    parser.add_argument(
-        "--measure",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="rank a run by the first of these that it has (default: pooled MAE, NMN, "
-        "NMN macro, sMAPE, accuracy or MAE)",
-    )
-    add_work_dir(parser, "leaderboard")
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+def leaderboard(
+    runs: Sequence[PathLike],
+    *,
+    measure: Sequence[str] = (),
+    work_dir: PathLike = "leaderboard",
+) -> None:
+    """Put several counting runs on one page: each model's rank in each run, and every measure.
+
+    Models that are called alike in several runs are one. Writes report.html, ranks.csv,
+    leaderboard.csv and a figure for each run into the folder --work-dir.
+
+    Parameters
+    ----------
+    runs : sequence of path-like
+        Folders that `autoeval count evaluate`, `count praco` or `count capture report` wrote, or
+        NAME=FOLDER.
+    measure : sequence of str
+        Rank a run by the first of these that it has (default: pooled MAE, NMN, NMN macro, sMAPE,
+        accuracy or MAE).
+    work_dir : path-like
+        Where to write.
+    """
     from autoeval.counting.filed_page import PAGE
     from autoeval.counting.leaderboard import leaderboard_page, overall, read_runs
     from autoeval.report.text import format_cells, to_terminal
 
-    named = [_named(text) for text in args.runs]
+    named = [_named(str(text)) for text in runs]
     folders, names = [folder for _, folder in named], [name for name, _ in named]
-    standings = read_runs(folders, names, measures=args.measure)
-    leaderboard_page(standings).write_all(args.work_dir)
+    standings = read_runs(folders, names, measures=list(measure))
+    leaderboard_page(standings).write_all(Path(work_dir))
     table = overall(standings)
     formats = dict.fromkeys(table.columns[2:], "{:g}") | {"mean rank": "{:.2f}"}
     print(to_terminal(format_cells(table, formats)))
     for standing in standings:
         print(f"{standing.run} is ranked by {standing.measure}")
-    print(f"\nReport: {args.work_dir / PAGE}")
-    return 0
+    print(f"\nReport: {Path(work_dir) / PAGE}")
 
 
 def _named(text: str) -> tuple[str, Path]:

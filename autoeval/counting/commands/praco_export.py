@@ -1,55 +1,71 @@
-"""Export PrACo's negative-label test as a task for lmms-eval.
-
-Run it with `lmms-eval --include_path OUT --tasks NAME ...`, in an environment that has this package
-(`pip install --no-deps` and Pillow suffice). DATA is what `autoeval count praco --data` takes,
-with its images. Language models give counts without locations, which the mosaic test needs.
-"""
+"""Export PrACo's negative-label test as a task for lmms-eval."""
 
 from __future__ import annotations
 
-import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import positive
+from typing_extensions import Unpack
+
 from autoeval.counting.commands.common_options import (
-    add_praco_data,
-    add_work_dir,
+    SPLIT,
+    PracoData,
+    check_positive,
     check_praco_data,
 )
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_praco_data(parser)
-    add_work_dir(parser, "praco_tasks")
-    add_input(
-        parser,
-        "--question",
-        (Detail("max_tokens", "longest reply (256)", positive, 256, metavar="N"),),
-        alone=True,  # of the usual question
-        metavar="TEXT",
-        help="template; {} is the class",
-    )
-    parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+def export_negative_labels(
+    *,
+    data: PathLike,
+    question: str | None = None,
+    max_tokens: int = 256,
+    limit: int | None = None,
+    work_dir: PathLike = "praco_tasks",
+    **of_data: Unpack[PracoData],
+) -> None:
+    """Export PrACo's negative-label test as a task for lmms-eval.
+
+    Run it with `lmms-eval --include_path OUT --tasks NAME ...`, in an environment that has this
+    package (`pip install --no-deps` and Pillow suffice). Language models give counts without
+    locations, which the mosaic test needs.
+
+    Parameters
+    ----------
+    data : path-like
+        What `autoeval count praco --data` takes, with its images.
+    question : str, optional
+        Template; {} is the class.
+    max_tokens : int
+        Longest reply.
+    limit : int, optional
+        The first images only.
+    work_dir : path-like
+        Where to write.
+    **of_data
+        See `PracoData`.
+    """
     from autoeval.counting.lmms_eval_export import QUESTION, export_praco
     from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.data_kind import load_counting_set
     from autoeval.counting.praco.evaluation_page import data_notes
 
-    check_praco_data(args)
+    check_praco_data(data, of_data)
+    check_positive(max_tokens=max_tokens, limit=limit)
     counting_set = load_counting_set(
-        args.data, split=args.split, data_root=args.data_root, exclude=args.exclude
+        data,
+        split=of_data.get("split") or SPLIT,
+        data_root=of_data.get("data_root"),
+        exclude=of_data.get("exclude") or (),
     )
-    counting_set = single_class(counting_set).first(args.limit)
-    question = QUESTION if args.question is None else args.question
-    name = export_praco(counting_set, args.work_dir, question=question, max_tokens=args.max_tokens)
+    counting_set = single_class(counting_set).first(limit)
+    asked = QUESTION if question is None else question
+    name = export_praco(counting_set, Path(work_dir), question=asked, max_tokens=max_tokens)
     n_images, n_classes = len(counting_set.kept), len(counting_set.classes)
     print(f"{n_images * n_classes} questions: {n_images} images, {n_classes} classes")
     for note in data_notes(counting_set):
         print(f"note: {note}")
-    print(f"lmms-eval --include_path {args.work_dir} --tasks {name}")
-    return 0
+    print(f"lmms-eval --include_path {work_dir} --tasks {name}")

@@ -1,39 +1,57 @@
-"""Make tables and figures of the paper on binned counting, printed figures beside.
-
---predictions are folders with files such as jhu_unbinned_tar_pred_error.txt (data set, then
-unbinned, rr or rs), or with a folder of them for each network. In the authors' evaluation folder,
-files ending in _tar_pred_error are BL's and nwpu_unbinned.txt, nwpu_rr.txt and nwpu_rs.txt
-DM-Count's. --data-root is a folder with Train_DATASET.txt, from whose counts the bins follow. Table
-3 compares density maps: MODEL/maps/DATASET_SCHEME/IMAGE.npy in --predictions with
-maps/DATASET/IMAGE.npy in --data-root.
-"""
+"""Make tables and figures of the paper on binned counting, printed figures beside."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from typing_extensions import Unpack
 
 from autoeval.counting.commands.common_options import (
-    add_reproduce_options,
+    ReproduceOptions,
     prediction_folders,
     reproduce,
 )
 
 if TYPE_CHECKING:
     from autoeval.report.compared_with_print import Chapter
+    from autoeval.runtime.files import PathLike
 
 PAPER = "binned"
 POOLED, GAME, BINS = "2", "3", "bins"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_reproduce_options(parser, PAPER, tables="2, 3, 4, 5, bins", figures="10, 11 (TPER)")
+def reproduce_binned(
+    *,
+    table: Sequence[str] = (),
+    figure: Sequence[str] = (),
+    data_root: PathLike | None = None,
+    predictions: Sequence[PathLike] = (),
+    mode: Literal["paper", "released"] = "paper",
+    **options: Unpack[ReproduceOptions],
+) -> None:
+    """Make tables and figures of the paper on binned counting, printed figures beside.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+    Parameters
+    ----------
+    table : sequence of str
+        2, 3, 4, 5, bins (default: all, unless --figure is given). Table 3 compares density maps:
+        MODEL/maps/DATASET_SCHEME/IMAGE.npy in --predictions with maps/DATASET/IMAGE.npy in
+        --data-root.
+    figure : sequence of str
+        10, 11 (TPER).
+    data_root : path-like, optional
+        Folder with Train_DATASET.txt, from whose counts the bins follow.
+    predictions : sequence of path-like
+        Folders with files such as jhu_unbinned_tar_pred_error.txt (data set, then unbinned, rr or
+        rs), or with a folder of them for each network. In the authors' evaluation folder, files
+        ending in _tar_pred_error are BL's and nwpu_unbinned.txt, nwpu_rr.txt and nwpu_rs.txt
+        DM-Count's.
+    mode : str
+        Measure by the formulas as printed, or as the authors' code does.
+    **options
+        See `ReproduceOptions`.
+    """
     from autoeval.counting.reproduce.printed_binned import (
         FORM,
         ablation_table,
@@ -47,24 +65,28 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.io.config_file import read_paper
 
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
-    folders = prediction_folders(args)
+    folders = prediction_folders(predictions)
     files = find_count_files(folders, (row.partition(" ")[2] for row in printed["rows"]))
-    figures, warnings = pooled_figures(files, mode=args.mode)
+    figures, warnings = pooled_figures(files, mode=mode)
+    root = None if data_root is None else str(data_root)
 
-    def table(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:
+    def made(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:
         if name == BINS:
-            return bins_table(name, entry, args.data_root)
+            return bins_table(name, entry, root)
         if name == GAME:
-            return game_table(name, entry, args.data_root, folders, mode=args.mode)
+            return game_table(name, entry, root, folders, mode=mode)
         if name == POOLED:
-            section = binned_table(name, entry, figures, mode=args.mode, notes=warnings)
+            section = binned_table(name, entry, figures, mode=mode, notes=warnings)
             return section, [] if files else [f"No predictions: expected files {FORM}."]
-        return ablation_table(name, entry, figures, mode=args.mode), [entry["missing"]]
+        return ablation_table(name, entry, figures, mode=mode), [entry["missing"]]
 
-    return reproduce(
-        args,
+    reproduce(
         PAPER,
         "Binned counting, printed and own",
-        table=table,
-        figure=lambda name, entry: tper_figure(name, entry, files, mode=args.mode),
+        options,
+        wanted=table,
+        figures_wanted=figure,
+        mode=mode,
+        table=made,
+        figure=lambda name, entry: tper_figure(name, entry, files, mode=mode),
     )

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import subprocess
-import sys
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.cli import main
-from autoeval.counting.commands import (
-    evaluate,
-    praco,
-    reproduce_binned,
-    reproduce_capture,
-    reproduce_praco,
-)
+from autoeval.cli import FUNCTIONS, main
+from autoeval.commands.command_line import parameters_of, read_words
 from autoeval.counting.commands.common_options import prediction_folders
 from autoeval.errors import InputError
 
+REPRODUCE = ("reproduce binned", "reproduce capture", "reproduce praco")
 COUNTER = """
 import numpy as np
 from autoeval.counting.counters import CountResult
@@ -155,48 +148,27 @@ def test_a_limited_run_goes_on_to_the_end_with_any_number_of_workers(data, worke
 @pytest.mark.parametrize("option", ["--limit", "--workers", "--batch-size"])
 def test_numbers_below_one_are_refused(data, option, capsys):
     config(data / "good.py")
-    with pytest.raises(SystemExit):
-        run("--counter", "good.py", option, 0)
-    assert "a whole number from 1 up" in capsys.readouterr().err
+    assert run("--counter", "good.py", option, 0) == 2
+    assert f"Expected {option} of 1 or more" in capsys.readouterr().err
 
 
-REPRODUCE = (reproduce_binned, reproduce_capture, reproduce_praco)
-
-
-def options(module):
-    parser = argparse.ArgumentParser()
-    module.add_arguments(parser)
-    return {action.dest: action for action in parser._actions}
-
-
-@pytest.mark.parametrize("module", [evaluate, praco, reproduce_binned, reproduce_praco])
-def test_the_mode_is_paper_by_default(module):
-    mode = options(module)["mode"]
-    assert mode.default == "paper" and tuple(mode.choices) == ("paper", "released")
-
-
-def test_the_commands_of_papers_have_one_set_of_options_and_load_no_tables():
-    common = {"help", "table", "figure", "data_root", "predictions", "mode", "work_dir", "json"}
-    found = [set(options(module)) for module in REPRODUCE]
+@pytest.mark.parametrize("name", ["count evaluate", "count praco", *REPRODUCE])
+def test_the_mode_is_paper_by_default(name):
+    parameters = parameters_of(FUNCTIONS[name])
     # The code of CAPTURe's authors and its formulas agree, so it has no mode.
-    own = {reproduce_capture: common - {"mode"}, reproduce_praco: common | {"exclude"}}
-    assert found == [own.get(module, common) for module in REPRODUCE]
-    modules = ", ".join(module.__name__ for module in REPRODUCE)
-    code = f"import sys, {modules}; print({{'pandas', 'matplotlib', 'scipy'}} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"
+    assert ("mode" in parameters) == (name != "reproduce capture")
+    if "mode" in parameters:
+        assert parameters["mode"].default == "paper"
 
 
 def test_folders_may_be_given_together_or_one_by_one_and_lists_by_commas(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in "abc":
         (tmp_path / name).mkdir()
-    parser = argparse.ArgumentParser()
-    reproduce_praco.add_arguments(parser)
-    args = parser.parse_args(["--predictions", "a", "b", "--predictions", "c"])
-    assert list(map(str, args.predictions)) == ["a", "b", "c"]
-    assert prediction_folders(args) == args.predictions
+    words = ["--predictions", "a", "b", "--predictions", "c", "--exclude", "a,b"]
+    given = read_words("reproduce praco", FUNCTIONS["reproduce praco"], words).values
+    assert given["predictions"] == ["a", "b", "c"]
+    assert prediction_folders(given["predictions"]) == [Path(name) for name in "abc"]
     with pytest.raises(InputError, match="No folder nowhere: --predictions takes"):
-        prediction_folders(parser.parse_args(["--predictions", "nowhere"]))
-    args = parser.parse_args(["--data-root", "data", "--exclude", "a,b"])
-    assert list(map(str, args.exclude)) == ["a", "b"]
+        prediction_folders(["nowhere"])
+    assert given["exclude"] == ["a", "b"]
