@@ -61,7 +61,7 @@ def observed_labels(
         place = folder and folder / "sources" / name
         made = _observed(run, seed_set, task, group=group or name, folder=place, everywhere=True)
         return made, _observer(run, task).context()
-    common = tuple(word for word in words if word in content.categories)
+    common = tuple(dict.fromkeys(word for word in words if word in content.categories))
     if not common:
         raise InputError(
             f"The labels {content.path} and the detector have no word in common. The labels have "
@@ -115,9 +115,9 @@ def _observed(
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
     from autoeval.io.tasks.labelled_samples import SeedSetSamples
 
-    observer = keeping(_observer(run, own_words(run.loaded)), run.keeping(folder))
-    words = run.loaded.categories
-    lookup = task.lookup(words)
+    own = own_words(run.loaded)
+    observer = keeping(_observer(run, own), run.keeping(folder))
+    lookup = task.lookup(own.categories)  # the detector's own may hold one twice, as "N/A"
     samples = SeedSetSamples(seed_set)
     evidence, truth, log = [], [], PassLog()
     with observer.begin(samples, len(samples), f"observing {seed_set.name}") as bar:
@@ -135,4 +135,4 @@ def _observed(
         left_out=(*seed_set.warnings, *lost),
         **of_set,
     )
-    return replace(made, statistics=replace(made.looks, categories=words))
+    return replace(made, statistics=replace(made.looks, categories=own.categories))

@@ -237,7 +237,7 @@ def site_of_images(
     observer: in the detector's own words, see `any_task`.
     images: copies of a file, byte by byte, are left out.
     """
-    words = observer.detector.categories
+    words = observer.task.categories  # the detector's own may hold one twice, as "N/A"
     named = categories or {word: [word] for word in words}
     distinct, warnings = without_copies(images)
     samples = UnlabelledSamples(distinct)

@@ -241,6 +241,23 @@ def test_its_file_is_estimated_as_the_detector_is(sites, fitted, files, categori
     assert by_file.site.detector == fitted.detector_.fingerprint
 
 
+def test_a_word_that_stands_twice_moves_no_label(sites, fitted, tmp_path):
+    """The categories of torchvision and DETR hold "N/A" several times, before others."""
+    known, new, name = sites
+    inner = load_black_box(name)
+    words = ["car", "N/A", "N/A", "bus"]
+    longer = BlackBoxDetector(inner.find, words, settings={"least": 60})
+    by_longer = autoeval.fit(known / LABELS, longer, img_dir=known / IMAGES)
+    accuracies = [
+        made.table_.set_index("category")["mAP"].to_dict() for made in (fitted, by_longer)
+    ]
+    assert accuracies[0] == accuracies[1] and set(accuracies[0]) == {"car", "bus"}
+    estimate = by_longer.predict(longer, images=new / IMAGES)
+    assert numbers_of(estimate) == numbers_of(fitted.predict(images=new / IMAGES))
+    autoeval.detect(longer, new / IMAGES, tmp_path / "new.parquet")
+    assert numbers_of(by_longer.predict(tmp_path / "new.parquet")) == numbers_of(estimate)
+
+
 def thresholded(name, threshold):
     """The detector with a threshold of scores as those of mmdet have it."""
     inner = load_black_box(name)

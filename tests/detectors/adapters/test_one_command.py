@@ -21,7 +21,8 @@ SHRUNK = """
 from autoeval.detectors import BlackBoxDetector
 from autoeval.detectors.detector_spec import DetectorSpec
 
-inner = DetectorSpec({name!r}, {checkpoint!r}, cfg_options={cfg_options!r})()
+files = dict(checkpoint={checkpoint!r}, classes={classes!r})
+inner = DetectorSpec({name!r}, **files, cfg_options={cfg_options!r})()
 
 def find(images):
     boxes, scores, labels = inner.find(images)
@@ -52,10 +53,11 @@ def torchvision_model(folder):
     import torch
     from test_torchvision_model import FASTER, SIZE, build
 
-    torch.save(build(FASTER).state_dict(), folder / "last.pth")
-    options = {**SIZE, "rpn_post_nms_top_n_test": 40, "box_nms_thresh": 0.2}
-    path = str(folder / "last.pth")
-    return DetectorSpec(f"torchvision:{FASTER}", checkpoint=path, cfg_options=options)
+    torch.save(build(FASTER, num_classes=3).state_dict(), folder / "last.pth")
+    (folder / "words.txt").write_text("car\nbus\n")
+    options = {**SIZE, "num_classes": 3, "rpn_post_nms_top_n_test": 40, "box_nms_thresh": 0.2}
+    files = {"checkpoint": str(folder / "last.pth"), "classes": str(folder / "words.txt")}
+    return DetectorSpec(f"torchvision:{FASTER}", **files, cfg_options=options)
 
 
 def transformers_model(folder):
@@ -144,8 +146,9 @@ def world(request, tmp_path_factory):
     data = {"path": ".", "train": "images/train", "val": "images/val", "names": words}
     (folder / "data.yaml").write_text(json.dumps(data))  # JSON is YAML
     named = ["--detector", spec.name, "--device", "cpu"]
-    if spec.checkpoint:
-        named += ["--checkpoint", spec.checkpoint]
+    for option in ("checkpoint", "classes"):
+        if getattr(spec, option):
+            named += [f"--{option}", getattr(spec, option)]
     if spec.cfg_options:
         named += ["--cfg-options", *(f"{k}={v}" for k, v in spec.cfg_options.items())]
     return folder, named, spec
