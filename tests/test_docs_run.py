@@ -23,7 +23,10 @@ from tests.test_docs_commands import commands_of
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
-CLIENTS = {"datumaro", "fiftyone", "label_studio_sdk", "supervision", "torchvision", "ultralytics"}
+CLIENTS = {
+    *("datumaro", "fiftyone", "label_studio_sdk", "mlflow", "supervision", "torchvision"),
+    *("ultralytics", "wandb"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -84,3 +84,11 @@ def test_a_script_is_what_the_page_shows(name):
     docstring, _, code = text.partition('"""\n\n')
     page = (ROOT / "docs" / "how-to" / "predictions.md").read_text("utf-8")
     assert docstring.startswith('"""') and code in python_of(page)
+
+
+def test_the_callback_is_what_the_page_shows():
+    text = (EXAMPLES / "ultralytics_callback.py").read_text("utf-8")
+    _, _, code = text.partition("import autoeval\n\n\n")
+    function = code.partition("\n\n\nif __name__")[0]
+    page = (ROOT / "docs" / "how-to" / "python.md").read_text("utf-8")
+    assert "def on_train_end" in function and any(function in block for block in python_of(page))

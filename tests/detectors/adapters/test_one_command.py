@@ -5,6 +5,7 @@ have an accuracy.
 """
 
 import json
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import DetectorSpec
 from tests.clients.torchvision_operators import usable_torchvision
+from tests.doc_pages import ROOT
 
 N = 40
 SHRUNK = """
@@ -42,10 +44,9 @@ def ultralytics_model(folder):
     torch.manual_seed(0)
     model = YOLO("yolo11n.yaml")
     spread(model.model)
+    model.model.args["imgsz"] = SIDE  # as after a training
     model.save(folder / "best.pt")
-    return DetectorSpec(
-        str(folder / "best.pt"), cfg_options={"imgsz": SIDE, "iou": 0.2, "max_det": 20}
-    )
+    return DetectorSpec(str(folder / "best.pt"), cfg_options={"iou": 0.2, "max_det": 20})
 
 
 def torchvision_model(folder):
@@ -55,7 +56,8 @@ def torchvision_model(folder):
 
     torch.save(build(FASTER, num_classes=3).state_dict(), folder / "last.pth")
     (folder / "words.txt").write_text("car\nbus\n")
-    options = {**SIZE, "num_classes": 3, "rpn_post_nms_top_n_test": 40, "box_nms_thresh": 0.2}
+    few = {"rpn_pre_nms_top_n_test": 60, "rpn_post_nms_top_n_test": 30}
+    options = {**SIZE, **few, "num_classes": 3, "box_nms_thresh": 0.2}
     files = {"checkpoint": str(folder / "last.pth"), "classes": str(folder / "words.txt")}
     return DetectorSpec(f"torchvision:{FASTER}", **files, cfg_options=options)
 
@@ -214,3 +216,29 @@ def test_the_other_commands_take_the_detector(world, tmp_path):
     assert run(*choice, "--work-dir", tmp_path / "threshold") == 0
     compare = ["compare", tmp_path / "one", tmp_path / "two", *new]
     assert run(*compare, "--work-dir", tmp_path / "compare") == 0
+
+
+def test_a_training_ends_with_the_estimate_of_a_folder(world, tmp_path, monkeypatch):
+    """The callback of the example, called by a trainer of Ultralytics whose training is over."""
+    folder, _, spec = world
+    if not spec.name.endswith(".pt"):
+        pytest.skip("for Ultralytics")
+    from ultralytics.models.yolo.detect import DetectionTrainer
+
+    made, logged = {"__name__": "example"}, []
+    exec((ROOT / "examples/ultralytics_callback.py").read_text("utf-8"), made)
+    options = {"model": spec.name, "data": str(folder / "data.yaml"), "device": "cpu"}
+    trainer = DetectionTrainer(overrides={**options, "project": str(tmp_path), "name": "train"})
+    callback = made["log_estimate"](folder / "new_site", log=logged.append)
+    trainer.add_callback("on_train_end", callback)
+    trainer.best = Path(spec.name)
+    trainer.run_callbacks("on_train_end")
+    (numbers,) = logged
+    estimate = autoeval.estimate(
+        detector=spec.name,
+        fit_labels=folder / "data.yaml",
+        images=folder / "new_site",
+        trained_here=True,
+    )
+    assert numbers == estimate.to_dict() and numbers
+    assert (trainer.save_dir / "autoeval/fit/estimator.parquet").exists()
