@@ -89,6 +89,7 @@ CANDIDATES = {
     for scenes in (0.0, 0.01, 0.02, 0.03, 0.04)
     for on_falls in (0.5, 0.8)
 }
+DRAWS = 1000  # of groups of sites, for an interval
 FIRST = 0.5  # share of the false alarms that the first look may spend
 
 
@@ -413,8 +414,9 @@ def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path 
     """
     rows = pd.DataFrame(
         [
-            {**what, "rule": name, "seen": p <= FIRST * FALSE_ALARMS}
+            {**what, "before": n_before, "rule": name, "seen": p <= FIRST * FALSE_ALARMS}
             for what, scale in looks_to_choose_by(data, exported, named)
+            for n_before in [sum(len(window[ALL]) for window in scale.baseline)]
             for name, rule in CANDIDATES.items()
             for p in [drift_test([scale], rule)[1]]
         ]
@@ -443,6 +445,26 @@ def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path 
     print_table(table)
     n_looks = rows[rows["rule"] == chosen].groupby("looks").size()
     print(f"Chosen on all: {chosen}. Looks: {n_looks.to_dict()}")
+    print(falls_text(pd.concat(apart)))
+
+
+def falls_text(rows: pd.DataFrame) -> str:
+    """Say how many falls are seen, with an interval, and by how many images the baseline has."""
+    falls = rows[rows["looks"].str.startswith("falls")]
+    of_group = [own["seen"].to_numpy() for _, own in falls.groupby("group")]
+    rng = np.random.default_rng(0)
+    drawn = [
+        np.concatenate([of_group[k] for k in rng.integers(len(of_group), size=len(of_group))])
+        for _ in range(DRAWS)
+    ]
+    lower, upper = np.quantile([seen.mean() for seen in drawn], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    full = falls["before"] >= N_IMAGES - N_CHANGED
+    shares = [f"{100 * falls[part]['seen'].mean():.1f} % of {part.sum()}" for part in (full, ~full)]
+    return (
+        f"Falls seen by the rule chosen elsewhere: {100 * falls['seen'].mean():.1f} % "
+        f"({LEVEL:.0%} interval {100 * lower:.0f} to {100 * upper:.0f}, groups drawn again); "
+        f"{shares[0]} with {N_IMAGES - N_CHANGED} images in the baseline, {shares[1]} with fewer"
+    )
 
 
 def best_rule(rows: pd.DataFrame) -> str:

@@ -264,7 +264,7 @@ def _observe(
     from autoeval.estimation.given_boxes import Detector
     from autoeval.model.features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
-    from autoeval.monitoring.monitor import observe_candidate
+    from autoeval.monitoring.monitor import observe_images
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.windows import Clock
 
@@ -276,7 +276,7 @@ def _observe(
         executor=given.executor if given else None,
     )
     store, clock = MonitorStore(folder / CANDIDATE), Clock(time)
-    observe_candidate(files, other, run, store, clock=clock, depth=depth)
+    observe_images(files, other, run, store, clock, depth)
 
 
 def _compared(

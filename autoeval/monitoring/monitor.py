@@ -94,48 +94,43 @@ def monitor_images(
     run, too, by default that of the fit, where it had one. Raises as `monitor`.
     """
     settings.check(estimator)
-    observer = site_observer(
-        estimator,
-        detector.loaded,
-        reference=detector.loaded_reference,
-        batch_size=detector.batch_size,
-    )
     words = detector.loaded.categories
     chosen = SiteCategories(words, estimator.words_, categories, site_categories or {}, present)
     for given in filter(None, (categories, *chosen.of_site.values())):
         any_task(
             given_categories(given, estimator.words_) or {}, words
         )  # refuses words that it does not know
-    images, vanished = site_images(files, depth=settings.depth)
-    work, began = SitePass(observer, clock, load=detector.spec), time.time()
-    counts = observe_sites(images, work, store, executor=detector.executor)
-    all_words = store.add_words(words)
+    began = time.time()
+    lost = observe_images(files, estimator, detector, store, clock, settings.depth)
     index = store.index()
-    warnings = (*_lost(images, vanished, index, counts), *identity_warnings(detector.loaded))
-    categories_of_sites = replace(chosen, words=all_words)
+    warnings = (*_lost(*lost, index), *identity_warnings(detector.loaded))
+    categories_of_sites = replace(chosen, words=store.add_words(()))
     return _monitored(store, index, estimator, settings, categories_of_sites, warnings, began, {})
 
 
-def observe_candidate(
+def observe_images(
     files: Sequence[ImageFile],
     estimator: AccuracyEstimator,
     detector: Detector,
     store: MonitorStore,
-    *,
     clock: Clock,
     depth: int | None = None,
-) -> None:
-    """Observe with another detector the images that its store lacks; see `monitor_images`."""
-    images, _ = site_images(files, depth=depth)
+) -> tuple[list[SiteImage], list[str], JobCounts]:
+    """Run a detector on the images that its store lacks; see `monitor_images`.
+
+    Returns all images, the names of those that vanished, and what could not be observed.
+    """
     observer = site_observer(
         estimator,
         detector.loaded,
         reference=detector.loaded_reference,
         batch_size=detector.batch_size,
     )
+    images, vanished = site_images(files, depth=depth)
     work = SitePass(observer, clock, load=detector.spec)
-    observe_sites(images, work, store, executor=detector.executor)
+    counts = observe_sites(images, work, store, executor=detector.executor)
     store.add_words(detector.loaded.categories)
+    return images, vanished, counts
 
 
 def monitor_predictions(
@@ -400,7 +395,7 @@ def _made_with(
 
 
 def _lost(
-    images: Sequence[SiteImage], vanished: Sequence[str], index: pd.DataFrame, counts: JobCounts
+    images: Sequence[SiteImage], vanished: Sequence[str], counts: JobCounts, index: pd.DataFrame
 ) -> Iterator[str]:
     seen = set(index["name"])
     lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]
