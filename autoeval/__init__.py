@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from autoeval.errors import InputError
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.given import Detector, Predictions
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.predictions.reading import read_predictions as load_predictions
     from autoeval.io.tasks.task import load_task
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "AccuracyEstimator": "estimation.estimator:AccuracyEstimator",
     "BlackBoxDetector": "detectors.black_box:BlackBoxDetector",
-    "Detector": "estimation.given_boxes:Detector",
+    "Detector": "estimation.given:Detector",
     "DetectorSpec": "detectors.detector_spec:DetectorSpec",
     "Estimate": "estimation.estimate:Estimate",
     "InputError": "errors:InputError",
-    "Predictions": "estimation.given_boxes:Predictions",
+    "Predictions": "estimation.given:Predictions",
     "compare": "api:compare",
     "detect": "api:detect",
     "estimate": "api:estimate",

@@ -42,7 +42,7 @@ from autoeval.comparison.train_differences import TUNED
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.given import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.config_file import shipped_config
 from autoeval.io.labels.truth import labelled_boxes

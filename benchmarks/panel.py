@@ -25,7 +25,7 @@ from tqdm import tqdm
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.given import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.truth import labelled_boxes
 from autoeval.model import Prior, Scaling

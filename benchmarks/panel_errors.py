@@ -267,7 +267,7 @@ def mixed_rows(name: str, sets: Sequence[Site], floor: float) -> pd.DataFrame:
     own = [of for of in sets if of.name == LABELLED]
     boxes = fit_calibration(own, [np.ones(len(of.boxes), bool) for of in own], WIDE).boxes
     rows, calibration = rows_above(own, floor, boxes, cross_fitted(own, WIDE), WIDE)
-    parts = [evaluable(own[0], rows)]
+    parts = [evaluable(own[0], pd.DataFrame(dict(rows)))]
     for of in (of.above(floor) for of in sets if of.name != LABELLED):
         parts.append(evaluable(of, labelled_rows(of, calibration)))
     return pd.concat(parts, ignore_index=True).assign(detector=name, floor=floor)

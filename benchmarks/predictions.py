@@ -364,7 +364,7 @@ def fits_at_floors(val: Case) -> dict[float, tuple[pd.DataFrame, ScoreCalibratio
     fits = {floor: (of.rows, of.calibration) for floor, of in above.items()}
     unseen = unseen_share(full.boxes)
     return {
-        floor: (rows.assign(unseen=unseen, floor=floor), calibration)
+        floor: (pd.DataFrame(dict(rows)).assign(unseen=unseen, floor=floor), calibration)
         for floor, (rows, calibration) in ({0.0: (known.rows, known.calibration)} | fits).items()
     }
 

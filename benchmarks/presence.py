@@ -25,8 +25,8 @@ from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.estimation.category_scores import site_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.labelled_files import labels_with_files
+from autoeval.estimation.given import Predictions
+from autoeval.estimation.labelled_sets import labels_with_files
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.many_categories import SET, write_boxes, write_part

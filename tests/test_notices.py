@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from labelled_site import estimate_labelled
 from parameter_worlds import fit_strong, observed, write_worlds
 
 import autoeval
@@ -97,8 +98,8 @@ def results(w):
     yield fitted.predict(boxes, categories={"thing 0": ["thing 0", "nothing"]})
     yield fitted.for_target("precision@0.9").predict(w / "weak/new.json")
     yield observed(w).predict(images=w / "others/images")
-    yield fitted.predict(boxes, images=images, labels=w / "few.json")
-    yield fitted.predict(boxes, images=images, labels=w / "words.json", words=WORDS)
+    yield estimate_labelled(fitted, boxes, w / "few.json", images=images)
+    yield estimate_labelled(fitted, boxes, w / "words.json", images=images, words=WORDS)
     plan = autoeval.plan_labels(fitted, boxes, images=images, n=6)
     yield plan
     yield autoeval.plan_labels(fitted.for_target("precision@0.9"), boxes, n=2)

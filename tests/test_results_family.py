@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
+from labelled_site import estimate_labelled
 
 import autoeval
 from autoeval.errors import InputError
@@ -81,7 +82,7 @@ def test_all_results_are_of_one_family(world, site, few, tmp_path):
     at_threshold = strong.predict(**site, score_thr=0.3)
     for result in (
         strong.predict(**site),
-        strong.predict(**site, labels=few),
+        estimate_labelled(strong, labels=few, **site),
         at_threshold,
         autoeval.threshold(strong, recall=0.4, **given(site)),
         autoeval.threshold(strong, labels=few, **given(site)),
@@ -131,7 +132,7 @@ def test_an_estimate_s_plot_names_no_repeats_that_there_are_not(world, site):
 
 def test_an_estimate_with_labels(world, site, few):
     strong = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet")
-    labelled = strong.predict(**site, labels=few)
+    labelled = estimate_labelled(strong, labels=few, **site)
     assert (labelled.lower, labelled.upper) == labelled.interval
     rows = labelled.to_pandas().set_index("category")
     assert list(rows.index) == ["", *labelled.per_category]
@@ -186,14 +187,12 @@ def test_boxes_of_every_kind_are_told_apart(world, site, tmp_path):
     assert strong.predict(given, images=site["images"]) == by_path
     with pytest.raises(InputError, match=r"No predictions retinanet_r50.*--detector retinanet"):
         strong.predict("retinanet_r50", images=site["images"])
-    with pytest.raises(InputError, match="repeats: for a detector that is run"):
-        strong.predict(path, images=site["images"], repeats=2)
+    with pytest.raises(InputError, match="watch: for a detector that is run"):
+        strong.predict(path, images=site["images"], watch=print)
     with pytest.raises(InputError, match="batch size of 1 or more but got 0"):
         autoeval.Detector("retinanet_r50", batch_size=0)
     with pytest.raises(InputError, match="device: for a detector that is named"):
         autoeval.Detector(autoeval.Detector("x").spec, device="cpu")
-    with pytest.raises(InputError, match=r"`words` belongs to labels"):
-        strong.predict(path, images=site["images"], words={"a": "b"})
     with pytest.raises(InputError, match=r"IoU of 0\.75 is that of precision"):
         strong.predict(path, images=site["images"], iou=0.75)
     of_recall = strong.for_target("recall@0.3")

@@ -17,9 +17,7 @@ from autoeval.targets import IOUS, MEASURES, named_target
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.estimation.labelled_files import GivenLabels
-    from autoeval.estimation.read_site import Categories
+    from autoeval.estimation.given import Categories, Detector, GivenLabels, Predictions
     from autoeval.runtime.files import PathLike
 
 NOT_FILES = "-"  # in place of the predictions of a detector that is run
@@ -133,9 +131,8 @@ def compare(
         `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
     """
     from autoeval.comparison.compare_sites import compare_sites
-    from autoeval.estimation.given_boxes import Detector
-    from autoeval.estimation.labelled_files import plan_beside, read_labels
-    from autoeval.estimation.read_site import named_categories
+    from autoeval.estimation.given import Detector, named_categories, plan_beside, read_labels
+    from autoeval.estimation.read_site import NewSite, read_site
     from autoeval.labels.plan_folder import load_plan
     from autoeval.model.prediction_interval import check_level
 
@@ -166,7 +163,13 @@ def compare(
     plan_folder = None if labels is None else plan_beside(labels)
     plan = None if plan_folder is None else load_plan(plan_folder)
     content = None if labels is None else read_labels(labels, img_dir)
-    categories = named_categories(categories)
+    of_plan = None if plan is None else plan.found.images
+    new = NewSite(
+        of_plan if images is None else images,
+        named_categories(categories),
+        present,
+        content if plan is None else None,  # a plan was drawn without the labels
+    )
     sites = {}
     for name, fitted in fits.items():
         keep = None
@@ -174,15 +177,7 @@ def compare(
         if isinstance(run_here, Detector):
             folder = None if work_dir is None else Path(work_dir) / name.replace("/", "_")
             keep = run_here.keeping(folder)
-        sites[name] = fitted.read_site(
-            run_here,
-            images=images,
-            labels=labels,
-            categories=categories,
-            labelled=content if plan is None else None,
-            present=present,
-            **({} if keep is None else {"keep": keep}),
-        )
+        sites[name] = read_site(fitted.pass_, run_here, new, keep=keep)
     return compare_sites(
         fits,
         sites,
@@ -199,7 +194,7 @@ def compare(
 
 def _are_files(predictions: Any) -> bool:
     """Whether boxes are given, rather than a detector that is run."""
-    from autoeval.estimation.given_boxes import Predictions, given_boxes
+    from autoeval.estimation.given import Predictions, given_boxes
 
     if predictions is None or isinstance(predictions, str | os.PathLike):
         return predictions not in (None, NOT_FILES)
@@ -267,7 +262,7 @@ def _boxes(
     of_run: Mapping[str, Any],
 ) -> dict[str, Predictions | Detector | None]:
     """Return the boxes of each detector with their facts, or the detector as it was fitted."""
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given import Detector
     from autoeval.model.features import REFERENCE_AP
 
     given = list(predictions or [None] * len(fits))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from autoeval.boxes import Boxes
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given import Detector
     from autoeval.estimation.observation.observing import ImageDetector, Observer
     from autoeval.estimation.observation.samples import UnlabelledSamples
     from autoeval.io.find_images import Images, UnlabelledImage
@@ -116,7 +116,7 @@ def detect(
 
 def _detector(detector: Any, run: DetectorOptions) -> Detector:
     """Return the detector with how it is run; one that is named keeps boxes of low scores."""
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given import Detector
 
     check_names(run, DetectorOptions)
     if isinstance(detector, Detector):

@@ -26,7 +26,7 @@ def named_estimators(
     InputError
         If one is given twice, or cannot be loaded.
     """
-    from autoeval.estimation.artefact import ESTIMATOR
+    from autoeval.estimation.fit_file import ESTIMATOR
     from autoeval.io.wording import short_names
 
     if isinstance(estimators, Mapping):
@@ -44,8 +44,8 @@ def named_estimators(
 
 def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
     """Load an estimator, where it is not one already; a file that did not change is read once."""
-    from autoeval.estimation.artefact import artefact_path
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.fit_file import artefact_path
 
     if isinstance(estimator, AccuracyEstimator):
         return estimator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,7 @@ from autoeval.targets import IOUS, MEASURES, named_target
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.estimation.labelled_files import GivenLabels
+    from autoeval.estimation.given import Detector, GivenLabels, Predictions
     from autoeval.io.tasks.task import Task
     from autoeval.notices import Notice
     from autoeval.runtime.files import PathLike
@@ -95,9 +95,8 @@ def fit(
     InputError
         If the data cannot be read or do not belong together; the message says what to do.
     """
-    from autoeval.estimation.fitting import fit_files, fit_labelled
-    from autoeval.estimation.given_boxes import Predictions
-    from autoeval.estimation.read_site import named_categories
+    from autoeval.estimation.fitting import FitSettings, fit_files, fit_labelled
+    from autoeval.estimation.given import Predictions, named_categories
     from autoeval.model.prediction_interval import check_level
 
     check_level(level)
@@ -106,8 +105,8 @@ def fit(
     typed: dict[str, Any] = {"img_dir": img_dir, "group": group, "trained_here": trained_here}
     typed |= {"categories": categories, "data_root": data_root}
     if join:
-        named = {"labels": labels, "predictions": predictions, "task": task}
-        _refuse_given({**named, **typed, **boxes}, "is for a fit, and --join takes what was fitted")
+        data = {"labels": labels, "predictions": predictions, "task": task}
+        _refuse_given({**data, **typed, **boxes}, "is for a fit, and --join takes what was fitted")
         return join_fits_at(join, target=target, level=level, work_dir=work_dir)
     given = _boxes(predictions, boxes) if labels is None or task is None else None
     if task is not None and labels is None:
@@ -123,21 +122,33 @@ def fit(
             "One at a time: fit the labels and the task by themselves, then join both (--join)."
         )
     _refuse_given({"data_root": data_root}, "goes with --task")
-    wanted: dict[str, Any] = {"target": target, "level": level, "trained_here": trained_here}
-    origin: dict[str, Any] = {
-        "img_dir": img_dir,
-        "group": group,
-        "categories": named_categories(categories),
-    }
-    folder = _folder(work_dir)
+    settings, folder = FitSettings(target, level, trained_here), _folder(work_dir)
+    named = named_categories(categories)
     if isinstance(given, Predictions):
-        return write_fit_outputs(fit_files(given, labels=labels, **origin, **wanted), folder)
+        fitted = fit_files(
+            given,
+            labels=labels,
+            img_dir=img_dir,
+            group=group,
+            categories=named,
+            settings=settings,
+        )
+        return write_fit_outputs(fitted, folder)
     if not isinstance(labels, str | os.PathLike):
         raise InputError(
             f"A detector is run over the images of label files, and `labels` is "
             f"{type(labels).__name__}: give the path of the labels."
         )
-    return write_fit_outputs(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)
+    fitted = fit_labelled(
+        given,
+        labels,
+        img_dir=img_dir,
+        group=group,
+        folder=folder,
+        categories=named,
+        settings=settings,
+    )
+    return write_fit_outputs(fitted, folder)
 
 
 def _target(target: str, score_thr: float | None, iou: float) -> str:
@@ -206,21 +217,21 @@ def fit_task(
     InputError
         As `fit`.
     """
-    from autoeval.estimation.fitting import fit_files, fit_sources
-    from autoeval.estimation.given_boxes import Predictions, given_boxes
+    from autoeval.estimation.fitting import FitSettings, fit_files, fit_sources
+    from autoeval.estimation.given import Predictions, given_boxes
     from autoeval.io.tasks.task import load_task
     from autoeval.model.prediction_interval import check_level
 
     check_level(level)
     folder, given = _folder(work_dir), given_boxes(predictions)
-    wanted: dict[str, Any] = {"target": target, "level": level}
+    settings = FitSettings(target, level)
     if isinstance(task, str | os.PathLike):
         task = load_task(task, data_root)
     elif data_root is not None:
         raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
     if isinstance(given, Predictions):
-        return write_fit_outputs(fit_files(given, task=task, **wanted), folder)
-    return write_fit_outputs(fit_sources(given, task, folder=folder, **wanted), folder)
+        return write_fit_outputs(fit_files(given, task=task, settings=settings), folder)
+    return write_fit_outputs(fit_sources(given, task, folder=folder, settings=settings), folder)
 
 
 def join_fits_at(
@@ -244,9 +255,9 @@ def join_fits_at(
     InputError
         If there are fewer than two, they are of different detectors, or share a labelled set.
     """
-    from autoeval.estimation.artefact import artefact_path
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.joining_fits import join_fits
+    from autoeval.estimation.fit_file import artefact_path
+    from autoeval.estimation.fitting import join_fits
     from autoeval.model.prediction_interval import check_level
 
     check_level(level)
@@ -267,23 +278,23 @@ def _folder(path: PathLike | None) -> Path | None:
 
 def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
     """Write a fit and its score table to a folder, where there is one; return it with its files."""
-    from autoeval.estimation.artefact import ESTIMATOR
+    from autoeval.estimation.fit_file import ESTIMATOR
     from autoeval.runtime.files import write_table
 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         estimator.save(folder / ESTIMATOR)
         write_table(folder / SCORES, estimator.table_)
-        estimator.fit_result_ = estimator.fit_result_.written(  # type: ignore[union-attr]
-            folder / ESTIMATOR, folder / SCORES
-        )
+        assert estimator.fit_result_ is not None
+        written = estimator.fit_result_.written(folder / ESTIMATOR, folder / SCORES)
+        estimator = replace(estimator, fit_result_=written)
     return estimator
 
 
 def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[Notice]:
     """Yield why the labelled images seem to be training images, and what follows."""
     from autoeval.detectors.building.training_images import trained_on
-    from autoeval.estimation.labelled_files import read_labels
+    from autoeval.estimation.given import read_labels
     from autoeval.notices import Notice
 
     detector = estimator.detector_

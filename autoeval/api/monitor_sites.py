@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.estimation.read_site import Categories
+    from autoeval.estimation.given import Categories, Detector, Predictions
     from autoeval.io.image_folder import ImageFile
     from autoeval.monitoring.monitored import Monitored, MonitorSettings
     from autoeval.runtime.files import PathLike
@@ -150,8 +149,7 @@ def monitor(
         image of any site can be read, or options exclude each other.
     """
     from autoeval.api.estimator_paths import load_estimator
-    from autoeval.estimation.given_boxes import Predictions
-    from autoeval.estimation.read_site import named_categories
+    from autoeval.estimation.given import Predictions, named_categories
     from autoeval.monitoring.monitor import monitor_predictions
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.monitored import MonitorSettings, labelled_level
@@ -233,7 +231,7 @@ def _watched(
     **counting: Any,
 ) -> tuple[Monitored, tuple[ImageFile, ...]]:
     """Run the detector on images that it has not seen yet; return the images, too."""
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given import Detector
     from autoeval.io.find_images import find_images
     from autoeval.io.image_folder import ImageFile
     from autoeval.monitoring.monitor import monitor_images
@@ -261,7 +259,7 @@ def _observe(
 ) -> None:
     """Run the other detector, as the first one is, on the images that it has not seen yet."""
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given import Detector
     from autoeval.model.features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.monitor import observe_images
@@ -293,7 +291,7 @@ def _compared(
     present: Collection[str],
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Compare the other detector with this one at every site, and name what is not compared."""
-    from autoeval.estimation.given_boxes import Predictions
+    from autoeval.estimation.given import Predictions
     from autoeval.io.predictions.category_words import read_names
     from autoeval.io.wording import listed
     from autoeval.monitoring.candidate import (
@@ -305,7 +303,7 @@ def _compared(
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.site_windows import SiteCategories
 
-    of_sites = SiteCategories((), fitted.words_, categories, site_categories, present)
+    of_sites = SiteCategories((), fitted.pass_.words, categories, site_categories, present)
     lost: tuple[str, ...] = ()
     if isinstance(given, Predictions):
         if len(given.references) > 1:

@@ -19,7 +19,7 @@ from autoeval.targets import IOUS
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.given import Detector, Predictions
 
 OF_FILES = ("names", "numbering", "columns", "incomplete")
 OF_A_DETECTOR = (
@@ -188,7 +188,7 @@ def given_boxes_of(
     InputError
         If both are given, or an option is about what is not.
     """
-    from autoeval.estimation.given_boxes import Detector, Predictions, given_boxes
+    from autoeval.estimation.given import Detector, Predictions, given_boxes
 
     check_names(options)
     if predictions is not None:
@@ -281,7 +281,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
 def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
     """Return how the detector is loaded, the detector itself, or None where none is given."""
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given_boxes import Detector, given_boxes
+    from autoeval.estimation.given import Detector, given_boxes
 
     named = options.get("detector")
     if named is not None and not isinstance(named, str):
@@ -395,7 +395,7 @@ def predict_site(
     score_thr, iou
         See `AccuracyEstimator.predict`.
     """
-    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.given import Detector, Predictions
 
     site = {name: options[name] for name in SITE if options.get(name)}
     site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
@@ -413,8 +413,7 @@ def predict_site(
         if boxes is not None:
             loaded.reference, loaded.batch_size = boxes.reference, boxes.batch_size
         boxes = loaded
-    running: dict[str, Any] = {} if keep is None else {"keep": keep}
-    return fitted.predict(boxes, images=pictures, labels=None, **site, **running)
+    return fitted.predict(boxes, images=pictures, keep=keep, **site)
 
 
 def with_images(estimate: Estimate, folder: Any) -> Estimate:

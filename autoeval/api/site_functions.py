@@ -17,7 +17,7 @@ from autoeval.targets import IOUS, named_target
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.labelled_files import GivenLabels
+    from autoeval.estimation.given import GivenLabels
     from autoeval.estimation.threshold_choice import ThresholdChoice
     from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.labels.plan import LabelPlan
@@ -192,8 +192,9 @@ def plan_labels(
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`, or if options exclude
         each other.
     """
+    from autoeval.estimation.given import named_categories
     from autoeval.estimation.label_planning import Draw, plan_in_folder
-    from autoeval.estimation.read_site import named_categories
+    from autoeval.estimation.read_site import NewSite, read_site
 
     if compare is None and compare_predictions is not None:
         raise InputError("--compare-predictions goes with --compare: give that, too.")
@@ -204,17 +205,17 @@ def plan_labels(
     folder = None if work_dir is None else Path(work_dir)
     draw = Draw(n, seed, frames, everywhere=compare is not None)
     if compare is None:
-        return plan_in_folder(fitted.fit_, estimated, folder, draw, prelabel=prelabel)
+        return plan_in_folder(fitted, estimated, folder, draw, prelabel=prelabel)
     from autoeval.comparison.compare_sites import plan_difference
 
     assert estimated.site is not None
     other = _loaded(compare).for_target(fitted.target)
-    there = other.read_site(
-        compare_predictions,
-        images=found_images(site) if compare_predictions is None else site.get("images"),
-        categories=named_categories(site.get("categories")),
-        present=site.get("present") or (),
+    new = NewSite(
+        found_images(site) if compare_predictions is None else site.get("images"),
+        named_categories(site.get("categories")),
+        site.get("present") or (),
     )
+    there = read_site(other.pass_, compare_predictions, new)
     name = str(compare) if isinstance(compare, str | os.PathLike) else "the other detector"
     return plan_difference(
         {"the detector": fitted, name: other},
@@ -261,7 +262,7 @@ def estimate_with_labels(
     InputError
         If plan or labels cannot be read, or do not belong together.
     """
-    from autoeval.estimation.labelled_files import read_labels
+    from autoeval.estimation.given import read_labels
     from autoeval.labels.labelled_estimate import estimate_with_labels as estimate_plan
     from autoeval.labels.plan import LabelPlan
     from autoeval.labels.plan_folder import load_plan
@@ -351,7 +352,7 @@ def _curve_of_plan(
     plan: PathLike, labels: Any, words: Any, site: SiteOptions, iou: float
 ) -> tuple[Any, Any, float]:
     """Return the curve by threshold of the labels of a plan, its warnings and its level."""
-    from autoeval.estimation.labelled_files import read_labels
+    from autoeval.estimation.given import read_labels
     from autoeval.estimation.threshold_choice import labelled_curve
     from autoeval.labels.labelled_estimate import warnings_with_labels
     from autoeval.labels.plan_folder import load_plan
@@ -393,7 +394,7 @@ def _curve_of_site(
     site: SiteOptions,
 ) -> tuple[Any, Any]:
     """Return the curve by threshold at a new site, label-free or of labels, and its warnings."""
-    from autoeval.estimation.labelled_files import read_labels
+    from autoeval.estimation.given import read_labels
     from autoeval.estimation.threshold_choice import (
         curve_warnings,
         expected_curve,
@@ -423,9 +424,8 @@ def _curve_of_labelled_set(
     labels: Any, predictions: Any, words: Any, site: SiteOptions, iou: float
 ) -> tuple[Any, Any, Any]:
     """Return the exact curve of a labelled set, its warnings, and thresholds to begin with."""
-    from autoeval.estimation.given_boxes import Predictions
-    from autoeval.estimation.labelled_files import labels_with_files
-    from autoeval.estimation.read_site import named_categories, words_of
+    from autoeval.estimation.given import Predictions, named_categories, words_of
+    from autoeval.estimation.labelled_sets import labels_with_files
     from autoeval.estimation.threshold_choice import exact_curve, score_thresholds
 
     files = given_boxes_of(predictions, site)

@@ -66,7 +66,7 @@ def show(
     estimator = load_estimator(path).for_target(estimate.target)
     facts = site_facts(given, estimator, estimator=path, labels=labels)
     title = f"Estimate on {Path(typed['predictions'] or typed['images']).name}"
-    of_fit = () if fits_here else estimator.statistics_.warnings
+    of_fit = () if fits_here else estimator.looks_.warnings
     draw: Callable[[], Page]
     if labels:
         from autoeval.report.labels import unplanned_page, unplanned_text, unplanned_values

@@ -41,7 +41,8 @@ def show(
     assert result is not None
     if typed["labels"] and typed["detector"]:
         warnings = tuple(seen_in_training(estimator, typed["labels"]))
-        estimator.fit_result_ = replace(result, warnings=(*result.warnings, *warnings))
+        result = replace(result, warnings=(*result.warnings, *warnings))
+        estimator = replace(estimator, fit_result_=result)
     facts = about(
         given.command_line,
         labels=typed["labels"],

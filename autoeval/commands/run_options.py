@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.io.wording import listed
 
 if TYPE_CHECKING:
-    from autoeval.estimation.given_boxes import Predictions
+    from autoeval.estimation.given import Predictions
 
 NO_DETECTOR = (
     "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
@@ -201,7 +201,7 @@ def add_predictions_options(
 
 def named_predictions(args: argparse.Namespace) -> Predictions | None:
     """Return the predictions that the options name, if they do."""
-    from autoeval.estimation.given_boxes import Predictions
+    from autoeval.estimation.given import Predictions
 
     if not getattr(args, "predictions", None):
         return None

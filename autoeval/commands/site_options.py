@@ -217,7 +217,7 @@ def predict_site(
     `options` are further ones of `AccuracyEstimator.predict`.
     """
     from autoeval.api.options import with_images
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
 
     categories = named_categories(getattr(args, "category", None))

@@ -36,7 +36,7 @@ def show(
     names = ("images", "predictions", "labels", "plan", "estimator", "detector")
     facts = about(given.command_line, **{name: typed[name] for name in names})
     fitted = typed["estimator"] and load_estimator(typed["estimator"])
-    of_fit = fitted.statistics_.warnings if fitted else ()
+    of_fit = fitted.looks_.warnings if fitted else ()
     print_result(
         choice_text(choice, verbose=verbose, of_fit=of_fit),
         choice_values(choice, facts),

@@ -170,7 +170,7 @@ def _known_words(
     """Return the categories for which each detector has a word: here, or where it was fitted."""
     named = all(site.named for site in sites.values())
     return {
-        name: {*site.boxes.categories, *(() if named else fits[name].statistics_.categories)}
+        name: {*site.boxes.categories, *(() if named else fits[name].looks_.categories)}
         for name, site in sites.items()
     }
 

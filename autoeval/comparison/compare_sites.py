@@ -34,8 +34,8 @@ from autoeval.comparison.paired_labels import (
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.given import Categories
 from autoeval.estimation.label_planning import Draw, plan_estimated, plan_in_folder
-from autoeval.estimation.read_site import Categories
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
@@ -371,14 +371,12 @@ def plan_difference(
     common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
-    against = plan_estimated(other.fit_, estimates[second], draw)
+    against = plan_estimated(other, estimates[second], draw)
 
     def spread(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
-    plan = plan_in_folder(
-        one.fit_, estimates[first], folder, draw, prelabel=prelabel, change=spread
-    )
+    plan = plan_in_folder(one, estimates[first], folder, draw, prelabel=prelabel, change=spread)
     a, b = (Side.of(name, fits[name], site) for name, site in common.items())
     return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
 

@@ -270,7 +270,7 @@ def labelled_level(
     """Estimate one detector as `estimate --labels` does: the whole, and each category."""
     estimate = fitted.predict_site(labelled.sites[name])
     try:
-        plan = plan_estimated(fitted.fit_, estimate, Draw(n=1, everywhere=True))
+        plan = plan_estimated(fitted, estimate, Draw(n=1, everywhere=True))
     except InputError:  # too few labelled boxes in the fit, or a pass that the site lacks
         plan = _plan_without_assistance(fitted, estimate)
     plan = replace(plan, blocks=labelled.blocks, sizes=labelled.sizes)

@@ -81,7 +81,7 @@ def show_method(
     assert isinstance(estimator, AccuracyEstimator)  # the first method is the default
     estimate = estimator.predict(images=load_image_folder(data / held_back / "images"))
     drawn = folder / "labels" / held_back  # images of all environments have the same names
-    plan = plan_in_folder(estimator.fit_, estimate, drawn, Draw(sizes.labels, SEED))
+    plan = plan_in_folder(estimator, estimate, drawn, Draw(sizes.labels, SEED))
     labels = _label(plan, data / held_back / EMPTY, drawn / EMPTY)
     labelled = estimate_with_labels(plan, labels)
     (truth,) = environments_task(data, [held_back]).load_seed_sets()

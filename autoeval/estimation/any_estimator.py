@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Protocol
 
-from autoeval.estimation.artefact import read_artefact
 from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_file import read_artefact
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.runtime.files import PathLike
 
@@ -17,8 +17,13 @@ OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstima
 class AnyEstimator(Protocol):
     """What the estimators of the default and of published methods have in common."""
 
-    target: str
-    level: float
+    @property
+    def target(self) -> str:
+        """What is estimated."""
+
+    @property
+    def level(self) -> float:
+        """Nominal coverage of its intervals."""
 
     def predict(self, *args: Any, **kwargs: Any) -> Estimate:
         """Estimate the accuracy on new images."""

@@ -10,9 +10,8 @@ takes the one of its file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,8 @@ from scipy.special import ndtr, ndtri
 from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS, match_categories
 from autoeval.boxes import has_area
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.category_scores import labelled_pairs
+from autoeval.estimation.fit_file import FloorFit
 from autoeval.labels.assistance import FOLDS, image_folds
 from autoeval.model.calibration import (
     FOUND,
@@ -31,6 +31,7 @@ from autoeval.model.calibration import (
     fit_missed,
     image_terms,
 )
+from autoeval.model.pair_table import Table, joined_tables
 from autoeval.model.priors import calibration_prior
 from autoeval.notices import Notice
 from autoeval.sites.file_looks import SAME_FLOOR, Looks
@@ -47,7 +48,6 @@ BINS = 10
 LEVEL = 0.9
 # Score floors at which a fit is held.
 FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-FLOOR = "floor"  # column of the saved rows
 
 
 @dataclass(frozen=True)
@@ -228,48 +228,56 @@ class CalibratedSets:
         each.
     """
 
-    rows: pd.DataFrame
+    rows: Table
     calibration: ScoreCalibration
     check: ConfidenceCheck
     bins: pd.DataFrame
     probabilities: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, sets: Sequence[Site]) -> CalibratedSets:
-        """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
-        prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
+    def of(cls, sets: Sequence[Site], prior: CalibrationPrior | None = None) -> CalibratedSets:
+        """Check and calibrate the confidences, and score the sets by calibrations without them.
+
+        The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
+        cross-fitted in four folds: of groups, or of the images of a single group at random. Of a
+        detector that was trained on some of these sites only those count; see `calibrated_on`.
+
+        prior: by default that of the panel of detectors, at the lowest floor of the sets.
+        """
+        if prior is None:
+            prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
         check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
-        rows, calibration = calibrated_rows(sets, prior=prior, probabilities=probabilities)
+        calibration = _fit_on_all_images(calibrated_on(sets), prior)
+        rows = _pairs_of(sets, calibration, probabilities)
         bins = reliability(sets, probabilities)
         return cls(rows, calibration, check, bins, tuple(probabilities))
 
 
+def _pairs_of(
+    sets: Sequence[Site], calibration: ScoreCalibration, probabilities: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Score labelled sets by probabilities, (10, N), of their boxes."""
+    return joined_tables(
+        [
+            labelled_pairs(labelled_set, calibration, probabilities=p)
+            for labelled_set, p in zip(sets, probabilities, strict=True)
+        ]
+    )
+
+
 def calibrated_rows(
-    sets: Sequence[Site],
-    *,
-    prior: CalibrationPrior | None = None,
-    probabilities: Sequence[np.ndarray] | None = None,
+    sets: Sequence[Site], *, prior: CalibrationPrior | None = None
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
-    """Calibrate on labelled sets, and score them by probabilities that have not seen their labels.
-
-    The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
-    cross-fitted in four folds: of groups, or of the images of a single group at random.
-
-    Of a detector that was trained on some of these sites only those count; see `calibrated_on`.
+    """Calibrate and score labelled sets as `CalibratedSets`, without a check.
 
     prior: by default that of the panel of detectors.
-    probabilities (10, N): of the boxes of each set, where `cross_fitted` has been called already.
     Returned: a pair table, see `autoeval.model.pair_table`; the calibration on all sets.
     """
+    import pandas as pd
+
     prior = prior or calibration_prior()
-    if probabilities is None:
-        probabilities = cross_fitted(sets, prior)
     calibration = _fit_on_all_images(calibrated_on(sets), prior)
-    rows = [
-        labelled_rows(labelled_set, calibration, probabilities=p)
-        for labelled_set, p in zip(sets, probabilities, strict=True)
-    ]
-    return pd.concat(rows, ignore_index=True), calibration
+    return pd.DataFrame(_pairs_of(sets, calibration, cross_fitted(sets, prior))), calibration
 
 
 def calibrated_on(sets: Sequence[Site]) -> list[Site]:
@@ -424,18 +432,6 @@ def _reference_as_detector(labelled: Site) -> Site:
     return replace(labelled, boxes=reference, reference=None, statistics=statistics)
 
 
-@dataclass(frozen=True, eq=False)
-class FloorFit:
-    """A fit at one floor: its pairs and its calibration."""
-
-    rows: pd.DataFrame
-    calibration: ScoreCalibration
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values of all but the rows."""
-        return {"calibration": self.calibration.to_dict()}
-
-
 def fits_above(sets: Sequence[Site], calibrated: CalibratedSets) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
@@ -464,48 +460,19 @@ def rows_above(
     boxes: np.ndarray,
     probabilities: Sequence[np.ndarray],
     prior: CalibrationPrior,
-) -> tuple[pd.DataFrame, ScoreCalibration]:
+) -> tuple[Table, ScoreCalibration]:
     """Calibrate and score labelled sets by their boxes over a score.
 
     boxes (10, 3): of the `ScoreCalibration` of all boxes.
     probabilities (10, N): of all boxes of each set, by calibrations that have not seen its labels.
     prior: of calibrations at this floor.
-    Returned: as `autoeval.estimation.calibrating.calibrated_rows`.
+    Returned: pairs, see `autoeval.model.pair_table`; the calibration at the floor.
     """
     above = [labelled_set.above(floor) for labelled_set in sets]
     everywhere = [np.ones(len(labelled_set), bool) for labelled_set in above]
     missed = fit_missed_objects(above, everywhere, boxes, prior)
     calibration = ScoreCalibration(boxes, missed)
-    rows = []
-    for full, cut, p in zip(sets, above, probabilities, strict=True):
-        kept = full.boxes.scores >= floor
-        rows.append(labelled_rows(cut, calibration, probabilities=p[:, kept]))
-    return pd.concat(rows, ignore_index=True), calibration
-
-
-def with_floors(table: pd.DataFrame, floors: Mapping[float, FloorFit]) -> pd.DataFrame:
-    """Append the rows at each floor to those of a fit, in a column ``floor``; NaN for its own."""
-    if not floors:
-        return table
-    parts = [table.assign(**{FLOOR: np.nan})]
-    parts += [floor_fit.rows.assign(**{FLOOR: floor}) for floor, floor_fit in floors.items()]
-    return pd.concat(parts, ignore_index=True)
-
-
-def split_floors(
-    table: pd.DataFrame, saved: Mapping[str, Mapping[str, Any]]
-) -> tuple[pd.DataFrame, dict[float, FloorFit]]:
-    """Undo `with_floors`; `saved` has `FloorFit.to_dict` by floor."""
-    if not saved:
-        return table, {}
-
-    def of_floor(chosen: pd.Series) -> pd.DataFrame:
-        rows = table[chosen].drop(columns=FLOOR)
-        return rows.dropna(axis=1, how="all").reset_index(drop=True)
-
-    fits = {}
-    for name, values in saved.items():
-        calibration = ScoreCalibration.from_dict(values["calibration"])
-        rows = of_floor(table[FLOOR] == float(name))
-        fits[float(name)] = FloorFit(rows, calibration)
-    return of_floor(table[FLOOR].isna()), fits
+    of_kept = [
+        p[:, full.boxes.scores >= floor] for full, p in zip(sets, probabilities, strict=True)
+    ]
+    return _pairs_of(above, calibration, of_kept), calibration

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from autoeval.accuracy.average_precision import RankedDetections, influence_function
 from autoeval.accuracy.coco_matching import AT_HALF
@@ -14,7 +13,6 @@ from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.accuracy.operating_point import CountCurve
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import SEED
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import (
     BY_REFERENCE,
@@ -37,12 +35,16 @@ from autoeval.model.pair_table import (
     LIKELY_BOXES,
     REFERENCE_COUNTS,
     REFERENCE_TRUE,
+    SEED,
     TRAINED_HERE,
     needs_of,
     table_of,
 )
 from autoeval.sites.site import Presence, Site
 from autoeval.targets import AP_TARGETS, OperatingPoint
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
 
@@ -184,12 +186,12 @@ def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str,
     }
 
 
-def labelled_rows(
+def labelled_pairs(
     labelled: Site,
     calibration: ScoreCalibration,
     *,
     probabilities: np.ndarray | None = None,
-) -> pd.DataFrame:
+) -> dict[str, np.ndarray]:
     """Score and evaluate the categories of a labelled set that have labels enough.
 
     probabilities (10, N): see `CategoryScores`.
@@ -211,10 +213,23 @@ def labelled_rows(
         if REFERENCE_AP in row:
             row[REFERENCE_TRUE] = _true_ap_of_reference(labelled, k)
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
-    kind = SEED if labelled.everywhere else CATEGORY
-    trained = {TRAINED_HERE: True} if labelled.trained_here else {}
-    named = {"source": labelled.name, "group": labelled.group, "sample_set": labelled.name}
-    return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
+    table, n = table_of(rows), len(rows)
+    same = {
+        **{"source": labelled.name, "group": labelled.group, "sample_set": labelled.name},
+        "kind": SEED if labelled.everywhere else CATEGORY,
+    }
+    table |= {name: np.full(n, value, object) for name, value in same.items()}
+    trained = {TRAINED_HERE: np.ones(n, bool)} if labelled.trained_here else {}
+    return {**table, **trained, "repeat": np.zeros(n, np.int64)}
+
+
+def labelled_rows(
+    labelled: Site, calibration: ScoreCalibration, *, probabilities: np.ndarray | None = None
+) -> pd.DataFrame:
+    """Return `labelled_pairs` as a DataFrame."""
+    import pandas as pd
+
+    return pd.DataFrame(labelled_pairs(labelled, calibration, probabilities=probabilities))
 
 
 def _true_ap_of_reference(labelled: Site, category: int) -> float:

@@ -2,227 +2,218 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
-from typing import Any, overload
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from typing_extensions import Self
 
+from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import FloorFit
-from autoeval.estimation.estimate import Estimate, estimate_rows
-from autoeval.estimation.fit_file import read_fit, write_fit
-from autoeval.estimation.fit_state import FitState
-from autoeval.estimation.fitted_pass import FittedPass
-from autoeval.estimation.fitted_sites import FittedSites
-from autoeval.estimation.given_boxes import GivenBoxes
-from autoeval.estimation.label_planning import Draw, check_plan, plan_estimated
-from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
+from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate, estimate_rows, estimate_site
+from autoeval.estimation.fit_file import (
+    FittedSites,
+    FloorFit,
+    artefact_path,
+    read_artefact,
+    split_floors,
+    with_floors,
+    write_artefact,
+)
+from autoeval.estimation.given import Categories, GivenBoxes
+from autoeval.estimation.label_planning import Draw, plan_estimated
+from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.read_site import Categories
-from autoeval.estimation.score_table import pair_rows
-from autoeval.estimation.site_reading import read_site
+from autoeval.estimation.read_site import FittedPass, NewSite, read_site
 from autoeval.io.find_images import Images
-from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.labelled_estimate import LabelledEstimate, estimate_with_labels
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.plan_folder import load_plan
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.pair_table import Table, columns, undefined_at
+from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
-from autoeval.targets import IOUS
+from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.estimation.protocol import FitResult
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class AccuracyEstimator:
     """Estimates the accuracy of a detector on images without labels.
 
-    `autoeval.fit` makes one from labelled data. The boxes of a network, of a Python callable and of
-    prediction files are treated alike.
+    `autoeval.fit` makes one from labelled data, and `load` reads a saved one. It is frozen data:
+    names that end in an underscore were learnt from the labelled data. The boxes of a network, of a
+    Python callable and of prediction files are treated alike.
 
     Parameters
     ----------
+    rows_ : mapping of str to ndarray, or DataFrame
+        The pairs of site and category that it is fitted on, see `autoeval.model.pair_table`; or a
+        score table, see `autoeval.estimation.score_table`.
     target : str
         Column to estimate: a name in `autoeval.targets.TARGETS`, or precision, recall or F1 at a
         score threshold, such as ``recall@0.3``.
     level : float
         Nominal coverage of the interval.
-
-    Attributes
-    ----------
-    regression_ : Regression
-        From scores to an estimate.
-    table_ : DataFrame
-        The score table that it was fitted on.
-    context_ : dict
-        What the scores were made with: ``boxes`` (reference statistics of the boxes), and, where a
-        detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
-    calibration_ : ScoreCalibration or None
+    context_ : mapping
+        What the rows were made with, as nested plain values: ``boxes`` (`Looks` of the boxes),
+        ``task`` where all sources are of one task, and, where a detector was run, ``detector`` and
+        ``pass``, which are compared before new images are estimated.
+    calibration_ : ScoreCalibration, optional
         Of the detector's confidences; see docs/explanation/calibration.md.
-    reference_calibration_ : ScoreCalibration or None
+    reference_calibration_ : ScoreCalibration, optional
         Of the confidences of the reference detector, where it was fitted with one.
-    floors_ : dict
-        The fit at higher score floors, a `FloorFit` each; see `at_floor`.
-    label_assistance_ : LabelAssistance or None
+    label_assistance_ : LabelAssistance, optional
         What estimates with a few labels need; see docs/how-to/labels.md.
-    loading_ : dict
+    loading_ : mapping
         How its ``detector`` and its ``reference`` are loaded, where that is known; each as
         `DetectorSpec.to_dict` has it.
-    fit_result_ : FitResult or None
+    floors_ : mapping of float to FloorFit
+        The same fit at higher score floors; see `at_floor`.
+    sites_ : FittedSites
+        The labelled sites that it was fitted on, from which fits are joined.
+    fit_result_ : FitResult, optional
         How it was evaluated when it was fitted; not saved.
-    detector_ : ImageDetector or None
+    detector_ : ImageDetector, optional
         The detector, where it was fitted with it in this process; not saved.
+    regressions_ : dict
+        The regressions of the rows that were used so far, by target and level.
+
+    Raises
+    ------
+    InputError
+        If there is no such target, the level is not over 0 and under 1, a column is missing, or no
+        row has a finite accuracy.
     """
 
-    def __init__(self, *, target: str = "mAP", level: float = 0.9) -> None:
-        self.target = target
-        self.level = level
+    rows_: Table
+    target: str = "mAP"
+    level: float = 0.9
+    _: KW_ONLY
+    context_: Mapping[str, Any] = field(default_factory=dict)
+    calibration_: ScoreCalibration | None = None
+    reference_calibration_: ScoreCalibration | None = None
+    label_assistance_: LabelAssistance | None = None
+    loading_: Mapping[str, Any] = field(default_factory=dict)
+    floors_: Mapping[float, FloorFit] = field(default_factory=dict)
+    sites_: FittedSites = field(default_factory=FittedSites)
+    fit_result_: FitResult | None = None
+    detector_: ImageDetector | None = None
+    regressions_: dict[tuple[str, float], Regression] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.regression_of(self.target)
 
     def __repr__(self) -> str:
-        state = "not fitted"
-        if hasattr(self, "_state"):
-            state = f"fitted on {len(self.regression_.sources_)} sources"
+        state = f"fitted on {len(self.regression_.sources_)} sources"
         return f"<AccuracyEstimator of {self.target}, level {self.level}, {state}>"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor, as scikit-learn does."""
+        """Return what is estimated, as scikit-learn does."""
         return {"target": self.target, "level": self.level}
-
-    def fit_rows(
-        self,
-        table: pd.DataFrame,
-        *,
-        fit_result: FitResult | None = None,
-        detector: ImageDetector | None = None,
-        **saved: Any,
-    ) -> Self:
-        """Fit on a score table.
-
-        Parameters
-        ----------
-        table : DataFrame
-            See `autoeval.estimation.score_table` and `autoeval.model.pair_table`.
-        fit_result : FitResult, optional
-        detector : ImageDetector, optional
-            What `predict` runs by default.
-        **saved
-            What the fit knows of the table, saved along: ``context``, ``calibration``,
-            ``reference_calibration``, ``label_assistance``, ``loading``, ``floors``, ``sites``; see
-            `autoeval.estimation.fit_state.FitState`.
-
-        Raises
-        ------
-        InputError
-            If there is no such target, the level is not over 0 and under 1, a column is missing, or
-            no row has a finite accuracy.
-        """
-        state = FitState(table, self.target, self.level, **saved)
-        return self._of(state, fit_result=fit_result, detector=detector)
-
-    def _of(
-        self,
-        state: FitState,
-        *,
-        fit_result: FitResult | None = None,
-        detector: ImageDetector | None = None,
-    ) -> Self:
-        self._state, self.fit_result_, self.detector_ = state, fit_result, detector
-        return self
-
-    @property
-    def fit_(self) -> FitState:
-        """What the fit holds; refused where there is none."""
-        if not hasattr(self, "_state"):
-            raise InputError(
-                "This estimator is not fitted: make one with `autoeval.fit`, `fit_rows` of a score "
-                "table, or `load`."
-            )
-        return self._state
-
-    def for_target(self, target: str) -> Self:
-        """Return an estimator of another target, fitted on the same table.
-
-        Raises
-        ------
-        InputError
-            If there is no such target, or the table does not have what it needs.
-        """
-        if target == self.target:
-            return self
-        state = replace(self.fit_, target=target)
-        return type(self)(target=target, level=self.level)._of(state, detector=self.detector_)
-
-    def at_floor(self, floor: float) -> Self:
-        """Return the same fit for files that begin at another score; see `FitState.at_floor`."""
-        if not floor:
-            return self
-        other = type(self)(target=self.target, level=self.level)
-        return other._of(self.fit_.at_floor(floor), detector=self.detector_)
 
     @property
     def regression_(self) -> Regression:
-        """From scores to an estimate."""
-        return self.fit_.regression
+        """From the scores of a site to the target."""
+        return self.regression_of(self.target)
 
     @property
     def table_(self) -> pd.DataFrame:
-        """The rows that it was fitted on."""
-        return self.fit_.table
+        """`rows_` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.rows_))
+
+    def regression_of(self, target: str) -> Regression:
+        """Return the regression of a target on the rows."""
+        made = self.regressions_.get((target, self.level))
+        if made is None:
+            floor = float(self.context_.get("boxes", {}).get("floor", FULL))
+            made, rows = Regression(target=target, level=self.level, floor=floor), self.rows_
+            wide = any("/" in str(name) for name in rows)
+            if wide:
+                from autoeval.estimation.score_table import pair_rows
+
+                rows = pair_rows(self.table_)
+            made.fit(rows)
+            if wide:
+                made.table_ = columns(self.rows_)
+            self.regressions_[target, self.level] = made
+        return made
+
+    def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
+        """Return the regression of each target; None for precision that the fit cannot estimate.
+
+        It cannot at a threshold that no box of the labelled images is over.
+        """
+        regressions: dict[str, Regression | None] = {}
+        for target in targets:
+            try:
+                regressions[target] = self.regression_of(target)
+            except InputError:
+                if not undefined_at(target):
+                    raise
+                regressions[target] = None
+        return regressions
 
     @property
-    def context_(self) -> dict[str, Any]:
-        """What the rows were made with."""
-        return self.fit_.context
+    def other_targets(self) -> dict[str, Regression]:
+        """Regressions of the other average precisions on the same scores, by target."""
+        rows = self.regression_.pairs_
+        names = [name for name in AP_TARGETS if name != self.target and name in rows]
+        return {name: self.regression_of(name) for name in names}
 
-    @property
-    def loading_(self) -> dict[str, Any]:
-        """How its detectors are loaded."""
-        return self.fit_.loading
+    def for_target(self, target: str) -> Self:
+        """Return an estimator of another target, fitted on the same rows.
 
-    @property
-    def calibration_(self) -> ScoreCalibration | None:
-        """The calibration of the detector's confidences."""
-        return self.fit_.calibration
+        Raises
+        ------
+        InputError
+            If there is no such target, or the rows do not have what it needs.
+        """
+        return self if target == self.target else replace(self, target=target, fit_result_=None)
 
-    @property
-    def reference_calibration_(self) -> ScoreCalibration | None:
-        """The calibration of the confidences of the reference detector."""
-        return self.fit_.reference_calibration
+    def at_floor(self, floor: float) -> Self:
+        """Return the same fit for files that begin at another score; see `Site.floor`.
 
-    @property
-    def label_assistance_(self) -> LabelAssistance | None:
-        """What estimates with a few labels need."""
-        return self.fit_.label_assistance
-
-    @property
-    def floors_(self) -> Mapping[float, FloorFit]:
-        """The fit at higher score floors."""
-        return self.fit_.floors
-
-    @property
-    def sites_(self) -> FittedSites:
-        """The labelled sets that it was fitted on, from which fits are joined."""
-        return self.fit_.sites
+        Parameters
+        ----------
+        floor : float
+            One of `floors_`; 0 for that of its own files.
+        """
+        if not floor:
+            return self
+        there = self.floors_[floor]
+        # Sets of the fit were described with all their boxes.
+        boxes = {**self.context_["boxes"], "floor": floor, "floors": [], "confident": []}
+        return replace(
+            self,
+            rows_=there.rows,
+            context_={**self.context_, "boxes": boxes},
+            calibration_=there.calibration,
+            floors_={},
+            fit_result_=None,
+            regressions_=there.regressions,
+        )
 
     @property
     def pass_(self) -> FittedPass:
         """The pass over the images of the fit, which those of a new site get, too."""
-        return self.fit_.of_pass
+        features = self.regression_.features_
+        return FittedPass(self.context_, self.loading_, features, self.rows_, self.detector_)
 
     @property
-    def statistics_(self) -> Looks:
+    def looks_(self) -> Looks:
         """How the boxes of the fit look; refused where it was fitted on rows alone."""
-        return self.pass_.statistics
-
-    @property
-    def words_(self) -> Categories | None:
-        """The categories that it was fitted on, with the detector's words, where it has them."""
-        return self.pass_.words
+        return self.pass_.looks
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
@@ -230,7 +221,7 @@ class AccuracyEstimator:
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how."""
-        return self.pass_.load_detector(self.detector_)
+        return self.pass_.load_detector()
 
     def check_known(self, site: str | None = None, group: str | None = None) -> None:
         """Make sure that the fit has a site or a group of this name."""
@@ -239,15 +230,20 @@ class AccuracyEstimator:
         if group is not None:
             self.regression_.check_group(group)
 
-    @overload
-    def predict(
-        self, boxes: GivenBoxes | None = None, *, labels: None = None, **site: Any
-    ) -> Estimate: ...
-
-    @overload
-    def predict(
-        self, boxes: GivenBoxes | None = None, *, labels: GivenLabels, **site: Any
-    ) -> LabelledEstimate: ...
+    def check_point(self, score_thr: float | None, iou: float) -> None:
+        """Refuse a threshold or an IoU that nothing would be estimated at."""
+        point = OperatingPoint.of(self.target)
+        if point is None:
+            if score_thr is None and iou != IOUS[0]:
+                raise InputError(
+                    f"An IoU of {iou:g} is that of precision, recall and F1 at a score threshold: "
+                    "give that, too, or leave the IoU out."
+                )
+        elif score_thr not in (None, point.score_thr) or iou not in (IOUS[0], point.iou):
+            raise InputError(
+                f"This estimator is of {self.target}: `for_target` gives one at another threshold "
+                "or IoU, or leave these out."
+            )
 
     def predict(
         self,
@@ -256,15 +252,13 @@ class AccuracyEstimator:
         images: Images | None = None,
         site: str | None = None,
         group: str | None = None,
-        labels: GivenLabels | None = None,
-        img_dir: PathLike | None = None,
-        words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
         present: Collection[str] = (),
         score_thr: float | None = None,
         iou: float = IOUS[0],
-        **running: Any,
-    ) -> Estimate | LabelledEstimate:
+        keep: Keeping | None = None,
+        watch: Callable[[Evidence], object] | None = None,
+    ) -> Estimate:
         """Estimate the accuracy on new images, from predictions or with the detector.
 
         Parameters
@@ -276,8 +270,7 @@ class AccuracyEstimator:
         images : path-like or sequence, optional
             With predictions all images that the detector was run on (a folder, a COCO JSON, a
             text file with a name a line, or a sequence as below), since those without a box are not
-            in the predictions; by default those of the plan, where `labels` lie in the folder of
-            one.
+            in the predictions.
             With a detector the images to run it on: a folder, a COCO JSON file, or a sequence of
             paths or of arrays (H, W, 3), uint8, BGR.
         site : str, optional
@@ -287,14 +280,6 @@ class AccuracyEstimator:
             Group of the fit that the site belongs to, such as cameras of one make whose images the
             same people label: how far labelled sets of the group are off the line says how far this
             site is.
-        labels : path-like, optional
-            Labels of some of the images, in any format of `autoeval.load_labels`. Those in a folder
-            that `autoeval.plan_labels` wrote are taken as its plan drew them, others as a simple
-            random sample.
-        img_dir : path-like, optional
-            Folder of the labelled images, where the format of their labels does not say.
-        words : mapping of str to str, optional
-            Category of the estimate for each word of the labels; by default equal words.
         categories : mapping of str to sequence of str, optional
             Categories that may count, each with the detector's words for it, such as
             ``{"vehicle": ["car", "bus", "truck"]}``; one whose words the fit knows needs
@@ -306,21 +291,22 @@ class AccuracyEstimator:
             Estimate precision, recall and F1 of the boxes over this score, too.
         iou : float
             At which IoU with a labelled object such a box is a true positive.
-        **running
-            How a detector is run: ``keep``, ``watch``; see `read_site`.
+        keep : Keeping, optional
+            Where to keep what a detector that is run observes, and who observes.
+        watch : callable, optional
+            Called with the `Evidence` of each image, where a detector is run.
 
         Returns
         -------
         Estimate
-            Its `site` holds the boxes. Without a value where nothing was found. With `labels` a
-            `LabelledEstimate`.
+            Its `site` holds the boxes. Without a value where nothing was found. Labels of some of
+            the images are for `plan_labels` and `autoeval.estimate_with_labels`.
 
         Raises
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, the fit has no site or group of this name, a plan beside the labels is for
-            something else, or an option does not apply.
+            be read, the fit has no site or group of this name, or an option does not apply.
         """
         if site is not None and group is not None:
             raise InputError(
@@ -328,73 +314,61 @@ class AccuracyEstimator:
                 "`group` (--group)."
             )
         self.check_known(site, group)
-        if labels is None and (words or img_dir):
-            what = "`words`" if words else "`img_dir`"
-            raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
-        self.fit_.check_point(score_thr, iou)
-        content, folder = None, None
-        if labels is not None:
-            content, folder = read_labels(labels, img_dir), plan_beside(labels)
-        new_site = self.read_site(
-            boxes,
-            images=images,
-            labels=labels,
-            categories=categories,
-            present=present,
-            labelled=None if folder else content,  # a plan was drawn without the labels
-            **running,
-        )
-        estimate = self.predict_site(
-            replace(new_site, known=site or "", group=group or ""), score_thr, iou
-        )
-        if content is None:
-            return estimate
-        if folder is None:
-            plan = self.plan_labels(estimate, n=1)
-            return estimate_with_labels(plan, content, words=words, planned=False)
-        plan = load_plan(folder)
-        check_plan(plan, estimate, folder, iou=None if score_thr is None else iou)
-        return estimate_with_labels(plan, content, words=words, score_thr=score_thr)
+        self.check_point(score_thr, iou)
+        new = NewSite(images, categories, present)
+        new_site = read_site(self.pass_, boxes, new, keep=keep, watch=watch)
+        new_site = replace(new_site, known=site or "", group=group or "")
+        return self.predict_site(new_site, score_thr, iou)
 
-    def read_site(
-        self,
-        boxes: GivenBoxes | None = None,
-        *,
-        images: Images | None = None,
-        labels: GivenLabels | None = None,
-        categories: Categories | None = None,
-        labelled: LabelSet | None = None,
-        present: Collection[str] = (),
-        **running: Any,
-    ) -> Site:
-        """Read predictions of new images, or run the detector on them.
+    def predict_site(
+        self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]
+    ) -> Estimate:
+        """Estimate the accuracy at a site, by the fit at the score that its boxes begin at.
 
         Parameters
         ----------
-        boxes, images, labels, categories, present
-            See `predict`.
-        labelled : LabelSet, optional
-            Labels of some of the images, which tell images with equal boxes apart.
-        **running
-            How a detector is run: ``keep``, a `Keeping`, where to keep what is observed and who
-            observes; ``watch``, called with the evidence of each image.
-
-        Raises
-        ------
-        InputError
-            As `predict`.
+        site : Site
+            From `autoeval.estimation.read_site.read_site`.
+        score_thr, iou : float, optional
+            Where precision, recall and F1 are estimated, too.
         """
-        return read_site(
-            self.pass_,
-            self.detector_,
-            boxes,
-            images=images,
-            labels=labels,
-            categories=categories,
-            labelled=labelled,
-            present=present,
-            **running,
+        if "boxes" in self.context_:
+            looks = self.looks_
+            site = site.warned(looks.confident_unlike(site.boxes))
+            site = replace(site, unseen=max(site.unseen, looks.widening))
+        if site.floor:
+            there = self.at_floor(site.floor)
+            estimate = there.predict_site(replace(site, floor=0.0), score_thr, iou)
+            return replace(estimate, site=replace(estimate.site or site, floor=site.floor))
+        site = replace(
+            site,
+            calibration=self.calibration_,
+            reference_calibration=self.reference_calibration_,
         )
+        others: dict[str, Regression | None] = dict(self.other_targets)
+        point = OperatingPoint.of(self.target)
+        if point is not None:
+            score_thr, iou = point.score_thr, point.iou
+        if score_thr is not None:
+            if site.known:
+                raise InputError(
+                    "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and "
+                    "F1: leave out either the site or the score threshold."
+                )
+            names = [name for name in points_at(score_thr, iou) if name != self.target]
+            others |= self.regressions_of(names)
+        return estimate_site(site, self.regression_, others)
+
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+        """Estimate from the scores of one set of images; see `Regression`."""
+        from autoeval.estimation.score_table import pair_rows
+
+        pairs = pair_rows(rows)
+        return estimate_rows(self.regression_, pairs, self.other_targets, backbone=backbone)
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each of the rows without its source; see `Regression`."""
+        return self.regression_.predict_left_out()
 
     def plan_labels(
         self,
@@ -411,8 +385,15 @@ class AccuracyEstimator:
         ----------
         estimate : Estimate
             From `predict`, with its site.
-        n, seed, frames, everywhere
-            See `autoeval.estimation.label_planning.Draw`.
+        n : int
+            How many.
+        seed : int, optional
+            Of the draw; 0 by default.
+        frames : int, optional
+            Says that numbered files are frames; see `autoeval.labels.plan.blocks_of`.
+        everywhere : bool
+            For precision, too, draw from all images, not only from those with a box over its
+            threshold; each with the same probability.
 
         Raises
         ------
@@ -420,33 +401,31 @@ class AccuracyEstimator:
             If the estimate holds no site, or the estimator has no label assistance or is of neither
             an average precision nor precision, recall or F1.
         """
-        return plan_estimated(self.fit_, estimate, Draw(n, seed, frames, everywhere))
-
-    def predict_site(
-        self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]
-    ) -> Estimate:
-        """Estimate from what `read_site` returns; see `predict`."""
-        return self.fit_.estimate(site, score_thr, iou)
-
-    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
-        """Estimate from the scores of one set of images; see `Regression`."""
-        fit = self.fit_
-        return estimate_rows(fit.regression, pair_rows(rows), fit.other_targets, backbone=backbone)
-
-    def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its source; see `Regression`."""
-        return self.regression_.predict_left_out()
+        return plan_estimated(self, estimate, Draw(n, seed, frames, everywhere))
 
     def save(self, path: PathLike) -> None:
-        """Write the estimator to a Parquet file: its training table and its settings.
+        """Write the estimator to a Parquet file: its rows and its settings.
 
         Its labelled sites, which `autoeval.join` needs, lie beside it.
         """
-        write_fit(path, self.fit_)
+        parts = {
+            "calibration": self.calibration_,
+            "reference_calibration": self.reference_calibration_,
+            "labels": self.label_assistance_,
+        }
+        metadata: dict[str, Any] = {
+            "estimator": {"target": self.target, "level": self.level},
+            "context": self.context_,
+            "loading": self.loading_,
+            "floors": {f"{k:g}": fit.calibration.to_dict() for k, fit in self.floors_.items()},
+        }
+        metadata |= {name: part.to_dict() for name, part in parts.items() if part is not None}
+        self.sites_.write(Path(path))
+        write_artefact(path, with_floors(self.rows_, self.floors_), metadata)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read an estimator and fit it again on the table it carries.
+        """Read an estimator and fit it again on the rows it carries.
 
         Parameters
         ----------
@@ -458,5 +437,29 @@ class AccuracyEstimator:
         InputError
             If the file is missing or is not a saved estimator.
         """
-        state = read_fit(path)
-        return cls(target=state.target, level=state.level)._of(state)
+        table, metadata = read_artefact(path)
+        settings = metadata["estimator"]
+        method = settings.get("method", DEFAULT_METHOD)
+        if method != DEFAULT_METHOD:
+            raise InputError(
+                f"{path} is of the published method '{method}': use it with `autoeval estimate-map "
+                "--estimator`, or make one of the default method with `autoeval fit`."
+            )
+        try:
+            labels, calibration = metadata.get("labels"), metadata.get("calibration")
+            reference = metadata.get("reference_calibration")
+            rows, floors = split_floors(table, metadata.get("floors", {}))
+            return cls(
+                rows,
+                settings["target"],
+                settings["level"],
+                context_=metadata["context"],
+                calibration_=ScoreCalibration.from_dict(calibration) if calibration else None,
+                reference_calibration_=ScoreCalibration.from_dict(reference) if reference else None,
+                label_assistance_=LabelAssistance.from_dict(labels) if labels else None,
+                loading_=metadata.get("loading") or {},
+                floors_=floors,
+                sites_=FittedSites.beside(artefact_path(path)),
+            )
+        except InputError as error:
+            raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

@@ -1,67 +1,339 @@
-"""The file of a fit: its score table and its settings, from which it is fitted again."""
+"""The files of a fit: its pairs with what they were made with, and its labelled sites beside them.
+
+``estimator.parquet`` holds the pairs of the fit, those at higher score floors with their floor in
+a column, and as JSON metadata everything else. ``estimator.sites.npz`` beside it holds the labelled
+sites, from which fits are joined; nothing else needs it. Both carry the number of their format.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import artefact_path, read_artefact, write_artefact
-from autoeval.estimation.calibrating import split_floors, with_floors
-from autoeval.estimation.estimate import DEFAULT_METHOD
-from autoeval.estimation.fit_state import FitState
-from autoeval.estimation.fitted_sites import FittedSites
-from autoeval.labels.assistance import LabelAssistance
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.runtime.files import PathLike
+from autoeval.model.pair_table import (
+    Table,
+    columns,
+    joined_tables,
+    n_rows,
+    rows_where,
+    without_nothing,
+)
+from autoeval.notices import codes_of, notices_of
+from autoeval.runtime.files import PathLike, atomic_path
+from autoeval.sites.file_looks import Looks
+from autoeval.sites.site import Site
+
+ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
+KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 5
+EXPECTED: dict[str, type | tuple[type, ...]] = {
+    "estimator.target": str,
+    "estimator.level": (int, float),
+    "context": dict,
+}
+FLOOR = "floor"  # column of the saved rows; NaN for those of the fit's own files
+SITES_FORMAT = 2
+SUFFIX = ".sites.npz"  # in place of that of the estimator's file
+SITES = "sites"  # name of the JSON description among the arrays
+OF_TRUTH = ("image", "label", "boxes", "crowd")
+OF_BOXES = ("image", "label", "boxes", "scores")
+Arrays = Mapping[str, np.ndarray]
 
 
-def write_fit(path: PathLike, fit: FitState) -> None:
-    """Write a fit to one Parquet file, and its labelled sites to another beside it."""
-    metadata: dict[str, Any] = {
-        "estimator": {"target": fit.target, "level": fit.level},
-        "context": fit.context,
-        "loading": fit.loading,
-    }
-    if fit.calibration is not None:
-        metadata["calibration"] = fit.calibration.to_dict()
-    if fit.reference_calibration is not None:
-        metadata["reference_calibration"] = fit.reference_calibration.to_dict()
-    if fit.label_assistance is not None:
-        metadata["labels"] = fit.label_assistance.to_dict()
-    if fit.floors:
-        metadata["floors"] = {
-            f"{floor:g}": floor_fit.to_dict() for floor, floor_fit in fit.floors.items()
-        }
-    fit.sites.write(Path(path))
-    write_artefact(path, with_floors(fit.table, fit.floors), metadata)
+@dataclass(frozen=True, eq=False)
+class FloorFit:
+    """A fit at one score floor: its pairs and its calibration.
+
+    regressions: on these pairs, by target and level, as they are used.
+    """
+
+    rows: Table
+    calibration: ScoreCalibration
+    regressions: dict[tuple[str, float], Any] = field(default_factory=dict)
 
 
-def read_fit(path: PathLike) -> FitState:
-    """Read what `write_fit` wrote; InputError if the file is missing or is something else."""
-    table, metadata = read_artefact(path)
-    settings = metadata["estimator"]
-    method = settings.get("method", DEFAULT_METHOD)
-    if method != DEFAULT_METHOD:
+def write_artefact(path: PathLike, table: Table, metadata: Mapping[str, Any]) -> None:
+    """Write a table and JSON metadata with a checksum of both into one Parquet file, atomically."""
+    rows = columns(table)
+    note = json.dumps({"format": FORMAT, **metadata}, sort_keys=True).encode()
+    arrays = {name: _to_arrow(column) for name, column in rows.items()}
+    arrow = pyarrow.Table.from_arrays(list(arrays.values()), names=list(arrays))
+    arrow = arrow.replace_schema_metadata({KEY: note, DIGEST: _digest(_to_table(arrow), note)})
+    with atomic_path(path) as temporary:
+        pyarrow.parquet.write_table(arrow, temporary)
+
+
+def artefact_path(path: PathLike) -> Path:
+    """Return the file of an estimator, which a work dir of a fit stands for, too."""
+    path = Path(path)
+    return path / ESTIMATOR if path.is_dir() else path
+
+
+def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what `write_artefact` wrote; see `artefact_path`."""
+    path = artefact_path(path)
+    if not path.is_file():
         raise InputError(
-            f"{path} is of the published method '{method}': use it with `autoeval estimate-map "
-            "--estimator`, or make one of the default method with `autoeval fit`."
+            f"No estimator {path}: make one with `autoeval fit --labels val.json --predictions "
+            "val_predictions.json` (or --detector ALIAS), or name another file."
         )
     try:
-        labels, calibration = metadata.get("labels"), metadata.get("calibration")
-        reference = metadata.get("reference_calibration")
-        table, floors = split_floors(table, metadata.get("floors", {}))
-        return FitState(
-            table,
-            settings["target"],
-            settings["level"],
-            context=metadata["context"],
-            calibration=ScoreCalibration.from_dict(calibration) if calibration else None,
-            reference_calibration=ScoreCalibration.from_dict(reference) if reference else None,
-            label_assistance=LabelAssistance.from_dict(labels) if labels else None,
-            loading=metadata.get("loading") or {},
-            floors=floors,
-            sites=FittedSites.beside(artefact_path(path)),
+        with pyarrow.parquet.ParquetFile(path) as file:  # `read_table` imports pandas
+            arrow = file.read()
+        note = arrow.schema.metadata[KEY]
+        metadata = json.loads(note)
+        _check_format(metadata, path)
+        table = _to_table(arrow)
+        unchanged = arrow.schema.metadata.get(DIGEST) == _digest(table, note)
+    except InputError:
+        raise
+    except PermissionError as error:
+        raise InputError(f"Cannot read the estimator {path}: permission denied.") from error
+    except Exception as error:  # a changed byte may make any part of the readers fail in any way
+        raise InputError(
+            f"Expected {path} to be an estimator saved by autoeval but it cannot be read as one "
+            f"({type(error).__name__}: {error})."
+        ) from error
+    _check(metadata, path)
+    if not unchanged:
+        raise InputError(
+            f"{path} does not match its checksum: its content has changed on disk. Fit again, or "
+            "copy it again from where it was made."
         )
-    except InputError as error:
-        raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
+    return table, metadata
+
+
+def _to_arrow(column: np.ndarray) -> pyarrow.Array:
+    """Return a column for Arrow: numbers, or texts or bytes that may be missing.
+
+    From buffers: `pyarrow.array` imports pandas.
+    """
+    if column.dtype.kind == "b":
+        bits = np.packbits(column, bitorder="little")
+        return _from_buffers(pyarrow.bool_(), len(column), [None, bits])
+    if column.dtype.kind in "iuf":
+        kind, dtype = (
+            (pyarrow.float64(), np.float64)
+            if column.dtype.kind == "f"
+            else (pyarrow.int64(), np.int64)
+        )
+        return _from_buffers(kind, len(column), [None, np.ascontiguousarray(column, dtype)])
+    missing = np.array([value is None or value != value for value in column], bool)
+    values: list[Any] = ["" if no else value for value, no in zip(column, missing, strict=True)]
+    binary = any(isinstance(value, bytes) for value in values)
+    parts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
+    offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    valid = np.packbits(~missing, bitorder="little")
+    kind = pyarrow.large_binary() if binary else pyarrow.large_string()
+    content = np.frombuffer(b"".join(parts), np.uint8)
+    return _from_buffers(kind, len(column), [valid, offsets, content])
+
+
+def _from_buffers(kind: Any, n: int, buffers: list[np.ndarray | None]) -> pyarrow.Array:
+    made = [None if buffer is None else pyarrow.py_buffer(buffer) for buffer in buffers]
+    return pyarrow.Array.from_buffers(kind, n, made)
+
+
+def _to_table(arrow: pyarrow.Table) -> dict[str, np.ndarray]:
+    """Return Arrow's columns as arrays; texts and bytes as objects, None where one is missing."""
+    table = {}
+    for name, column in zip(arrow.column_names, arrow.columns, strict=True):
+        numbers = pyarrow.types.is_floating(column.type) or pyarrow.types.is_integer(column.type)
+        values = column.to_pylist()
+        dtype: Any = object
+        if numbers:
+            dtype = np.float64 if pyarrow.types.is_floating(column.type) else np.int64
+        elif pyarrow.types.is_boolean(column.type):
+            dtype = bool
+        table[name] = np.empty(len(values), dtype)
+        table[name][:] = values
+    return table
+
+
+def _digest(table: Table, note: bytes) -> bytes:
+    """Return a hash of the columns and values of a table, and of its metadata."""
+    digest = hashlib.sha256(note)
+    for name, column in table.items():
+        digest.update(repr((name, column.dtype.kind, len(column))).encode())
+        digest.update(
+            repr(column.tolist()).encode() if column.dtype.kind == "O" else column.tobytes()
+        )
+    return digest.hexdigest().encode()
+
+
+def _check_format(metadata: Any, path: Path) -> None:
+    if isinstance(metadata, dict) and metadata.get("format") != FORMAT:
+        raise InputError(f"{path} was written by another version of autoeval; fit it again.")
+
+
+def _check(metadata: Any, path: Path) -> None:
+    """Make sure that there is what `AccuracyEstimator.save` writes, of the types that it has."""
+    for name, kind in EXPECTED.items():
+        value = metadata
+        for key in name.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(
+                f"Expected {path} to be an estimator saved by autoeval but its '{name}' is "
+                f"{value!r}; save it again."
+            )
+
+
+def with_floors(table: Table, floors: Mapping[float, FloorFit]) -> Table:
+    """Append the rows at each floor to those of a fit, in a column ``floor``; NaN for its own."""
+    if not floors:
+        return table
+    parts = [(np.nan, table), *((floor, there.rows) for floor, there in floors.items())]
+    return joined_tables(
+        [{**columns(rows), FLOOR: np.full(n_rows(rows), floor)} for floor, rows in parts]
+    )
+
+
+def split_floors(
+    table: Table, calibrations: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, np.ndarray], dict[float, FloorFit]]:
+    """Undo `with_floors`; calibrations: values of `ScoreCalibration.to_dict` by floor."""
+    if not calibrations:
+        return columns(table), {}
+
+    def rows_at(chosen: np.ndarray) -> dict[str, np.ndarray]:
+        rows = rows_where(table, chosen)
+        del rows[FLOOR]
+        return without_nothing(rows)
+
+    fits = {
+        float(floor): FloorFit(
+            rows_at(table[FLOOR] == float(floor)), ScoreCalibration.from_dict(values)
+        )
+        for floor, values in calibrations.items()
+    }
+    return rows_at(np.isnan(table[FLOOR])), fits
+
+
+@dataclass(frozen=True)
+class FittedSites:
+    """The labelled sets of a fit, in memory or in the file that `write` made."""
+
+    sets: tuple[Site, ...] = ()
+    path: Path | None = None
+
+    @classmethod
+    def beside(cls, estimator: Path) -> FittedSites:
+        """Return those whose file lies beside that of an estimator; none where there is no file."""
+        path = estimator.with_suffix(SUFFIX)
+        return cls(path=path if path.is_file() else None)
+
+    def read(self) -> tuple[Site, ...]:
+        """Return the labelled sets; empty where they are not known."""
+        if self.sets or self.path is None:
+            return self.sets
+        try:
+            with np.load(self.path, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            described = json.loads(str(arrays.pop(SITES)))
+            if described["format"] != SITES_FORMAT:
+                raise InputError(
+                    f"{self.path} was written by another version of autoeval: fit again."
+                )
+            return tuple(
+                _read_set(values, _part(arrays, f"{k}/"))
+                for k, values in enumerate(described["sets"])
+            )
+        except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"The labelled sites of a fit in {self.path} cannot be read "
+                f"({type(error).__name__}: {error}): fit again, or copy the folder again."
+            ) from error
+
+    def write(self, estimator: Path) -> None:
+        """Write them beside the file of an estimator; nothing where they are not known."""
+        sets, arrays, described = self.read(), dict[str, np.ndarray](), []
+        if not sets:
+            return
+        for k, labelled in enumerate(sets):
+            values, columns = _described(labelled)
+            described.append(values)
+            arrays |= {f"{k}/{name}": column for name, column in columns.items()}
+        text = json.dumps({"format": SITES_FORMAT, "sets": described})
+        with atomic_path(estimator.with_suffix(SUFFIX)) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, **{SITES: np.array(text)}, **arrays)  # type: ignore[arg-type]
+
+
+def _described(labelled: Site) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return plain values and arrays of a labelled set."""
+    found = labelled.boxes
+    passes = {"boxes": found}
+    if labelled.reference is not None:
+        passes["reference"] = labelled.reference
+    arrays = {f"truth/{name}": getattr(labelled.truth, name) for name in OF_TRUTH}
+    for name, boxes in passes.items():
+        arrays |= {f"{name}/{column}": getattr(boxes, column) for column in OF_BOXES}
+    if labelled.blocks is not None:
+        arrays["blocks"] = labelled.blocks
+    images = [
+        [image.image_id, image.file_name, image.size, image.taken and image.taken.isoformat()]
+        for image in found.images
+    ]
+    return {
+        "name": labelled.name,
+        "group": labelled.group,
+        "everywhere": labelled.everywhere,
+        "trained_here": labelled.trained_here,
+        "categories": list(found.categories),
+        "passes": list(passes),
+        "images": images,
+        "statistics": labelled.looks.to_dict(),
+        "left_out": codes_of(labelled.left_out),
+    }, arrays
+
+
+def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
+    images = tuple(
+        LabelledImage(
+            image_id,
+            file_name,
+            tuple(size) if size else None,
+            datetime.fromisoformat(taken) if taken else None,
+        )
+        for image_id, file_name, size, taken in values["images"]
+    )
+    categories = tuple(values["categories"])
+    image, label, xyxy, crowd = (arrays[f"truth/{name}"] for name in OF_TRUTH)
+    truth = Boxes(images, categories, image, label, xyxy, crowd=crowd)
+    passes: dict[str, Boxes] = {}
+    for name in values["passes"]:
+        image, label, xyxy, scores = (arrays[f"{name}/{column}"] for column in OF_BOXES)
+        passes[name] = Boxes(images, categories, image, label, xyxy, scores)
+    return Site(
+        passes["boxes"],
+        truth=truth,
+        reference=passes.get("reference"),
+        statistics=Looks.from_dict(values["statistics"]),
+        blocks=arrays.get("blocks"),
+        name=values["name"],
+        group=values["group"],
+        everywhere=values["everywhere"],
+        left_out=notices_of(values["left_out"]),
+        trained_here=values["trained_here"],
+    )
+
+
+def _part(arrays: Arrays, prefix: str) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with `prefix`, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }

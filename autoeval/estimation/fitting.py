@@ -1,9 +1,10 @@
-"""From labelled data and a detector, or its predictions, to a fitted estimator."""
+"""From labelled data and a detector, or its predictions, to a fitted estimator; and joined fits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,31 +22,31 @@ from autoeval.estimation.calibrating import (
 )
 from autoeval.estimation.checks import reference_of_fit
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitted_sites import FittedSites
-from autoeval.estimation.given_boxes import Detector, Predictions
+from autoeval.estimation.fit_file import SUFFIX, FittedSites
+from autoeval.estimation.given import Categories, Detector, GivenLabels, Predictions, words_of
 from autoeval.estimation.label_planning import assistance_of
-from autoeval.estimation.labelled_files import (
-    GivenLabels,
+from autoeval.estimation.labelled_sets import (
     check_some_right,
     labels_with_files,
+    observed_labels,
+    observed_sources,
     task_with_files,
 )
-from autoeval.estimation.observed_sets import observed_labels, observed_sources
+from autoeval.estimation.observation.detector_identity import refuse_differences
+from autoeval.estimation.observation.pass_settings import PASS_OF_DROPOUT, of_plain_pass
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
     has_groups,
     worse_than_constant,
 )
-from autoeval.estimation.read_site import Categories, words_of
-from autoeval.estimation.reference_choice import read_with_strongest
-from autoeval.estimation.score_table import with_pairs
+from autoeval.estimation.read_site import CHOSEN
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import Task
-from autoeval.io.wording import listed
+from autoeval.io.wording import listed, short_names
 from autoeval.model.calibration import FOUND
-from autoeval.model.pair_table import CONFIDENCE
-from autoeval.notices import prefixed
+from autoeval.model.pair_table import CONFIDENCE, Table, columns, floats, without_nothing
+from autoeval.notices import Notice, prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
@@ -54,6 +55,66 @@ from autoeval.sites.file_looks import (
     joined_statistics,
 )
 from autoeval.sites.site import Site
+
+REFERENCE = "reference"
+NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What a fit is asked for.
+
+    target, level: see `AccuracyEstimator`.
+    trained_here: whether the detector was trained on other images of all labelled sites.
+    """
+
+    target: str = "mAP"
+    level: float = 0.9
+    trained_here: bool = False
+
+
+USUAL = FitSettings()
+
+
+def read_with_strongest(
+    files: Predictions, read: Callable[[Predictions], Sequence[Site]]
+) -> tuple[list[Site], dict[str, Any]]:
+    """Read labelled sets with the reference that is strongest there.
+
+    Two never did better than the stronger one alone (docs/results/generality.md), so one is read.
+
+    read: from predictions with one reference, or none, to labelled sets.
+    Returned: with them what the context of the fit says of the choice.
+    """
+    several = files.references
+    if len(several) < 2:
+        return list(read(files)), {}
+    every = [list(read(replace(files, reference=path))) for path in several]
+    strengths = [reference_strength(sets) for sets in every]
+    best = int(np.argmax(strengths))
+    names = [
+        f"{path} ({100 * strength:.1f})" for path, strength in zip(several, strengths, strict=True)
+    ]
+    note = Notice(
+        "reference-chosen",
+        f"of {len(several)} reference detectors the strongest on the labelled images is read, "
+        f"{several[best]}; AP there: {listed(names)}. Of new images give its boxes alone, or those "
+        "of all in the same order",
+        severity="note",
+    )
+    first, *others = every[best]
+    return [first.noting(note), *others], {CHOSEN: {"number": best, "of": len(several)}}
+
+
+def reference_strength(sets: Sequence[Site]) -> float:
+    """Return the mean average precision of the reference over categories with labels enough."""
+    strengths = [
+        ranking.average_precision().mean()
+        for labelled in sets
+        for ranking, enough in zip(labelled.reference_rankings, labelled.enough, strict=True)
+        if enough
+    ]
+    return float(np.mean(strengths)) if strengths else 0.0
 
 
 def fit_files(
@@ -64,13 +125,12 @@ def fit_files(
     img_dir: PathLike | None = None,
     group: str | None = None,
     categories: Categories | None = None,
-    **options: Any,
+    settings: FitSettings = USUAL,
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
     labels: one labelled set, every category of which is a source; with `categories` these are.
     task: instead: its categories are to be expected in all images of its sources.
-    **options: of `fit_sets`.
     """
     if labels is not None:
         words = words_of(categories or {})
@@ -85,7 +145,7 @@ def fit_files(
             for name, words_of_category in (categories or {}).items()
         }
         given = {"task": {"name": sets[0].name, "words": named}} if named else {}
-        return fit_sets(sets, context={**given, **chosen}, **options)
+        return fit_sets(sets, context={**given, **chosen}, settings=settings)
     assert task is not None
     folder = files.name
     if not folder.is_dir():
@@ -104,7 +164,7 @@ def fit_files(
     for word, name in task.detector_mapping.items():
         expected[name].append(word)
     context = {"task": {"name": task.name, "words": expected}, **chosen}
-    return fit_sets(sets, context=context, **options)
+    return fit_sets(sets, context=context, settings=settings)
 
 
 def fit_labelled(
@@ -115,29 +175,27 @@ def fit_labelled(
     group: str | None = None,
     folder: Path | None = None,
     categories: Categories | None = None,
-    **options: Any,
+    settings: FitSettings = USUAL,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
     labels, img_dir, group, folder, categories: see `observed_labels`.
-    **options: of `fit_sets`.
     """
     made, context = observed_labels(
         run, labels, img_dir=img_dir, group=group, folder=folder, categories=categories
     )
-    return fit_sets([made], context=context, loading=run.loading, detector=run.loaded, **options)
+    return fit_sets([made], context=context, settings=settings, run=run)
 
 
 def fit_sources(
-    run: Detector, task: Task, *, folder: Path | None = None, **options: Any
+    run: Detector, task: Task, *, folder: Path | None = None, settings: FitSettings = USUAL
 ) -> AccuracyEstimator:
     """Run a detector once over the sources of a task and fit on the task's categories.
 
     folder: see `observed_sources`.
-    **options: of `fit_sets`.
     """
     sets, context = observed_sources(run, task, folder=folder)
-    return fit_sets(sets, context=context, loading=run.loading, detector=run.loaded, **options)
+    return fit_sets(sets, context=context, settings=settings, run=run)
 
 
 @one_blas_thread
@@ -145,47 +203,83 @@ def fit_sets(
     sets: Sequence[Site],
     *,
     context: Mapping[str, Any],
-    trained_here: bool = False,
+    settings: FitSettings = USUAL,
+    run: Detector | None = None,
     scored: pd.DataFrame | None = None,
-    **options: Any,
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
+    context: what the boxes were found with; see `AccuracyEstimator`.
+    run: the detector that found them, where it was run.
     scored: score table of the same sources, with sample sets and other scores, that the estimator
         carries in place of the pairs alone.
-    trained_here: whether the detector was trained on other images of all these sites.
-    **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
-        `fit_rows`.
     """
     check_some_right(sets)
-    sets = (
-        [labelled_set.changed(trained_here=True) for labelled_set in sets] if trained_here else sets
-    )
+    if settings.trained_here:
+        sets = [labelled_set.changed(trained_here=True) for labelled_set in sets]
     sites = FittedSites(tuple(sets))
+
+    # Calibrations, and by them the pairs of site and category, at every floor.
     sets = with_calibrated_reference(sets)
     calibrated = CalibratedSets.of(sets)
-    warnings, together = checked_sets(sets, calibrated.check)
     floors = fits_above(sets, calibrated)
-    shares = tuple((floor, share_above(sets, floor)) for floor in floors)
-    together = replace(together, floors=shares)
-    assistance, why = assistance_of(sets)
-    estimator = fit_table(
-        calibrated.rows,
-        context={**context, "boxes": together.to_dict()},
-        calibration=calibrated.calibration,
-        reference_calibration=reference_calibration(sets),
-        label_assistance=assistance,
-        warnings=(*warnings, *together.warnings, *why),
-        bins=calibrated.bins,
-        floors=floors,
-        sites=sites,
-        scored=scored,
-        **options,
+
+    # What is known of the files, and what was found wrong in them.
+    warnings, looks = checked_sets(sets, calibrated.check)
+    looks = replace(looks, floors=tuple((floor, share_above(sets, floor)) for floor in floors))
+    assistance, why_none = assistance_of(sets)
+
+    # The regression.
+    _check_found(calibrated.rows)
+    rows = without_nothing(calibrated.rows)
+    if scored is not None:
+        from autoeval.estimation.score_table import with_pairs
+
+        rows = columns(with_pairs(scored, pd.DataFrame(rows)))
+    estimator = AccuracyEstimator(
+        rows,
+        settings.target,
+        settings.level,
+        context_={**context, "boxes": looks.to_dict()},
+        calibration_=calibrated.calibration,
+        reference_calibration_=reference_calibration(sets),
+        label_assistance_=assistance,
+        loading_=(run.loading if run else None) or {},
+        floors_=floors,
+        sites_=sites,
+        detector_=run.loaded if run else None,
     )
-    assert estimator.fit_result_ is not None
-    described = pd.DataFrame(map(_described, sets))
-    estimator.fit_result_ = replace(estimator.fit_result_, labelled_sets=described)
-    return estimator
+
+    # Its error on groups that it has not seen; a bad one is repeated by every estimate.
+    regression = estimator.regression_
+    by_category = not has_groups(regression.pairs_)
+    results = evaluate_pairs(
+        regression.pairs_, target=settings.target, level=settings.level, floor=regression.floor
+    )
+    useless = worse_than_constant(results, by_category=by_category)
+    not_read = reference_of_fit(calibrated.rows, regression)
+    evaluated = FitResult(
+        estimator.table_,
+        results,
+        (*warnings, *looks.warnings, *why_none, *not_read),
+        by_category=by_category,
+        reliability=calibrated.bins,
+        labelled_sets=pd.DataFrame(map(_described, sets)),
+    )
+    boxes = looks.warning(*useless).to_dict()
+    return replace(estimator, context_={**context, "boxes": boxes}, fit_result_=evaluated)
+
+
+def _check_found(pairs: Table) -> None:
+    """Refuse a fit in which no box of any pair is likely to be right."""
+    if CONFIDENCE in pairs and not np.isfinite(floats(pairs, CONFIDENCE)).any():
+        categories = list(dict.fromkeys(pairs["category"].tolist()))
+        raise InputError(
+            f"On the labelled images no box of {listed(categories, 10)} is right "
+            f"with a probability over {FOUND:g}, by the calibration on their labels, so nothing "
+            "can be learned from them. Are the predictions of these images, are their categories "
+            "those of the labels, and are boxes as [left, top, width, height]?"
+        )
 
 
 def _described(labelled: Site) -> dict[str, Any]:
@@ -203,51 +297,148 @@ def _described(labelled: Site) -> dict[str, Any]:
 def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str], Looks]:
     """Return the warnings of a fit on some sets, and how their boxes look together.
 
-    The warnings of the statistics are those that every estimate repeats.
+    The warnings of the looks are those that every estimate repeats.
     """
-    statistics = [labelled_set.looks for labelled_set in sets]
+    looks = [labelled_set.looks for labelled_set in sets]
     warnings = [
         warning
         for labelled_set in sets
         for warning in prefixed(labelled_set.name, labelled_set.left_out)
     ]
-    warnings += different_floors(statistics, [labelled_set.name for labelled_set in sets])
-    repeated = (*(warning for part in statistics for warning in part.warnings), *check.warnings)
-    together = replace(joined_statistics(statistics), widening=check.widening)
+    warnings += different_floors(looks, [labelled_set.name for labelled_set in sets])
+    repeated = (*(warning for part in looks for warning in part.warnings), *check.warnings)
+    together = replace(joined_statistics(looks), widening=check.widening)
     return warnings, together.warning(*repeated)
 
 
-def fit_table(
-    table: pd.DataFrame,
-    *,
-    target: str = "mAP",
-    level: float = 0.9,
-    warnings: tuple[str, ...],
-    bins: pd.DataFrame | None = None,
-    scored: pd.DataFrame | None = None,
-    **saved: Any,
+@one_blas_thread
+def join_fits(
+    fits: Mapping[str, AccuracyEstimator], *, target: str = "mAP", level: float = 0.9
 ) -> AccuracyEstimator:
-    """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
-    if CONFIDENCE in table and table[CONFIDENCE].isna().all():
+    """Fit the labelled sites of some fits of one detector together, as one fit on all of them.
+
+    fits: by a name for messages.
+    """
+    (first, one), *_ = fits.items()
+    for name, other in fits.items():
+        if ("detector" in one.context_) != ("detector" in other.context_):
+            raise InputError("Fits on predictions and fits with a detector are not joined.")
+        _check_alike(first, one, name, other)
+    sites = {name: _sites_of(name, fitted) for name, fitted in fits.items()}
+    sets = [
+        labelled_set
+        for name, names in names_of_sites(sites).items()
+        for labelled_set in named_sets(sites[name], names)
+    ]
+    context = {name: value for name, value in one.context_.items() if name not in ("task", "boxes")}
+    if any(labelled_set.reference is None for labelled_set in sets):
+        sets = [labelled_set.changed(reference=None) for labelled_set in sets]
+        if "pass" in context:
+            context = {**context, "pass": _without(context["pass"], REFERENCE)}
+    if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
+        context.pop(CHOSEN, None)  # they read references of different places in their lists
+    joined = fit_sets(sets, context=context | _words_of(fits), settings=FitSettings(target, level))
+    return replace(joined, loading_=one.loading_)
+
+
+def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
+    """Return the labelled sites of a fit; refused where it does not hold them."""
+    sets = fitted.sites_.read()
+    if not sets:
         raise InputError(
-            f"On the labelled images no box of {listed(table['category'].unique(), 10)} is right "
-            f"with a probability over {FOUND:g}, by the calibration on their labels, so nothing "
-            "can be learned from them. Are the predictions of these images, are their categories "
-            "those of the labels, and are boxes as [left, top, width, height]?"
+            f"{name} does not hold its labelled sites, which are fitted together when fits are "
+            f"joined: fit it again, or copy its whole folder, with the file that ends in {SUFFIX}."
         )
-    rows = table.dropna(axis=1, how="all")
-    rows = rows if scored is None else with_pairs(scored, rows)
-    estimator = AccuracyEstimator(target=target, level=level).fit_rows(rows, **saved)
-    regression = estimator.regression_
-    pairs, unread = regression.pairs_, reference_of_fit(table, regression)
-    results = evaluate_pairs(pairs, target=target, level=level, floor=regression.floor)
-    useless = worse_than_constant(results, by_category=not has_groups(pairs))
-    estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
-    estimator.fit_result_ = FitResult(
-        estimator.table_,
-        results,
-        (*warnings, *unread),
-        by_category=not has_groups(pairs),
-        reliability=bins,
+    return sets
+
+
+def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
+    """Join the detector's words for the categories of all fits; nothing where one has none.
+
+    Raises InputError where they give a category different words.
+    """
+    words: dict[str, list[str]] = {}
+    for name, fitted in fits.items():
+        if fitted.pass_.words is None:
+            return {}
+        for category, its_words in fitted.pass_.words.items():
+            # the name of a category is a word of it, whether it was given as one or not
+            before = words.setdefault(category, list(its_words))
+            if {category, *before} != {category, *its_words}:
+                raise InputError(
+                    f"{name} has {listed(list(its_words))} for the category {category}, another "
+                    f"fit {listed(before)}: fit them with the same words (--category)."
+                )
+            words[category] = list(dict.fromkeys([*before, *its_words]))
+    return {"task": {"name": "joined", "words": words}}
+
+
+def names_of_sites(
+    sites: Mapping[str, Sequence[Site]],
+) -> dict[str, dict[str, str]]:
+    """Return new names of the labelled sets of each fit that share one and have other images.
+
+    Labelled sets are named after their files, such as ``annotations``; those of a fit then get its
+    name before their own. Raises InputError for one set in two fits: it counts once.
+    """
+    short = dict(zip(sites, short_names(list(sites)), strict=True))
+    renamed: dict[str, dict[str, str]] = {name: {} for name in sites}
+    for (one, first), (other, second) in itertools.combinations(sites.items(), 2):
+        for a, b in itertools.product(first, second):
+            same_images = _image_ids(a) == _image_ids(b)
+            common = set(_labelled_categories(a)) & set(_labelled_categories(b))
+            if a.content_key == b.content_key or (a.name == b.name and same_images and common):
+                names = listed(list(dict.fromkeys([a.name, b.name])))
+                raise InputError(
+                    f"The labelled set {names} is in more than one of {listed([one, other])}. Each "
+                    "counts once: leave one of them out."
+                )
+            if a.name == b.name and not same_images:
+                for fit in (one, other):
+                    renamed[fit][a.name] = f"{short[fit]}/{a.name}"
+    return renamed
+
+
+def _image_ids(labelled: Site) -> list[str]:
+    return [image.image_id for image in labelled.boxes.images]
+
+
+def _labelled_categories(labelled: Site) -> list[str]:
+    names = zip(labelled.labels.categories, labelled.enough, strict=True)
+    return [name for name, enough in names if enough]
+
+
+def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
+    """Refuse other detectors and passes; a reference that some had is not read."""
+    before, now = (
+        {
+            "detector": of_plain_pass(c.get("detector", {})),
+            "pass": _without(c.get("pass", {}), *NOT_COMPARED),
+        }
+        for c in (one.context_, other.context_)
     )
-    return estimator
+    words, words_of_first = set(other.looks_.categories), set(one.looks_.categories)
+    if not words & words_of_first:
+        raise InputError(
+            f"{name} knows {listed(sorted(words), 10)}, the first fit "
+            f"{listed(sorted(words_of_first), 10)}: they are of other detectors."
+        )
+    try:
+        refuse_differences(before, now)
+    except InputError as error:
+        raise InputError(f"{first} and {name} do not go together. {error}") from error
+
+
+def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in of_pass.items() if key not in names}
+
+
+def named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
+    """Give labelled sets other names, and groups that bear their name."""
+    return [
+        labelled.changed(
+            name=names.get(labelled.name, labelled.name),
+            group=names.get(labelled.group, labelled.group),
+        )
+        for labelled in sets
+    ]

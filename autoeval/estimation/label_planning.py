@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.accuracy.coco_matching import top_detections
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate, estimate_rows
-from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_header import read_header
@@ -167,7 +167,33 @@ class Draw:
     everywhere: bool = False
 
 
-def plan_estimated(fit: FitState, estimate: Estimate, draw: Draw) -> LabelPlan:
+class Planning(Protocol):
+    """What a plan takes of an estimator."""
+
+    @property
+    def target(self) -> str:
+        """What is estimated."""
+
+    @property
+    def level(self) -> float:
+        """Nominal coverage."""
+
+    @property
+    def label_assistance_(self) -> LabelAssistance | None:
+        """What estimates with a few labels need."""
+
+    @property
+    def other_targets(self) -> Mapping[str, Regression]:
+        """Regressions of the other average precisions."""
+
+    def at_floor(self, floor: float) -> Self:
+        """Return the same fit for files that begin at another score."""
+
+    def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
+        """Return the regression of each target."""
+
+
+def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
     """Draw images of the site of an estimate; priors are all that was estimated there.
 
     For precision they are those with a box over the threshold.
@@ -184,7 +210,7 @@ def plan_estimated(fit: FitState, estimate: Estimate, draw: Draw) -> LabelPlan:
             f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
             f"of {fit.target}: fit one of mAP."
         )
-    if fit.label_assistance is None:
+    if fit.label_assistance_ is None:
         raise InputError(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
@@ -218,7 +244,7 @@ def plan_estimated(fit: FitState, estimate: Estimate, draw: Draw) -> LabelPlan:
         group=site.group,
         warnings=_warnings(site, fit.target),
     )
-    plan = make_plan(pool, fit.label_assistance, request, planned)
+    plan = make_plan(pool, fit.label_assistance_, request, planned)
     whole = {end: getattr(estimate, end) for end in ENDS}
     each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
     return replace(plan, printed={fit.target: whole, **estimate.beside, **each})
@@ -364,7 +390,7 @@ def _site(name: str) -> str:
 
 
 def plan_in_folder(
-    fit: FitState,
+    fit: Planning,
     estimate: Estimate,
     folder: Path | None,
     draw: Draw,

@@ -57,7 +57,7 @@ def expected_curve(
         )
     if estimate.site.nothing_found:
         return _table(())
-    fit = estimator.fit_.at_floor(estimate.site.floor)
+    fit = estimator.at_floor(estimate.site.floor)
     rows, unseen = estimate.site.row["rows"], estimate.site.unseen
     best = float(estimate.site.boxes.scores.max(initial=0.0))
     points = {str(point): point for point in _points(iou, thresholds) if point.score_thr < best}
@@ -77,7 +77,7 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[st
     assert estimate.site is not None
     if estimate.site.nothing_found:  # there is no curve to doubt
         return estimate.site.warnings
-    fit, rows = estimator.fit_.at_floor(estimate.site.floor), estimate.site.row["rows"]
+    fit, rows = estimator.at_floor(estimate.site.floor), estimate.site.row["rows"]
     points = [str(point) for point in _points(IOUS[0]) if point.measure == "precision"]
     fitted = [one for one in fit.regressions_of(points).values() if one is not None]
     known = bool(fitted) and all(one.reads_reference(one.site_rows(rows)).all() for one in fitted)

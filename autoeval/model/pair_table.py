@@ -60,6 +60,32 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     return table
 
 
+def joined_tables(tables: Sequence[Table]) -> dict[str, np.ndarray]:
+    """Append tables; NaN, or None beside objects, where a table lacks a column.
+
+    >>> joined_tables([{"a": [1.0]}, {"a": [2.0], "b": ["x"]}])
+    {'a': array([1., 2.]), 'b': array([None, 'x'], dtype=object)}
+    """
+    parts = [columns(table) for table in tables if n_rows(table)]
+    table = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        given = [part[name] for part in parts if name in part]
+        numbers = all(column.dtype.kind in "biuf" for column in given)
+        missing = math.nan if numbers else None
+        values = [part.get(name, np.full(n_rows(part), missing)) for part in parts]
+        table[name] = np.concatenate([v if numbers else v.astype(object) for v in values])
+    return table
+
+
+def without_nothing(table: Table) -> dict[str, np.ndarray]:
+    """Leave out the columns in which no row has a value."""
+    return {
+        name: column
+        for name, column in columns(table).items()
+        if any(value is not None and value == value for value in column)
+    }
+
+
 def _objects(values: Sequence[Any]) -> np.ndarray:
     column = np.empty(len(values), object)
     column[:] = values

@@ -14,8 +14,8 @@ from autoeval.comparison.compare_sites import compare_sites
 from autoeval.comparison.comparison import distinguishable
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.read_site import Categories
+from autoeval.estimation.given import Categories
+from autoeval.estimation.read_site import NewSite, Predictions, read_site
 from autoeval.io.wording import listed
 from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
@@ -119,11 +119,10 @@ def sites_of_predictions(
         named = of_site or categories
         there = list(of_site or present)
         first, second = (
-            fitted.read_site(
+            read_site(
+                fitted.pass_,
                 _with_reference(fitted, path, site),
-                images=images,
-                categories=named,
-                present=there,
+                NewSite(images, named, there),
             )
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )

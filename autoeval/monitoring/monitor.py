@@ -16,10 +16,9 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given_boxes import Detector, Predictions
+from autoeval.estimation.given import Categories, Detector, Predictions, given_categories
 from autoeval.estimation.observation.detector_identity import identity_warnings
-from autoeval.estimation.read_site import Categories, any_task, given_categories
-from autoeval.estimation.reference_choice import as_fitted
+from autoeval.estimation.read_site import any_task, as_fitted
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
@@ -95,10 +94,12 @@ def monitor_images(
     """
     settings.check(estimator)
     words = detector.loaded.categories
-    chosen = SiteCategories(words, estimator.words_, categories, site_categories or {}, present)
+    chosen = SiteCategories(
+        words, estimator.pass_.words, categories, site_categories or {}, present
+    )
     for given in filter(None, (categories, *chosen.of_site.values())):
         any_task(
-            given_categories(given, estimator.words_) or {}, words
+            given_categories(given, estimator.pass_.words) or {}, words
         )  # refuses words that it does not know
     began = time.time()
     lost = observe_images(files, estimator, detector, store, clock, settings.depth)
@@ -173,7 +174,7 @@ def monitor_predictions(
     else:
         estimator.pass_.check_reference(None)
     reader = ResultsReader(
-        estimator.pass_.statistics_of_detector,
+        estimator.pass_.looks_of_detector,
         Clock(time_form),
         settings.depth,
         names,
@@ -184,8 +185,10 @@ def monitor_predictions(
     files = find_results(given.path, reference=reference, image_list=images_list)
     began = time.time()
     warnings, of_files = read_results(files, reader, store)
-    words = store.add_words(estimator.statistics_.categories)
-    chosen = SiteCategories(words, estimator.words_, categories, site_categories or {}, present)
+    words = store.add_words(estimator.looks_.categories)
+    chosen = SiteCategories(
+        words, estimator.pass_.words, categories, site_categories or {}, present
+    )
     warnings = (*warnings, *chosen.check(words))
     index = store.index()
     return _monitored(store, index, estimator, settings, chosen, warnings, began, of_files)

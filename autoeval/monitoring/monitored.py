@@ -140,7 +140,7 @@ class MonitorSettings:
                 "leave out either --site or --target."
             )
         if self.score_thr is not None:
-            estimator.fit_.regression_of(points_at(self.score_thr, self.iou)[1])
+            estimator.regression_of(points_at(self.score_thr, self.iou)[1])
         for source in self.known.values():
             estimator.check_known(source)
 

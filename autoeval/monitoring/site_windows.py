@@ -16,7 +16,7 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.read_site import (
+from autoeval.estimation.given import (
     Categories,
     check_words,
     checked_present,

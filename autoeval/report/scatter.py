@@ -68,12 +68,20 @@ class FittedRegression(Protocol):
 class Fitted(Protocol):
     """What a page shows of an estimator, whichever its method."""
 
-    target: str
-    level: float
-    fit_result_: FitResult | None
+    @property
+    def target(self) -> str:
+        """What is estimated."""
 
     @property
-    def context_(self) -> dict[str, Any]:
+    def level(self) -> float:
+        """Nominal coverage of its intervals."""
+
+    @property
+    def fit_result_(self) -> FitResult | None:
+        """How it was evaluated when it was fitted."""
+
+    @property
+    def context_(self) -> Mapping[str, Any]:
         """What the rows were made with."""
 
     @property

@@ -9,7 +9,7 @@ from predicted_world import write_world
 
 import autoeval
 from autoeval.cli import main
-from autoeval.estimation import given_boxes
+from autoeval.estimation import given as given_boxes
 from autoeval.estimation.estimator import AccuracyEstimator
 
 WORDS = ["thing 0", "thing 1", "thing 2"]

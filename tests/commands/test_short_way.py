@@ -1,6 +1,7 @@
 """`fit` with a detector, and `estimate` with nothing but images and an estimator."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from brightness import BrightnessDetector, write_table
@@ -10,8 +11,8 @@ from test_estimate_map import SMALL
 
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import read_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_file import read_artefact
 
 LOADED = []
 
@@ -68,8 +69,7 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
 def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
     assert main(["estimate-map", *task, *SMALL, "--method", "bayes"]) == 0
     saved = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
-    saved.fit_.loading = {}
-    saved.save(tmp_path / "forgetful.parquet")
+    replace(saved, loading_={}).save(tmp_path / "forgetful.parquet")
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     words = [
         "estimate",

@@ -43,7 +43,7 @@ r = est.predict("new_predictions.json", images="new_site")
 print(r); r.to_pandas(); r.plot()
 plan = autoeval.plan_labels(est, "new_predictions.json", images="new_site", n=20, work_dir="plan")
 label_all()
-r2 = est.predict("new_predictions.json", labels="plan/annotations.json")
+r2 = autoeval.estimate_with_labels("plan", "plan/annotations.json")
 print(r2)
 assert autoeval.estimate_with_labels(plan, "plan/annotations.json").to_dict() == r2.to_dict()
 """

@@ -3,9 +3,11 @@
 import contextlib
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
+from labelled_site import estimate_labelled
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
@@ -177,8 +179,8 @@ def test_of_a_sample_the_values_have_the_mean_of_both_estimates_with_labels(worl
     for name in ("strong", "weak"):
         fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
         (path,) = site_predictions(world, name)
-        alone[name] = fitted.predict(
-            path, images=site_labels(world), labels=labels, categories=THINGS
+        alone[name] = estimate_labelled(
+            fitted, path, labels, images=site_labels(world), categories=THINGS
         ).value
     values = values_of(result)
     assert sum(values.values()) == pytest.approx(sum(alone.values()))
@@ -209,8 +211,7 @@ def test_fits_without_label_assistance_have_values_by_labels(world, tmp_path):
     fits = {}
     for name in ("strong", "weak"):
         fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
-        fitted.fit_.label_assistance = None
-        fits[name] = fitted
+        fits[name] = replace(fitted, label_assistance_=None)
     files = site_predictions(world, *fits)
     given = {"images": site_labels(world)}
     expect_coco(world, compare(fits, files, **given, labels=site_labels(world)), site_labels(world))

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from labelled_site import estimate_labelled
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
@@ -91,8 +92,8 @@ def evaluated_by_coco(labels, predictions, task):
 def test_all_labels_give_what_coco_gives(shared, estimators, detector, task, name):
     labels = shared / f"real/{task}/{name}/annotations.json"
     predictions = shared / f"real_predictions/{detector}/{task}/{name}.json"
-    estimate = estimators[detector].predict(
-        predictions, images=labels, labels=labels, categories=CATEGORIES[task]
+    estimate = estimate_labelled(
+        estimators[detector], predictions, labels, images=labels, categories=CATEGORIES[task]
     )
     expected = evaluated_by_coco(labels, predictions, task)
     assert estimate.value == pytest.approx(expected, abs=1e-6)

@@ -89,15 +89,15 @@ def score_table(**options):
 def test_sample_sets_change_nothing():
     table = score_table()
     asked = table.iloc[:1]
-    both = AccuracyEstimator().fit_rows(table).predict_rows(asked)
-    own = AccuracyEstimator().fit_rows(table[table["kind"] == "seed"]).predict_rows(asked)
+    both = AccuracyEstimator(table).predict_rows(asked)
+    own = AccuracyEstimator(table[table["kind"] == "seed"]).predict_rows(asked)
     assert (both.value, both.lower, both.upper) == (own.value, own.lower, own.upper)
 
 
 def test_precision_at_other_overlaps_comes_from_the_same_rows():
     table = score_table()
     table = table.assign(mAP50=(table["mAP"] * 1.5).clip(0, 1), mAP75=table["mAP"] * 0.8)
-    estimate = AccuracyEstimator().fit_rows(table).predict_rows(table.iloc[:1])
+    estimate = AccuracyEstimator(table).predict_rows(table.iloc[:1])
     assert list(estimate.beside) == ["mAP50", "mAP75"]
     assert estimate.beside["mAP50"]["value"] > estimate.value > estimate.beside["mAP75"]["value"]
     assert "mAP50: " in str(estimate) and "(repeats)" not in str(estimate)
@@ -105,7 +105,7 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
 
 def warnings_of_tightness(table):
     asked = score_table().iloc[:1].assign(expected_ap=0.3)
-    estimate = AccuracyEstimator().fit_rows(table).predict_rows(asked)
+    estimate = AccuracyEstimator(table).predict_rows(asked)
     return [warning for warning in estimate.warnings if "tightly" in warning]
 
 
@@ -125,7 +125,7 @@ def test_scores_far_below_the_sources_give_a_warning_and_an_interval():
     """The case of a line that runs to negative accuracy where the truth is at 15."""
     table = score_table()
     far = table.iloc[:1].assign(expected_ap=0.0, likely_share=0.0, box_size=-4.0)
-    estimate = AccuracyEstimator().fit_rows(table).predict_rows(far)
+    estimate = AccuracyEstimator(table).predict_rows(far)
     assert estimate.raw < 0 and estimate.value == 0
     assert estimate.lower == 0 and estimate.upper > 0.1
     assert "outside-range" in [warning.code for warning in estimate.warnings]
@@ -134,13 +134,13 @@ def test_scores_far_below_the_sources_give_a_warning_and_an_interval():
 def test_scores_further_off_are_refused():
     table = score_table()
     far = table.iloc[:1].assign(expected_ap=-1.0)
-    estimate = AccuracyEstimator().fit_rows(table).predict_rows(far)
+    estimate = AccuracyEstimator(table).predict_rows(far)
     assert np.isnan(estimate.value) and np.isnan(estimate.lower) and np.isnan(estimate.upper)
     assert "mAP: not known" in str(estimate) and "none: it would reach" in str(estimate)
 
 
 def test_an_interval_too_wide_to_act_on_is_printed_below_the_value():
-    estimate = AccuracyEstimator().fit_rows(score_table(n=4)).predict_rows(score_table().iloc[:1])
+    estimate = AccuracyEstimator(score_table(n=4)).predict_rows(score_table().iloc[:1])
     assert estimate.upper - estimate.lower > 0.3
     first, *rest = str(estimate).splitlines()
     assert first.startswith("estimated mAP: ") and "90% interval" in first

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from labelled_site import estimate_labelled
 
 import autoeval
 from tests.commands.predicted_world import write_world
@@ -40,8 +41,8 @@ def test_a_fit_and_an_estimate_are_those_of_the_files(world, fitted):
     for given in (new_boxes, as_frame(world[3]), {**new_labels, "annotations": new_boxes}):
         estimate = in_memory.predict(given, images=new_labels)
         assert (estimate.value, estimate.lower) == (wanted.value, wanted.lower)
-    labelled = in_memory.predict(new_boxes, images=new_labels, labels=new_labels)
-    assert labelled.value == fitted.predict(world[3], images=world[2], labels=world[2]).value
+    labelled = estimate_labelled(in_memory, new_boxes, new_labels, images=new_labels)
+    assert labelled.value == estimate_labelled(fitted, world[3], world[2], images=world[2]).value
 
 
 def test_a_single_word_of_a_category_is_no_list_of_letters(world):

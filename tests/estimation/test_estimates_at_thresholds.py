@@ -11,7 +11,7 @@ from autoeval.accuracy.operating_point import image_counts, value_of
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.fitting import FitSettings, fit_sets
 from autoeval.model.pair_table import category_weights, features_at, with_target
 from autoeval.model.regression import Regression
 from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
@@ -139,7 +139,7 @@ def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, si
 
 
 def test_a_fit_of_recall_is_that_for_its_target(sets, estimator, site):
-    fitted = fit_sets(sets, context={}, target="recall@0.4")
+    fitted = fit_sets(sets, context={}, settings=FitSettings("recall@0.4"))
     changed = estimator.for_target("recall@0.4")
     assert fitted.predict_site(site).value == pytest.approx(changed.predict_site(site).value)
     assert fitted.fit_result_.cross_validation[0].target == "recall@0.4"

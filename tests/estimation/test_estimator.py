@@ -9,8 +9,8 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
 from autoeval.estimation.any_estimator import load_any_estimator
-from autoeval.estimation.artefact import write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_file import write_artefact
 from autoeval.report.estimate import estimate_fields, estimate_row
 from autoeval.runtime.json_values import plain
 from autoeval.stability.methods.published_estimator import PublishedEstimator
@@ -238,8 +238,8 @@ def test_files_of_earlier_versions_load_and_say_their_method(tmp_path):
     """A default estimator was saved with its method beside target and level."""
     rows = make_table(WORLDS).assign(expected_ap=0.5, likely_share=0.5, box_size=0.0)
     rows = rows[rows["kind"] == "seed"].assign(category="car")
-    AccuracyEstimator(level=0.8).fit_rows(rows).save(tmp_path / "new.parquet")
-    AccuracyEstimator(level=0.8).fit_rows(rows).save(tmp_path / "old.parquet")
+    AccuracyEstimator(rows, level=0.8).save(tmp_path / "new.parquet")
+    AccuracyEstimator(rows, level=0.8).save(tmp_path / "old.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "old.parquet")
     note = json.loads(table.schema.metadata[b"autoeval"])
     note["estimator"]["method"] = "bayes"

@@ -10,9 +10,8 @@ from label_worlds import make_site
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitted_sites import FittedSites
-from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.joining_fits import join_fits
+from autoeval.estimation.fit_file import FittedSites
+from autoeval.estimation.fitting import FitSettings, fit_sets, join_fits
 from autoeval.notices import Notice
 from autoeval.sites.site import Site
 
@@ -30,8 +29,9 @@ def fit(*seeds):
     return fit_sets([site(seed) for seed in seeds], context=DETECTOR)
 
 
-def fit_of(labelled, context=DETECTOR, **options):
-    return fit_sets([labelled], context=context, **options)
+def fit_of(labelled, context=DETECTOR, *, trained_here=False):
+    settings = FitSettings(trained_here=trained_here)
+    return fit_sets([labelled], context=context, settings=settings)
 
 
 def context(**of_pass):
@@ -84,8 +84,8 @@ def with_words(seed, words):
 def test_words_that_fits_were_told_are_known_to_the_joined_one():
     car = {"car": ["car", "van"], "person": ["person"]}
     joined = join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["van"]})})
-    assert joined.words_ == car
-    assert join_fits({"a": with_words(0, car), "b": fit(1)}).words_ is None
+    assert joined.pass_.words == car
+    assert join_fits({"a": with_words(0, car), "b": fit(1)}).pass_.words is None
     with pytest.raises(InputError, match="bus for the category car, another fit car, van"):
         join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["bus"]})})
 

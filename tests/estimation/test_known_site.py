@@ -1,7 +1,6 @@
 """New images of a site of the fit: its labelled accuracy, and the change that scores predict."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sampling_stds
+from autoeval.estimation.label_planning import check_plan
 from autoeval.model import MixedModel, Pairs, Prior, Scaling, Variances
 from autoeval.model.pair_table import GROUP, SITE
 from autoeval.model.regression import Regression
@@ -134,16 +134,15 @@ def test_a_plan_of_a_site_of_a_group_is_of_that_group(tmp_path):
     labels, found = write_coco(tmp_path, 0)
     fitted = autoeval.fit(labels, found, group="dash cams")
     (tmp_path / "new").mkdir()
-    new_labels, new = write_coco(tmp_path / "new", 1)
+    _, new = write_coco(tmp_path / "new", 1)
     estimate = fitted.predict(new, group="dash cams")
     autoeval.plan_labels(fitted, new, group="dash cams", n=5, work_dir=tmp_path / "plan")
     plan = fitted.plan_labels(estimate, n=5)
     plan_without = fitted.plan_labels(fitted.predict(new), n=5)
     assert plan.priors["mAP"].error < plan_without.priors["mAP"].error
-    labels = shutil.copy(new_labels, tmp_path / "plan")
-    fitted.predict(new, labels=labels, group="dash cams")
+    check_plan(plan, estimate, tmp_path / "plan")
     with pytest.raises(InputError, match="a site of the group 'dash cams', not a site of no group"):
-        fitted.predict(new, labels=labels)
+        check_plan(plan, fitted.predict(new), tmp_path / "plan")
 
 
 def write_coco(folder, seed, every=1):

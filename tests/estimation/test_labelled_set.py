@@ -40,7 +40,7 @@ def site(seed, **options):
 
 def fitted(table, statistics=None, **options):
     context = {"boxes": (statistics or Looks(WORDS)).to_dict()}
-    return AccuracyEstimator(**options).fit_rows(table, context=context, calibration=USUAL)
+    return AccuracyEstimator(table, context_=context, calibration_=USUAL, **options)
 
 
 def sampled(regression, boxes, blocks=None):
@@ -88,7 +88,7 @@ def test_save_and_load(table, tmp_path):
     estimator = fitted(table, statistics, target="mAP50", level=0.8)
     estimator.save(tmp_path / "e.parquet")
     loaded = AccuracyEstimator.load(tmp_path / "e.parquet")
-    assert loaded.statistics_ == statistics
+    assert loaded.looks_ == statistics
     assert loaded.calibration_.to_dict() == USUAL.to_dict()
     assert loaded.get_params() == {"target": "mAP50", "level": 0.8}
     assert loaded.predict_site(site(6)) == estimator.predict_site(site(6))

@@ -120,7 +120,7 @@ def test_a_warning_of_a_fit_that_detectors_share_is_given_once(estimator, world)
     other = [of | {"score": of["score"] ** 1.01} for of in content]
     (world / "surer.json").write_text(json.dumps(other))
     warned = copy.deepcopy(estimator)
-    odd = warned.statistics_.warning(Notice("few-images", "set: few images"))
+    odd = warned.looks_.warning(Notice("few-images", "set: few images"))
     warned.context_["boxes"] = odd.to_dict()
     result = compared(warned, world, "site_predictions.json", "surer.json")
     assert [of for of in result.warnings if "few images" in of] == [

@@ -6,6 +6,7 @@ A box of a category that has no object here is a false positive like any other.
 import json
 
 import pytest
+from labelled_site import estimate_labelled
 
 import autoeval
 from autoeval.cli import main
@@ -56,7 +57,7 @@ def iou(a, b):
 def test_an_estimate_with_all_labels_counts_every_category(files):
     _, fitted, labels, boxes = files
     right, n_boxes, n_objects = counted(labels, boxes, THRESHOLD)
-    result = fitted.predict(boxes, images=labels, labels=labels, score_thr=THRESHOLD)
+    result = estimate_labelled(fitted, boxes, labels, images=labels, score_thr=THRESHOLD)
     values = {name: of.combined.estimate.value for name, of in result.whole.items()}
     assert values["precision@0.3"] == pytest.approx(right / n_boxes, abs=1e-9)
     assert values["recall@0.3"] == pytest.approx(right / n_objects, abs=1e-9)

@@ -2,13 +2,16 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from commands.predicted_world import write_world
 from comparison.two_detectors import site_labels, site_predictions, write_detectors
 
-from autoeval import AccuracyEstimator, plan_labels
+from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
 from autoeval.errors import InputError
+from autoeval.estimation.label_planning import check_plan
+from autoeval.labels.plan_folder import load_plan
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +27,11 @@ def world(tmp_path_factory):
 def predicted(world, name="strong", files="strong", fitted=None, **options):
     fitted = fitted or AccuracyEstimator.load(world / name / "estimator.parquet")
     (path,) = site_predictions(world, files)
-    labels = world / "plan/labels.json"
-    return fitted.predict(path, images=site_labels(world), labels=labels, **options)
+    estimate = fitted.predict(path, images=site_labels(world), **options)
+    plan = load_plan(world / "plan")
+    check_plan(plan, estimate, world / "plan", iou=options.get("iou"))
+    score_thr = options.get("score_thr")
+    return estimate_with_labels(plan, world / "plan/labels.json", score_thr=score_thr)
 
 
 def test_the_same_detector_and_site_take_the_plan(world):
@@ -56,12 +62,7 @@ def test_another_target_or_level_is_refused(world):
     strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
     with pytest.raises(InputError, match="holds a plan for mAP, not mAP50"):
         predicted(world, fitted=strong.for_target("mAP50"))
-    wide = AccuracyEstimator(level=0.5).fit_rows(
-        strong.table_,
-        context=strong.context_,
-        calibration=strong.calibration_,
-        label_assistance=strong.label_assistance_,
-    )
+    wide = replace(strong, level=0.5)
     with pytest.raises(InputError, match=r"intervals of 90%, not 50%"):
         predicted(world, fitted=wide)
 
@@ -80,7 +81,9 @@ def test_other_images_are_refused(world, tmp_path):
     labels.write_text(json.dumps(content))
     strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
     with pytest.raises(InputError, match="other images than these"):
-        strong.predict(predictions, images=labels, labels=world / "plan/labels.json")
+        check_plan(
+            load_plan(world / "plan"), strong.predict(predictions, images=labels), world / "plan"
+        )
 
 
 def test_a_plan_keeps_its_draw(world, tmp_path):

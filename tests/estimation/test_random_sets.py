@@ -11,6 +11,7 @@ import json
 
 import numpy as np
 import pytest
+from labelled_site import estimate_labelled
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
@@ -121,7 +122,7 @@ def fitted(tmp_path_factory):
 def test_every_door_gives_it_with_the_labels_of_all_images(tmp_path, fitted, seed):
     labels, boxes = random_set(seed, tmp_path)
     expected = np.nanmean(by_pycocotools(labels, boxes))
-    result = fitted.predict(boxes, images=labels, labels=labels)
+    result = estimate_labelled(fitted, boxes, labels, images=labels)
     assert result.value == pytest.approx(expected, abs=1e-6)
     assert result.interval == pytest.approx((expected, expected), abs=1e-6)
     other = tmp_path / "other.json"

@@ -10,7 +10,7 @@ from autoeval import AccuracyEstimator
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
-from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.given import Predictions
 from autoeval.model.features import FEATURES
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
@@ -125,11 +125,9 @@ def test_by_name_the_detector_is_loaded_again(sites, tmp_path):
 
 
 def test_params_and_representation(both):
-    params = {"target": "mAP50", "level": 0.8}
-    estimator = AccuracyEstimator(**params)
-    assert estimator.get_params() == estimator.get_params(deep=False) == params
-    assert repr(estimator) == "<AccuracyEstimator of mAP50, level 0.8, not fitted>"
     for fitted in both:
+        params = {"target": "mAP", "level": 0.9}
+        assert fitted.get_params() == fitted.get_params(deep=False) == params
         assert repr(fitted) == ("<AccuracyEstimator of mAP, level 0.9, fitted on 1 sources>")
         assert repr(fitted.fit_result_).startswith("<FitResult of 2 rows, evaluated: nothing, ")
 

@@ -9,8 +9,7 @@ from autoeval.comparison.common_ground import at_floors
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import FLOORS
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.joining_fits import join_fits
+from autoeval.estimation.fitting import fit_sets, join_fits
 from autoeval.estimation.read_site import as_in_fit
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import features_at
@@ -84,12 +83,12 @@ def test_each_floor_has_a_prior_of_its_own():
 
 
 def test_the_target_is_that_of_the_boxes_in_the_file(fitted):
-    assert list(fitted.floors_) == list(FLOORS) == [of for of, _ in fitted.statistics_.floors]
-    shares = [share for _, share in fitted.statistics_.floors]
+    assert list(fitted.floors_) == list(FLOORS) == [of for of, _ in fitted.looks_.floors]
+    shares = [share for _, share in fitted.looks_.floors]
     assert shares[4] == pytest.approx(np.mean(random_found(0).scores >= 0.25))
     full = fitted.table_.set_index("category")
     for floor, of in fitted.floors_.items():
-        rows = of.rows.set_index("category")
+        rows = pd.DataFrame(of.rows).set_index("category")
         expected = labelled(0, floor=floor).rankings
         known = [expected[WORDS.index(name)] for name in rows.index]
         np.testing.assert_allclose(rows["mAP"], [k.average_precision().mean() for k in known])
@@ -100,7 +99,7 @@ def test_the_target_is_that_of_the_boxes_in_the_file(fitted):
 
 def test_a_site_takes_the_fit_at_the_floor_of_its_file(fitted):
     found = cut(random_found(1), 0.25)
-    site = site_of(found, fitted.statistics_)
+    site = site_of(found, fitted.looks_)
     assert site.floor == 0.25
     there = fitted.at_floor(0.25)
     assert there.regression_.floor == 0.25 and there.table_ is not fitted.table_
@@ -117,7 +116,7 @@ def test_floors_are_saved(fitted, tmp_path):
     fitted.save(tmp_path / "fit.parquet")
     loaded = AccuracyEstimator.load(tmp_path / "fit.parquet")
     pd.testing.assert_frame_equal(loaded.table_, fitted.table_, check_dtype=False)
-    site = site_of(cut(random_found(1), 0.3), loaded.statistics_)
+    site = site_of(cut(random_found(1), 0.3), loaded.looks_)
     assert loaded.predict_site(site).to_dict() == fitted.predict_site(site).to_dict()
 
 
@@ -127,7 +126,7 @@ def test_joined_fits_keep_the_floors_that_all_have(fitted):
     joined = join_fits({"one": fitted, "two": other})
     assert list(joined.floors_) == list(other.floors_)
     together = fit_sets([*fitted.sites_.read(), *other.sites_.read()], context={})
-    site = site_of(cut(random_found(1), 0.3), joined.statistics_)
+    site = site_of(cut(random_found(1), 0.3), joined.looks_)
     assert site.floor == 0.3
     values = [of.predict_site(site).value for of in (joined, together)]
     assert values[0] == pytest.approx(values[1], abs=1e-12)
@@ -181,10 +180,10 @@ def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):
     high = fit_sets([labelled(0, floor=0.25)], context={})
     assert high.regression_.floor == pytest.approx(0.25, abs=0.01)
     boxes = Site(random_found(1))
-    same, nothing = as_in_fit(boxes, fitted.statistics_)
+    same, nothing = as_in_fit(boxes, fitted.looks_)
     assert same is boxes and nothing == ()
-    kept, (note,) = as_in_fit(boxes, high.statistics_)
-    assert kept.boxes.floor >= high.statistics_.floor
+    kept, (note,) = as_in_fit(boxes, high.looks_)
+    assert kept.boxes.floor >= high.looks_.floor
     assert note.code == "low-scores-missing"
 
 
@@ -213,7 +212,7 @@ def test_detectors_are_compared_each_at_its_floor(fitted):
         "b": Site(random_found(1)),
     }
     fits, there = at_floors({"a": fitted, "b": fitted}, sites)
-    assert fits["a"].fit_ is fitted.fit_.at_floor(0.3) and fits["b"] is fitted
+    assert fits["a"].regression_ is fitted.at_floor(0.3).regression_ and fits["b"] is fitted
     assert [of.floor for of in there.values()] == [0.0, 0.0]
 
 

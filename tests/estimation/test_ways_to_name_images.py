@@ -16,13 +16,15 @@ from pathlib import PurePath
 
 import numpy as np
 import pytest
+from labelled_site import estimate_labelled
 from PIL import Image
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import autoeval
-from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.labelled_files import labels_with_files
+from autoeval.estimation.given import Predictions, read_labels
+from autoeval.estimation.labelled_sets import labels_with_files
+from autoeval.estimation.read_site import NewSite, read_site
 from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
 
 HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -323,7 +325,7 @@ def test_copies_count_once_in_a_fit_and_at_a_site(tmp_path, estimator, world):
     values = [ranking.average_precision().mean() for ranking in labelled.rankings]
     assert np.mean(values) == pytest.approx(right, abs=1e-6)
     assert estimator.predict(predictions, images=site).n_images == N_IMAGES
-    estimate = estimator.predict(predictions, images=site, labels=site)
+    estimate = estimate_labelled(estimator, predictions, site, images=site)
     assert estimate.value == pytest.approx(right, abs=1e-6)
 
 
@@ -339,8 +341,11 @@ def test_frames_of_a_still_camera_are_no_copies(tmp_path, estimator, world, name
     right = pycocotools_value(labels, boxes)
     site, predictions = written(tmp_path, labels, boxes)
     assert len(labels_with_files(site, Predictions(predictions))) == N_IMAGES
-    estimate = estimator.predict(predictions, images=site, labels=site)
-    assert estimate.value == pytest.approx(right, abs=1e-6)
+    new = NewSite(site, labelled=read_labels(site, None))
+    estimate = estimator.predict_site(read_site(estimator.pass_, predictions, new))
+    plan = estimator.plan_labels(estimate, n=1)
+    labelled = autoeval.estimate_with_labels(plan, site, planned=False)
+    assert labelled.value == pytest.approx(right, abs=1e-6)
 
 
 def test_boxes_of_categories_that_nobody_looked_for_are_ignored_as_in_lvis(
@@ -363,7 +368,7 @@ def test_boxes_of_categories_that_nobody_looked_for_are_ignored_as_in_lvis(
     labelled = labels_with_files(site, Predictions(predictions))
     values = [ranking.average_precision().mean() for ranking in labelled.rankings]
     assert np.mean(values) == pytest.approx(right, abs=1e-6)
-    estimate = estimator.predict(predictions, images=site, labels=site)
+    estimate = estimate_labelled(estimator, predictions, site, images=site)
     assert estimate.value == pytest.approx(right, abs=1e-6)
     assert "labels-not-exhaustive" in [warning.code for warning in estimate.warnings]
 

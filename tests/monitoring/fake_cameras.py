@@ -94,8 +94,8 @@ def estimator(path=None, name="fake", *, counts=True):
     table = pd.DataFrame(rows).assign(transforms="")
     if not counts:
         table = table.drop(columns=["counts", "expected_counts"])
-    fitted = AccuracyEstimator().fit_rows(
-        table, context=observer.context(), calibration=calibration_prior().calibration
+    fitted = AccuracyEstimator(
+        table, context_=observer.context(), calibration_=calibration_prior().calibration
     )
     if path is not None:
         fitted.save(path)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from labelled_site import estimate_labelled
 
 import autoeval
 from autoeval.accuracy.coco_matching import rank_categories
@@ -171,7 +172,7 @@ def test_every_door_refuses_them(files, kind, capsys):
         autoeval.fit(wrong, boxes)  # the labels are all that it knows of the sizes
     estimator = autoeval.AccuracyEstimator.load(fit)
     with pytest.raises(InputError, match=refusal):
-        estimator.predict(boxes, labels=wrong, **site)
+        estimate_labelled(estimator, boxes, wrong, **site)
     plan = autoeval.plan_labels(estimator, boxes, n=20, **site)
     with pytest.raises(InputError, match=refusal):
         autoeval.estimate_with_labels(plan, wrong)
@@ -195,7 +196,7 @@ def test_no_half_width_is_reached_with_labels_that_the_boxes_contradict(files, t
     (tmp_path / "third.json").write_text(json.dumps(content))
     estimator = autoeval.AccuracyEstimator.load(folder / "estimator.parquet")
     sound, third = (
-        estimator.predict(boxes, images=labels, labels=path)
+        estimate_labelled(estimator, boxes, path, images=labels)
         for path in (labels, tmp_path / "third.json")
     )
     assert not contradicted(sound.warnings) and "exact" in labelled_heads(sound)[0]
@@ -208,11 +209,11 @@ def test_a_category_that_the_predictions_do_not_know_is_left_out_of_a_fit(files,
     (tmp_path / "known.json").write_text(json.dumps(known))
     fitted = autoeval.fit(labels, tmp_path / "known.json")
     assert set(fitted.table_["category"]) == {"thing 0"}
-    codes = [notice.code for notice in fitted.statistics_.warnings]
+    codes = [notice.code for notice in fitted.looks_.warnings]
     assert "category-never-predicted" in codes
     both = {"thing 0": ["thing 0"], "thing 1": ["thing 1"]}
     named = autoeval.fit(labels, tmp_path / "known.json", categories=both)
-    assert "category-never-predicted" in [notice.code for notice in named.statistics_.warnings]
+    assert "category-never-predicted" in [notice.code for notice in named.looks_.warnings]
 
 
 def truth(image, words=("car", "bus"), label=0, boxes=BOX):

@@ -183,7 +183,7 @@ def _estimator(args: argparse.Namespace) -> Fitted:
 
 
 def _fit_detector(args: argparse.Namespace) -> Fitted:
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.stability.commands.running_time import warn_of_long_run
@@ -289,13 +289,16 @@ def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.stability.fitting.kept_domain import reference_domain
+    from autoeval.stability.methods.published_estimator import PublishedEstimator
     from autoeval.stability.methods.scored_pass import named_stages
     from autoeval.stability.passes.presets import ScoredSettings
 
     settings = ScoredSettings.from_dict(
         estimator.context_["pass"], repeats=1, stages=named_stages(estimator.loading_)
     )
-    detector = estimator.detector_ = estimator.load_detector()
+    detector = estimator.load_detector()
+    if isinstance(estimator, PublishedEstimator):
+        estimator.detector_ = detector
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
     )

@@ -11,8 +11,8 @@ import pandas as pd
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.calibrating import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import checked_sets, fit_sets
-from autoeval.estimation.labelled_files import set_of_detector
+from autoeval.estimation.fitting import FitSettings, checked_sets, fit_sets
+from autoeval.estimation.labelled_sets import set_of_detector
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.protocol import (
@@ -125,10 +125,12 @@ def fit_task(
     if DEFAULT_METHOD in methods:
         default = fit_sets(
             sets,
+            context=made_with["context"],
+            settings=FitSettings(target, level),
             scored=table,
-            target=target,
-            level=level,
-            **made_with,
+        )
+        default = replace(
+            default, loading_=made_with["loading"] or {}, detector_=made_with["detector"]
         )
         of_default = cast("FitResult", default.fit_result_)
         bins, of_sets = of_default.reliability, [*of_default.warnings]
@@ -162,7 +164,7 @@ def fit_task(
             files.append(keep.folder / f"{name}.parquet")
             fitted[method].save(files[-1])
     estimator = fitted.pop(methods[0])
-    estimator.fit_result_ = FitResult(
+    result = FitResult(
         table,
         results,
         (*warnings, *of_sets),
@@ -172,6 +174,9 @@ def fit_task(
         seed_sets=tuple(seed_sets),
         compared=fitted,
     )
+    if isinstance(estimator, AccuracyEstimator):
+        return replace(estimator, fit_result_=result)
+    estimator.fit_result_ = result
     return estimator
 
 

@@ -12,14 +12,13 @@ from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.fit_file import read_artefact, write_artefact
+from autoeval.estimation.given import Categories, Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.read_site import Categories
 from autoeval.io.find_images import Images, list_images
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike
@@ -145,6 +144,7 @@ class PublishedEstimator:
             self.loading_,
             fitted.features_,
             fitted.table_,
+            self.detector_,
             compared=ranged,
             of_others=frozenset().union(*(p.needs(p.features) for p in passes)),
         )
@@ -155,7 +155,7 @@ class PublishedEstimator:
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how."""
-        return self.pass_.load_detector(self.detector_)
+        return self.pass_.load_detector()
 
     def predict(
         self,
@@ -285,6 +285,6 @@ class PublishedEstimator:
                 str(settings.get("method", DEFAULT_METHOD)),
                 target=settings["target"],
                 level=settings["level"],
-            ).fit(table, context=metadata["context"], loading=metadata.get("loading"))
+            ).fit(pd.DataFrame(table), context=metadata["context"], loading=metadata.get("loading"))
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

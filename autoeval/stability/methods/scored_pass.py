@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
+from autoeval.estimation.read_site import FittedPass
 from autoeval.io.tasks.task import Task
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.passes.presets import BY_PRODUCTS, ScoredSettings, SourceDomain

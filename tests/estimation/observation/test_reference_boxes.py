@@ -89,7 +89,7 @@ def test_who_was_fitted_with_a_reference_needs_one_at_a_new_place(table, tmp_pat
     estimator = AccuracyEstimator.load(tmp_path / "e.parquet")
     task = Task("t", tuple(BRIGHT), ())
     context = Observer(BrightnessDetector(), task, replace(light(), reference=reference)).context()
-    on_task = AccuracyEstimator().fit_rows(estimator.table_, context=context)
+    on_task = AccuracyEstimator(estimator.rows_, context_=context)
     with pytest.raises(InputError, match="fitted with a reference detector"):
         estimator.predict(BrightnessDetector(), images=images)
     with pytest.raises(InputError, match="fitted with a reference detector"):

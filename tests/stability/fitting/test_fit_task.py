@@ -203,11 +203,11 @@ def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
     new = pair_rows(alone.table_).head(1)
     assert with_sets.predict_rows(new).value == alone.predict_rows(new).value
     assert with_sets.floors_.keys() == alone.floors_.keys()
-    assert with_sets.statistics_.floors == alone.statistics_.floors
-    assert with_sets.statistics_.categories == alone.statistics_.categories
+    assert with_sets.looks_.floors == alone.looks_.floors
+    assert with_sets.looks_.categories == alone.looks_.categories
     loaded = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet")
-    repeated = {*alone.statistics_.warnings}
-    assert repeated == {*loaded.statistics_.warnings} == {*with_sets.statistics_.warnings}
+    repeated = {*alone.looks_.warnings}
+    assert repeated == {*loaded.looks_.warnings} == {*with_sets.looks_.warnings}
     assert repeated
 
 
@@ -232,7 +232,7 @@ def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
     assert "w1: the lowest score in what the detector found on w1 is 0.5" in said
     assert re.search("w0: .* most confident boxes are on no labelled object", said)
     assert "40 of 40 images in what the detector found on w2 have exactly 1 boxes" in said
-    repeated = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet").statistics_.warnings
+    repeated = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet").looks_.warnings
     assert any("on no labelled object" in warning for warning in repeated)
     results = fitted.fit_result_.cross_validation
     errors = [result.summary()["mean_absolute_error"] for result in results]

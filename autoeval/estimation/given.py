@@ -1,13 +1,13 @@
-"""What users give as the boxes of a detector: its prediction files, or the detector to be run."""
+"""What users give: boxes or a detector, labels, and the categories that count."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,15 +18,28 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
-from autoeval.io.in_memory import in_memory, name_of, not_accepted
+from autoeval.io.coco import read_coco
+from autoeval.io.image_folder import image_folders, with_sizes
+from autoeval.io.in_memory import in_memory, labels_in_memory, name_of, not_accepted
+from autoeval.io.json_file import is_json
+from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import read_names, spelt_as
 from autoeval.io.predictions.reading import NoBoxError
-from autoeval.io.wording import listed
+from autoeval.io.wording import listed, listed_near
+from autoeval.labels.plan_folder import PLAN
+from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
 from autoeval.sites.category_numbers import usual_way
 from autoeval.sites.site import Site
+
+if TYPE_CHECKING:
+    pass
+
+Categories = Mapping[str, Sequence[str]]
+GivenLabels = PathLike | Any
+"""A path, or labels in memory; see `labels_in_memory`."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +245,8 @@ class Detector:
 
 
 GivenBoxes = PathLike | Predictions | Detector | DetectorSpec | ImageDetector | Any
+
+
 """A path or an object in memory is short for `Predictions`; see there for which objects."""
 
 
@@ -278,3 +293,143 @@ def _read_reference(clean: Boxes, path: PathLike, where: Path, numbers: Mapping[
             f"{path} has other categories than the predictions: {listed(reference.categories, 10)}."
         )
     return reference.as_categories(clean.categories, words)
+
+
+def named_categories(given: Categories | Sequence[str] | None) -> dict[str, list[str]] | None:
+    """Return categories with the detector's words for each, a list; None for none.
+
+    A single word stands for a list of one, and a list of categories for each by its own word.
+
+    Examples
+    --------
+    >>> named_categories({"vehicle": "car"}), named_categories(["car"])
+    ({'vehicle': ['car']}, {'car': ['car']})
+    """
+    if not given:
+        return None
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, Mapping):
+        given = {name: [name] for name in given}
+    return {
+        name: [words] if isinstance(words, str) else list(words or [name])
+        for name, words in given.items()
+    }
+
+
+def words_of(categories: Categories) -> dict[str, str]:
+    """Return the category of each word of the detector; a category without words is its own."""
+    categories_of: dict[str, str] = {}
+    for name, words in categories.items():
+        for word in words or [name]:
+            if categories_of.setdefault(word, name) != name:
+                raise InputError(
+                    f"The word '{word}' is given to two categories, {categories_of[word]} and "
+                    f"{name}: a box counts for one."
+                )
+    return categories_of
+
+
+def given_categories(given: Categories | None, of_fit: Categories | None) -> Categories | None:
+    """Return the categories that may count at a site, each with the detector's words for it.
+
+    given: for the site; one without other words than its own name has those of the fit.
+    of_fit: categories whose words the fit knows, which stand where none are given.
+
+    >>> given_categories({"vehicle": ["vehicle"]}, {"vehicle": ["car", "bus"], "dog": ["dog"]})
+    {'vehicle': ['car', 'bus']}
+    """
+    if not given:
+        return of_fit
+    known = of_fit or {}
+    return {
+        name: known[name] if name in known and list(words or [name]) == [name] else words
+        for name, words in given.items()
+    }
+
+
+def checked_present(
+    present: Collection[str], categories: Categories | None, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the categories that are said to be there; a single one that may count always is.
+
+    names: of the categories of the site. Raises InputError for others.
+    """
+    unknown = [name for name in present if name not in names]
+    if unknown:
+        raise InputError(
+            f"Expected `present` (--present) to name categories of the site but got "
+            f"{listed(unknown)}. There are {listed_near(unknown, sorted(names))}."
+        )
+    return tuple(dict.fromkeys([*present, *(categories or {})] if _single(categories) else present))
+
+
+def _single(categories: Categories | None) -> bool:
+    return categories is not None and len(categories) == 1
+
+
+def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:
+    """Warn of words that no box has; refuse a category that has no other."""
+    warnings: list[str] = []
+    for name, words in categories.items():
+        unknown = [word for word in words or [name] if word not in vocabulary]
+        if len(unknown) == len(words or [name]):
+            raise InputError(
+                f"No box is called {listed(unknown)}, neither here nor where the estimator was "
+                f"fitted. The detector's words: {listed_near(unknown, sorted(vocabulary))}."
+            )
+        if unknown:
+            warnings.append(
+                Notice(
+                    "word-not-known",
+                    f"no box is called {listed(unknown)}, here or in the fit: check the word",
+                )
+            )
+    return warnings
+
+
+def is_coco_file(path: Path, layout: str | None = None) -> bool:
+    """Whether labels are one COCO file, which names its images without their folder."""
+    return is_json(path) and path.is_file() and layout in (None, "coco")
+
+
+def plan_beside(labels: GivenLabels) -> Path | None:
+    """Return the folder of the plan that drew the labelled images, where labels lie in one."""
+    if not isinstance(labels, str | os.PathLike):
+        return None
+    folder = Path(labels).parent
+    return folder if (folder / PLAN).exists() else None
+
+
+def read_labels(
+    labels: GivenLabels, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
+) -> LabelSet:
+    """Read labels; a COCO file without a folder of images needs no library that reads images.
+
+    With one, its images get the names of the files there, and one of them at least is among these.
+    """
+    if not isinstance(labels, str | os.PathLike):
+        if img_dir is not None:
+            raise InputError(
+                "`img_dir` is for label files that do not say where their images lie, and these "
+                "labels are in memory: leave it out."
+            )
+        return labels_in_memory(labels)
+    path = Path(labels)
+    if not path.exists():
+        raise InputError(f"No labels {path}: check the path.")
+    is_coco = is_coco_file(path, layout)
+    if is_coco and img_dir is None:
+        content = read_coco(path)
+        return replace(content, images=with_sizes(content.images, image_folders(path)))
+    from autoeval.io.labels.any_format import load_labels
+
+    folder = None if img_dir is None else os.fspath(img_dir)
+    content = load_labels(path, folder, layout=layout, **options)
+    there = (Path(folder or "") / image.file_name for image in content.images)
+    if is_coco and not any(path.is_file() for path in there):
+        raise InputError(
+            f"Expected images of {path} in {img_dir} but found none of them there: check "
+            "`img_dir` (--img-dir), or leave it out."
+        )
+    return content

@@ -1,8 +1,7 @@
-"""Labelled sets whose boxes are in files, and the checks that all labelled sets get."""
+"""Labelled sets: their boxes read from files, or found by a detector, with the checks of both."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +11,24 @@ import numpy as np
 
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
-from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.read_site import left_out_of
-from autoeval.io.coco import read_coco
-from autoeval.io.image_folder import image_folders, with_sizes
-from autoeval.io.in_memory import labels_in_memory
-from autoeval.io.json_file import is_json
-from autoeval.io.labels.content import LabelSet, of_images
+from autoeval.estimation.given import (
+    Categories,
+    Detector,
+    GivenLabels,
+    Predictions,
+    is_coco_file,
+    read_labels,
+)
+from autoeval.estimation.observation.kept_observer import keeping
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_settings import PassSettings
+from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.read_site import any_task, left_out_of, own_words, unreadable_warning
+from autoeval.io.labels.content import LabelSet, held_out_of_training, of_images
 from autoeval.io.labels.truth import ignoring_unchecked, labelled_boxes
 from autoeval.io.predictions.box_checks import unseen_images
+from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
-from autoeval.labels.plan_folder import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels
@@ -34,14 +40,19 @@ from autoeval.sites.label_warnings import (
     unpredicted_categories,
 )
 from autoeval.sites.pool import unknown_sizes
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import (
+    Site,
+    is_labelled_enough,
+    labelled_site,
+    too_few_labels,
+    truth_of_samples,
+)
 
 if TYPE_CHECKING:
+    from autoeval.io.tasks.seed_set import SeedSet
     from autoeval.io.tasks.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
-GivenLabels = PathLike | Any
-"""A path, or labels in memory; see `labels_in_memory`."""
 LABELLED = "images with labelled objects"
 FILES_WRONG = (
     "do category numbers and image ids mean what the labels mean? Write words and file names into "
@@ -146,53 +157,6 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
         )
         for seed_set in task.seed_sets
     ]
-
-
-def is_coco_file(path: Path, layout: str | None = None) -> bool:
-    """Whether labels are one COCO file, which names its images without their folder."""
-    return is_json(path) and path.is_file() and layout in (None, "coco")
-
-
-def plan_beside(labels: GivenLabels) -> Path | None:
-    """Return the folder of the plan that drew the labelled images, where labels lie in one."""
-    if not isinstance(labels, str | os.PathLike):
-        return None
-    folder = Path(labels).parent
-    return folder if (folder / PLAN).exists() else None
-
-
-def read_labels(
-    labels: GivenLabels, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
-) -> LabelSet:
-    """Read labels; a COCO file without a folder of images needs no library that reads images.
-
-    With one, its images get the names of the files there, and one of them at least is among these.
-    """
-    if not isinstance(labels, str | os.PathLike):
-        if img_dir is not None:
-            raise InputError(
-                "`img_dir` is for label files that do not say where their images lie, and these "
-                "labels are in memory: leave it out."
-            )
-        return labels_in_memory(labels)
-    path = Path(labels)
-    if not path.exists():
-        raise InputError(f"No labels {path}: check the path.")
-    is_coco = is_coco_file(path, layout)
-    if is_coco and img_dir is None:
-        content = read_coco(path)
-        return replace(content, images=with_sizes(content.images, image_folders(path)))
-    from autoeval.io.labels.any_format import load_labels
-
-    folder = None if img_dir is None else os.fspath(img_dir)
-    content = load_labels(path, folder, layout=layout, **options)
-    there = (Path(folder or "") / image.file_name for image in content.images)
-    if is_coco and not any(path.is_file() for path in there):
-        raise InputError(
-            f"Expected images of {path} in {img_dir} but found none of them there: check "
-            "`img_dir` (--img-dir), or leave it out."
-        )
-    return content
 
 
 def _with_files(
@@ -314,3 +278,110 @@ def _joined_numbers(of_boxes: Mapping[str, str], labels: Mapping[str, str]) -> d
     if any(labels.get(number, word) != word for number, word in of_boxes.items()):
         return dict(of_boxes)
     return {**labels, **of_boxes}
+
+
+def observed_labels(
+    run: Detector,
+    labels: PathLike,
+    *,
+    img_dir: PathLike | None = None,
+    group: str | None = None,
+    folder: Path | None = None,
+    categories: Categories | None = None,
+) -> tuple[Site, dict[str, Any]]:
+    """Run a detector once over a labelled set; every category that both know is a source.
+
+    labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
+        training: its accuracy there would be too high. Those of a split ``train`` are left out.
+    group: where the set comes from, if others that it is joined with come from there too.
+    folder: where to keep what is observed, so that an interrupted pass goes on.
+    categories: instead of every one that both know, expected in all images.
+
+    Returned: the set, and what its scores are made with; see `Observer.context`.
+    """
+    from autoeval.io.labels.any_format import load_labels
+    from autoeval.io.tasks.seed_set import seed_set_of
+
+    words, name = run.loaded.categories, Path(labels).stem
+    content = held_out_of_training(load_labels(labels, img_dir))
+    if categories:
+        task = replace(any_task(categories, words), name=name)
+        seed_set = seed_set_of(content, name, task.categories, words=task.detector_mapping)
+        place = folder and folder / "sources" / name
+        made = _observed(run, seed_set, task, group=group or name, folder=place, everywhere=True)
+        return made, _observer(run, task).context()
+    common = tuple(dict.fromkeys(word for word in words if word in content.categories))
+    if not common:
+        raise InputError(
+            f"The labels {content.path} and the detector have no word in common. The labels have "
+            f"{listed(content.categories, most=10)}; the detector has {listed(words, most=10)}. "
+            "Convert the labels to the detector's words, or write a task file with `mapping`."
+        )
+    seed_set = seed_set_of(content, name, common, {word: word for word in common})
+    n_true = [
+        np.bincount(image.labels[~image.iscrowd], minlength=len(common))
+        for image in seed_set.images
+    ]
+    if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
+        raise too_few_labels(name)
+    task = any_task({word: [word] for word in common}, words)
+    made = _observed(run, seed_set, task, group=group, folder=folder)
+    context = _observer(run, own_words(run.loaded)).context()
+    del context["task"]  # of every category that is found
+    return made, context
+
+
+def observed_sources(
+    run: Detector, task: Task, *, folder: Path | None = None
+) -> tuple[list[Site], dict[str, Any]]:
+    """Run a detector once over the sources of a task; see `observed_labels`.
+
+    The categories of the task are expected in all images of its sources.
+    """
+    context = _observer(run, task).context()
+    sets = [
+        _observed(
+            run,
+            seed_set,
+            task,
+            group=task.groups[seed_set.name],
+            folder=folder and folder / "sources" / seed_set.name,
+            everywhere=True,
+        )
+        for seed_set in task.load_seed_sets()
+    ]
+    return sets, context
+
+
+def _observer(run: Detector, task: Task) -> Observer:
+    settings = PassSettings(reference=run.loaded_reference)
+    return Observer(run.loaded, task, settings, batch_size=run.batch_size)
+
+
+def _observed(
+    run: Detector, seed_set: SeedSet, task: Task, *, folder: Path | None, **of_set: Any
+) -> Site:
+    """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
+    from autoeval.io.tasks.labelled_samples import SeedSetSamples
+
+    own = own_words(run.loaded)
+    observer = keeping(_observer(run, own), run.keeping(folder))
+    lookup = task.lookup(own.categories)  # the detector's own may hold one twice, as "N/A"
+    samples = SeedSetSamples(seed_set)
+    evidence, truth, log = [], [], PassLog()
+    with observer.begin(samples, len(samples), f"observing {seed_set.name}") as bar:
+        for sample, seen in observer.each(samples, log=log):
+            evidence.append(seen.relabel(lookup).boxes_alone())
+            truth.append((sample.boxes, sample.labels, sample.iscrowd))
+            bar.update()
+    log.check(len(evidence))
+    lost = unreadable_warning(list(log.unreadable.values()), len(samples))
+    site = Site.of_evidence(evidence, task.categories)
+    made = set_of_detector(
+        site,
+        truth_of_samples(site.boxes, truth),
+        name=seed_set.name,
+        left_out=(*seed_set.warnings, *lost),
+        **of_set,
+    )
+    return replace(made, statistics=replace(made.looks, categories=own.categories))
