@@ -87,6 +87,14 @@ def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
     assert any("left out: 1 (spoon)" in warning for warning in warnings)
 
 
+def test_warnings_of_a_detector_that_was_run_speak_of_no_file(fitted, tmp_path):
+    """Its images have eight boxes each and none under .01, which of a file would be doubted."""
+    _, images = write_table(tmp_path / "new")
+    warnings = (*fitted.fit_result_.warnings, *fitted.predict(images=images).warnings)
+    assert {"low-scores-missing", "boxes-limited"} <= {warning.code for warning in warnings}
+    assert [warning for warning in warnings if re.search(r"\bfiles?\b|export", warning)] == []
+
+
 def test_labels_of_which_hardly_a_box_is_right_are_refused_as_with_files(tmp_path):
     labels, images = write_table(tmp_path / "moved")
     content = json.loads(labels.read_text())

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.score_table import SAMPLE
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.store import RowStore
 from autoeval.stability.dropout_search.search import ChosenDropout, greedy, grid
@@ -69,14 +71,16 @@ def search_bench(
 def nested_search(bench: Workbench, groups: Mapping[str, str]) -> dict[str, ChosenDropout]:
     """Search greedily once for each group, on the sample sets of all other groups.
 
-    A search measures only what none before it has.
+    A search measures only what none before it has. Sources' own images, where the bench has them,
+    have no part in a choice.
 
     groups: of the sources that are left out together; any other is a group of its own.
     """
-    by_set = [groups.get(name := str(job.columns["source"]), name) for job in bench.sample_sets]
+    by_set = np.array([groups.get(n := str(j.columns["source"]), n) for j in bench.sample_sets])
+    transformed = np.array([job.columns["kind"] == SAMPLE for job in bench.sample_sets])
     return {
-        left_out: greedy(Trial(bench, [group != left_out for group in by_set]))
-        for left_out in dict.fromkeys(by_set)
+        left_out: greedy(Trial(bench, transformed & (by_set != left_out)))
+        for left_out in dict.fromkeys(by_set.tolist())
     }
 
 

@@ -12,9 +12,12 @@ from shaken_rectangles import ShakenRectangles, make_bench
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
+from autoeval.runtime.store import RowStore
 from autoeval.stability.dropout_search.nested_search import nested_search, nested_tables
 from autoeval.stability.dropout_search.search import grid, search_dropout
-from autoeval.stability.metasets import MetaSetConfig
+from autoeval.stability.dropout_search.workbench import Workbench
+from autoeval.stability.fitting.meta_set import sample_set_jobs
+from autoeval.stability.metasets import MetaSetConfig, own_images
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.passes.presets import preset
 
@@ -102,3 +105,18 @@ def test_a_fold_reads_its_own_table():
     errors = result.per_source.set_index("source")["error"]
     assert errors.to_numpy() == pytest.approx(np.array([0, 0.1, 0.1, 0.1]))
     assert result.correlation == {}
+
+
+def test_own_images_have_no_part_in_a_choice(task, tmp_path):
+
+    def bench_of(folder, *, own):
+        bench = make_bench(task, tmp_path / folder, detector=Counting(), specs=SPECS)
+        seed_sets = task.load_seed_sets() if own else []
+        jobs = sample_set_jobs(bench.observer, seed_sets, [own_images(s) for s in seed_sets])
+        sets = [*bench.sample_sets, *jobs]
+        return Workbench(bench.observer, sets, SPECS, RowStore(tmp_path / folder))
+
+    beside = bench_of("beside", own=True)
+    assert nested_search(beside, {}) == nested_search(bench_of("without", own=False), {})
+    own = np.array([job.columns["kind"] == "seed" for job in beside.sample_sets])
+    assert own.sum() == 4 and not beside.counts[own].any()
