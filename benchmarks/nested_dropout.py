@@ -13,7 +13,6 @@ repeats, in a pass of its own for each dropout that is chosen.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -37,7 +36,7 @@ from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import preset
 
 
-def score(bench: Workbench, sets: Sequence[int], spec: DropoutSpec) -> np.ndarray:
+def score(bench: Workbench, sets: np.ndarray, spec: DropoutSpec) -> np.ndarray:
     """Return the score of some sets of images under a dropout; NaN where none has one."""
     (column,) = bench.columns([spec])
     of_sets = [np.asarray(a[sets][..., [column]]) for a in (bench.sums, bench.counts)]
@@ -49,7 +48,7 @@ def estimate(bench: Workbench, training: np.ndarray, own: int, spec: DropoutSpec
     x, y = score(bench, training, spec), bench.accuracy[training]
     usable = np.isfinite(x) & np.isfinite(y)
     slope, start = np.polyfit(x[usable], y[usable], 1)
-    return float(np.clip(start + slope * score(bench, [own], spec)[0], 0, 1))
+    return float(np.clip(start + slope * score(bench, np.array([own]), spec)[0], 0, 1))
 
 
 def evaluate(bench: Workbench, groups: dict[str, str], usual: DropoutSpec) -> pd.DataFrame:
@@ -59,11 +58,11 @@ def evaluate(bench: Workbench, groups: dict[str, str], usual: DropoutSpec) -> pd
     names = np.array([str(of["source"]) for of in columns])
     group = np.array([groups.get(name, name) for name in names])
     is_own = np.array([of["kind"] == SEED for of in columns])
-    for own in np.flatnonzero(is_own):
+    for own in np.flatnonzero(is_own).tolist():
         specs = list(dict.fromkeys([chosen[group[own]].best, usual]))
         bench.measure(specs, np.where(np.arange(len(names)) == own, bench.sizes, 0))
     rows = []
-    for own in np.flatnonzero(is_own):
+    for own in np.flatnonzero(is_own).tolist():
         best, others = chosen[group[own]].best, group != group[own]
         training = np.flatnonzero(others & ~is_own)
         training = training[np.isin(training, bench.usable())]
