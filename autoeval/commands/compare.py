@@ -73,14 +73,15 @@ def show(
         predictions=", ".join(typed["predictions"] or ()),
         labels=typed["labels"],
     )
+    label_command = after_compare(given, fits, result, gate)
     print_result(
         comparison_text(result, gate, verbose=verbose),
-        comparison_values(result, gate, facts),
+        comparison_values(result, gate, facts, label_command),
         Path(work_dir),
         lambda: comparison_page(result, gate, facts),
         as_json=json,
-        more=lambda: _markdown(markdown, result, gate),
-        next_step=next_command("images to label", after_compare(given, fits, result, gate)),
+        more=lambda: _markdown(markdown, result, gate, label_command),
+        next_step=next_command("images to label", label_command),
     )
     if gate is None:
         return 0
@@ -89,12 +90,14 @@ def show(
     return STATUS[gate.outcome]
 
 
-def _markdown(path: PathLike | None, result: Comparison, gate: Gate | None) -> list[Path]:
+def _markdown(
+    path: PathLike | None, result: Comparison, gate: Gate | None, label_command: str
+) -> list[Path]:
     """Write the summary in Markdown where it is wanted; return its file."""
     if path is None:
         return []
     from autoeval.report.comparison import comparison_markdown
     from autoeval.runtime.files import write_text
 
-    write_text(path, comparison_markdown(result, gate))
+    write_text(path, comparison_markdown(result, gate, label_command))
     return [Path(path)]

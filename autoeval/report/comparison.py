@@ -51,9 +51,15 @@ def comparison_text(result: Comparison, gate: Gate | None = None, *, verbose: bo
 
 
 def comparison_values(
-    result: Comparison, gate: Gate | None = None, about: Mapping[str, str] = NOTHING
+    result: Comparison,
+    gate: Gate | None = None,
+    about: Mapping[str, str] = NOTHING,
+    label_command: str = "",
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; `about` is what it is about."""
+    """Return the content of ``result.json``; `about` is what it is about.
+
+    label_command: what plans the labels that would probably decide the gate.
+    """
     comparison = {
         "target": result.target,
         "value": result.value,
@@ -68,7 +74,10 @@ def comparison_values(
         "per_category": result.per_category,
         **notice_values(result.warnings),
     }
-    of_gate = {} if gate is None else {"gate": asdict(gate) | {"outcome": gate.outcome}}
+    of_gate = {}
+    if gate is not None:
+        more = {"outcome": gate.outcome, "label_command": label_command or None}
+        of_gate = {"gate": asdict(gate) | more}
     return {**of_gate, "comparison": comparison, "about": dict(about)}
 
 
@@ -105,12 +114,18 @@ def comparison_page(
     return page
 
 
-def comparison_markdown(result: Comparison, gate: Gate | None = None) -> str:
-    """Write the differences with their intervals, and the release gate, for a pull request."""
+def comparison_markdown(
+    result: Comparison, gate: Gate | None = None, label_command: str = ""
+) -> str:
+    """Write the differences with their intervals, and the release gate, for a pull request.
+
+    label_command: what plans the labels that would probably decide the gate.
+    """
     parts = [f"### {escaped_markdown(', '.join(result.detectors))}: {_on_images(result)}"]
     if gate is not None:
         parts.append(f"**{escaped_markdown(gate)}**")
         parts.append("\n".join(f"- {escaped_markdown(line)}" for line in loss_lines(gate)))
+        parts += [f"```sh\n{label_command}\n```"] if label_command else []
     parts.append(
         f"{_caption(result)}, with their {result.level:.0%} intervals. One that contains 0 may be "
         "noise."

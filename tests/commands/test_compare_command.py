@@ -108,10 +108,14 @@ def test_an_undecided_gate_names_the_command_that_plans_its_labels(world, tmp_pa
     worse = words(world, tmp_path, "weak", "strong")
     assert main([*worse, "--json"]) == 0
     pair = json.loads(capsys.readouterr().out)["comparison"]["pairs"][-1]
-    assert main([*worse, f"--max-loss={100 * (pair['lower'] + pair['upper']) / 2:.6f}"]) == 4
+    summary = ["--markdown", str(tmp_path / "summary.md")]
+    open_loss = f"--max-loss={100 * (pair['lower'] + pair['upper']) / 2:.6f}"
+    assert main([*worse, open_loss, *summary]) == 4
     shown = capsys.readouterr().out
     (command,) = re.findall(r"autoeval (label plan .*)", shown)
     gate = json.loads((tmp_path / "out/result.json").read_text())["gate"]
+    assert gate["label_command"] == f"autoeval {command}"
+    assert f"```sh\nautoeval {command}\n```" in (tmp_path / "summary.md").read_text()
     assert f"--n {gate['losses'][0]['labels']} " in command
     folder = tmp_path / "plan"
     given = shlex.split(command.partition(" --work-dir")[0])
