@@ -130,7 +130,7 @@ def compare(
         If fewer than two detectors are given or one twice, or options exclude each other; as
         `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
     """
-    from autoeval.comparison.compare_sites import compare_sites
+    from autoeval.comparison.compare_sites import KnownOfDetectors, SiteLabels, compare_sites
     from autoeval.estimation.given import Detector, named_categories, plan_beside, read_labels
     from autoeval.estimation.read_site import NewSite, read_site
     from autoeval.labels.plan_folder import load_plan
@@ -181,14 +181,14 @@ def compare(
     return compare_sites(
         fits,
         sites,
-        labels=content,
-        words=words,
-        plan=plan,
+        None if content is None else SiteLabels(content, words, plan),
+        known=KnownOfDetectors(
+            [by_folder.get(name, name) for name in trained_here],
+            {by_folder.get(name, name): value for name, value in (known or {}).items()},
+        ),
         categories=categories,
         level=level,
         seed=seed,
-        trained_here=[by_folder.get(name, name) for name in trained_here],
-        known={by_folder.get(name, name): value for name, value in (known or {}).items()},
     )
 
 

@@ -50,13 +50,13 @@ def show(
     typed = about(given.command_line, labels=given.values["labels"])
     of_page = {"plan": str(plan)} | of_plan | typed
     n, reached = _more(estimate), ""
-    values: dict[str, dict[str, float | None]] = {}
+    values: dict[str, float | None] | None = None
     if until is not None:
         n, reached, values = _until(estimate, until / 100)
     step = larger_plan(facts.get("command", ""), n) if n else ""
     print_result(
         labelled_text(estimate, reached, verbose=verbose),
-        labelled_values(estimate, of_page, **values),
+        labelled_values(estimate, of_page, values),
         Path(work_dir) if work_dir else plan / "estimate",
         lambda: labelled_page(estimate, of_page),
         as_json=json,
@@ -77,7 +77,7 @@ def _more(estimate: LabelledEstimate) -> int | None:
 
 def _until(
     estimate: LabelledEstimate, wanted: float
-) -> tuple[int | None, str, dict[str, dict[str, float | None]]]:
+) -> tuple[int | None, str, dict[str, float | None]]:
     """Decide whether the wanted half-width is reached.
 
     Returns how many labels to go on with, None for none; a sentence; and what JSON has.
@@ -98,4 +98,4 @@ def _until(
     if not estimate.forecast_known:
         half = next_n = None
     values = {"wanted": wanted, "half_width": half, "next_n": next_n}
-    return next_n, until_text(wanted, half, n, next_n), {"until": values}
+    return next_n, until_text(wanted, half, n, next_n), values

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -52,42 +52,72 @@ SMALLEST = 0.005  # a difference that more labels are not asked for
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
 
+@dataclass(frozen=True)
+class SiteLabels:
+    """Labels of some of the images of a site.
+
+    Parameters
+    ----------
+    content : LabelSet
+    words : mapping of str to str, optional
+        Category for each word of the labels; by default equal words.
+    plan : LabelPlan, optional
+        That drew the labelled images; by default they are a simple random sample.
+    """
+
+    content: LabelSet
+    words: Mapping[str, str] | None = None
+    plan: LabelPlan | None = None
+
+
+@dataclass(frozen=True)
+class KnownOfDetectors:
+    """What is known of detectors that are compared, by name.
+
+    Parameters
+    ----------
+    trained_here : collection of str
+        Those that were trained on images like the labelled ones: their difference there is not
+        used, and their estimates are lowered; see `autoeval.comparison.pair_model`.
+    accuracy : mapping of str to float
+        The true accuracy here, in [0, 1], of one of them: the others are that much better or worse,
+        with the error of the difference.
+    """
+
+    trained_here: Collection[str] = ()
+    accuracy: Mapping[str, float] = field(default_factory=dict)
+
+
 def compare_sites(
     fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],
+    labels: SiteLabels | None = None,
     *,
-    labels: LabelSet | None = None,
-    words: Mapping[str, str] | None = None,
-    plan: LabelPlan | None = None,
+    known: KnownOfDetectors | None = None,
     categories: Categories | None = None,
     level: float = 0.9,
     seed: int = 0,
-    trained_here: Collection[str] = (),
-    known: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Compare detectors at a site, by name.
 
     Raises as `check_fits`, `on_common_ground` and `pair_labels`. What is known of the differences
-    on the labelled set is used where both were fitted on the same one. `labels` are of some of the
-    images; for `words` and `plan` see `pair_labels`. `categories` has the detector's words for each
-    category, where the site was read with them. `trained_here` names detectors that were trained on
-    images like the labelled ones: their difference there is not used, and their estimates are
-    lowered; see `autoeval.comparison.pair_model`.
-    `known` is the true accuracy here, in [0, 1], of one of the detectors: the others are that much
-    better or worse, with the error of the difference.
+    on the labelled set is used where both were fitted on the same one. `categories` has the
+    detector's words for each category, where the site was read with them.
     """
+    known = KnownOfDetectors() if known is None else known
+    content, words = (None, None) if labels is None else (labels.content, labels.words)
     check_fits(fits)
-    check_trained(trained_here, fits)
-    check_known(known or {}, fits)
+    check_trained(known.trained_here, fits)
+    check_known(known.accuracy, fits)
     fits, sites = at_floors(fits, sites)
-    common, warnings = on_common_ground(fits, sites, labels, words)
+    common, warnings = on_common_ground(fits, sites, content, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
     paired = None
     if labels is not None:
-        paired = pair_labels(common, labels, target=target, words=words, plan=plan)
+        paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
     sides = [
-        Side.of(name, fits[name], site, trained_here=name in trained_here)
+        Side.of(name, fits[name], site, trained_here=name in known.trained_here)
         for name, site in common.items()
     ]
     of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
@@ -143,7 +173,7 @@ def compare_sites(
                 severity="note",
             )
         )
-    ranking = _ranked(levels, whole, level, seed, known or {})
+    ranking = _ranked(levels, whole, level, seed, known.accuracy)
     return Comparison(
         target,
         level,
@@ -153,7 +183,7 @@ def compare_sites(
         _ordered(pd.DataFrame(parts), list(ranking["detector"])),
         tuple(dict.fromkeys(warnings)),
         common,
-        known=next(iter(known or {}), ""),
+        known=next(iter(known.accuracy), ""),
         forecasts=forecasts,
     )
 

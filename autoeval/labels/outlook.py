@@ -19,7 +19,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -50,16 +49,6 @@ CATEGORIES_DRAWN = 200  # in all draws together: with many categories one draw i
 LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, beside those that were seen
 
 CERTAIN = 0.999  # the highest probability of a box
-
-
-class WidthForecast(Protocol):
-    """Forecast of the precision that labels of a pool give."""
-
-    def half_width(self, k: int) -> float:
-        """Return the expected half-width of the combined interval with k labels."""
-
-    def needed(self, wanted: float) -> int:
-        """Return the smallest number of labels whose half-width is at most `wanted`."""
 
 
 def first_that_suffices(
@@ -211,11 +200,6 @@ class JointOutlook:
     level: float = 0.9
     seen: SeenLabels | None = None
 
-    @classmethod
-    def after(cls, before: JointOutlook, prior: JointPrior, seen: SeenLabels) -> JointOutlook:
-        """Return the forecast after labels; `prior` is the one that their estimate used."""
-        return replace(before, prior=prior, seen=seen)
-
     def half_width(self, k: int) -> float:
         """Return the expected half-width of the combined interval with k labels.
 
@@ -309,3 +293,7 @@ class JointOutlook:
         of_held = correlations[np.ix_(at, at)]
         covariance = with_shared_bias(errors, bias, of_held)
         return MeasuredCategories(at, free[at], covariance, dof[at], of_held)
+
+
+WidthForecast = Outlook | JointOutlook
+"""Forecast of the precision that labels of a pool give: of one value, or of several categories."""

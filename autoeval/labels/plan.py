@@ -69,21 +69,31 @@ def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
     >>> np.sort(drawn[:4] // 2)
     array([0, 1, 2, 3])
     """
-    rng = np.random.default_rng(seed)
-    return _merged(np.roll(order, rng.integers(len(order))), rng)
-
-
-def _merged(order: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    n = len(order)
-    if n < 2:
-        return order
-    halves = [_merged(part, rng) for part in np.array_split(order, 2)]
-    start = rng.random()
-    offsets = (start, (start + 0.5) % 1)
-    keys = [
-        (np.arange(len(part)) + at) / len(part) for part, at in zip(halves, offsets, strict=True)
-    ]
-    return np.concatenate(halves)[np.argsort(np.concatenate(keys), kind="stable")]
+    rng, n = np.random.default_rng(seed), len(order)
+    order = np.roll(order, rng.integers(n))
+    starts = rng.random(max(n - 1, 0))  # u of each merge of two halves
+    # All parts of one depth at once: where each begins, how long it is, and how many merges come
+    # before its own ones. A part of m images takes m - 1 merges, its left half's first, its own
+    # last.
+    begin, size, before = (np.array([number]) for number in (0, n, 0))
+    depths = []
+    while size.max(initial=0) > 1:
+        depths.append((begin, size, before))
+        left = (size + 1) // 2
+        begin = np.column_stack([begin, begin + left]).ravel()
+        before = np.column_stack([before, before + left - 1]).ravel()
+        size = np.column_stack([left, size - left]).ravel()
+        begin, size, before = begin[size > 0], size[size > 0], before[size > 0]
+    for begin, size, before in reversed(depths):
+        part, left = np.repeat(np.arange(len(size)), size), (size + 1) // 2
+        place = np.arange(n) - begin[part]
+        is_right = place >= left[part]
+        length = np.where(is_right, size[part] - left[part], left[part])
+        start = starts[np.maximum(before + size - 2, 0)][part]
+        offset = np.where(is_right, (start + 0.5) % 1, start)
+        keys = (place - is_right * left[part] + offset) / length
+        order = order[np.lexsort((keys, part))]
+    return order
 
 
 def unequal_order(order: np.ndarray, sizes: np.ndarray, *, seed: int) -> np.ndarray:
@@ -457,7 +467,7 @@ class LabelPlan(Result):
             [(category.n_holding, category.n_true) for category in estimates.each]
         ).T
         seen = SeenLabels(k, held, objects, estimates.measured)
-        return JointOutlook.after(self._joint_outlook, estimates.prior, seen)
+        return replace(self._joint_outlook, prior=estimates.prior, seen=seen)
 
     def residual_variance(self) -> VariancePrior:
         """Return the prior of the variance that predicted influence leaves, of one image."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from autoeval.comparison.common_ground import check_fits
-from autoeval.comparison.compare_sites import compare_sites
+from autoeval.comparison.compare_sites import KnownOfDetectors, compare_sites
 from autoeval.comparison.comparison import distinguishable
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -66,9 +66,13 @@ def compare_at_sites(
     for site, read in sites.items():
         try:
             sites_of_both = dict(zip(fits, read(), strict=True))
-            given = {CANDIDATE: known[site]} if site in known else None
+            given = {CANDIDATE: known[site]} if site in known else {}
             result = compare_sites(
-                fits, sites_of_both, categories=categories, level=level, known=given
+                fits,
+                sites_of_both,
+                known=KnownOfDetectors(accuracy=given),
+                categories=categories,
+                level=level,
             )
         except InputError as error:
             warnings.append(f"{site}: {error}")

@@ -180,9 +180,14 @@ def labelled_text(estimate: LabelledEstimate, until: str = "", *, verbose: bool 
 
 
 def labelled_values(
-    estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING, **more: Any
+    estimate: LabelledEstimate,
+    about: Mapping[str, str] = NOTHING,
+    until: Mapping[str, float | None] | None = None,
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; `about` is what it is about."""
+    """Return the content of ``result.json``; `about` is what it is about.
+
+    until: whether a wanted half-width is reached, as numbers, where one is wanted.
+    """
     values = {
         "target": estimate.target,
         "value": estimate.value,
@@ -200,7 +205,8 @@ def labelled_values(
         },
         **notice_values(estimate.warnings),
     }
-    return {"labelled_estimate": values, **more, "about": dict(about)}
+    reached = {} if until is None else {"until": dict(until)}
+    return {"labelled_estimate": values, **reached, "about": dict(about)}
 
 
 def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING) -> Page:

@@ -32,6 +32,25 @@ def test_it_is_a_permutation_by_its_seed():
     assert (drawn != balanced_order(order, seed=4)).any()
 
 
+def merged(order, rng):
+    """The draw as it is defined: the sequences of two halves, merged by their keys."""
+    if len(order) < 2:
+        return order
+    halves = [merged(part, rng) for part in np.array_split(order, 2)]
+    start = rng.random()
+    offsets = (start, (start + 0.5) % 1)
+    keys = [(np.arange(len(p)) + at) / len(p) for p, at in zip(halves, offsets, strict=True)]
+    return np.concatenate(halves)[np.argsort(np.concatenate(keys), kind="stable")]
+
+
+@pytest.mark.parametrize("n", [*range(1, 20), 31, 33, 64, 100, 1023])
+def test_all_parts_of_a_depth_are_merged_as_one_by_one(n):
+    order = np.random.default_rng(n).permutation(n)
+    rng = np.random.default_rng(5)
+    turned = np.roll(order, rng.integers(n))
+    assert (balanced_order(order, seed=5) == merged(turned, rng)).all()
+
+
 @pytest.mark.parametrize("n", [4, 8, 16])
 def test_every_beginning_is_spread_over_the_order(n):
     for seed in range(20):
