@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from autoeval.errors import InputError
 from autoeval.report.estimate import estimate_fields
 from autoeval.result_base import Result
 
+SAMPLE = Path(__file__).resolve().parents[1] / "docs/getting-started/sample"
 FIGURES = ("value", "lower", "upper", "level", "target", "warnings", "per_category")
 ENDS = {"value", "lower", "upper"}
 
@@ -157,6 +159,16 @@ def test_a_plan_is_printed_as_the_images_to_label(world, site):
     assert plan.value == autoeval.estimate(estimator=world / "strong", **given(site)).value
     widths = plan.half_widths().set_index("labels")["half_width"]
     assert plan.to_dict()["plan/half_width"] == widths[3] and widths.is_monotonic_decreasing
+
+
+def test_a_fit_shows_the_labelled_accuracy_and_the_error_on_what_was_left_out():
+    fitted = autoeval.fit(SAMPLE / "val.json", SAMPLE / "val_predictions.json").fit_result_
+    assert in_family(fitted)
+    fitted_on = fitted.cross_validation[0].per_source.set_index("source")["true"]
+    assert fitted.value == pytest.approx(fitted_on.mean())
+    assert {k: ends["value"] for k, ends in fitted.per_category.items()} == dict(fitted_on)
+    errors = fitted.cross_validation[0].per_source["error"]
+    assert fitted.to_dict()["fit/mean_absolute_error"] == pytest.approx(errors.mean())
 
 
 def test_a_threshold_without_and_with_labels(world, site, few):

@@ -264,6 +264,8 @@ def fit_sets(
         (*warnings, *looks.warnings, *why_none, *not_read),
         by_category=by_category,
         reliability=calibrated.bins,
+        target=settings.target,
+        level=settings.level,
         labelled_sets=pd.DataFrame(map(_described, sets)),
     )
     boxes = looks.warning(*useless).to_dict()

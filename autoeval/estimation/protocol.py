@@ -7,21 +7,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.errors import InputError
+from autoeval.estimation.score_table import pair_rows
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.pair_table import CATEGORY, Table, floats, n_rows, names, rows_where
 from autoeval.model.priors import FULL
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.notices import Notice
+from autoeval.result_base import ENDS, Result
+from autoeval.targets import find_target
+from autoeval.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BASELINE = "constant"
 FEWEST_GROUPS = 3
 GROUPS = 10
+OF_ESTIMATE = ("estimate", "lower", "upper")
 
 
 @dataclass(frozen=True)
@@ -174,15 +183,20 @@ def _names(rows: pd.DataFrame) -> list[str]:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class FitResult:
-    """The evidence for and against a fitted estimator.
+class FitResult(Result):
+    """The evidence for and against a fitted estimator: the accuracy on the labelled images.
 
+    Its value is the mean over categories of the accuracy that was fitted, without an interval since
+    all images have labels; what estimates err by is in `cross_validation`, `str` and `to_dict`.
+
+    table: score table that it was fitted on.
     cross_validation: results of the estimator's method first, those of the constant last; empty
         where there is too little to leave out.
     by_category: whether groups of categories of the same sites were left out, since there are fewer
         than three groups. That tells nothing of other sites.
     reliability: see `reliability.reliability`; None where nothing was calibrated.
     compared: estimators by other methods that were fitted on the same table, by method.
+    target, level: of the estimator.
     labelled_sets: one row a labelled set: ``source``, ``n_images``, ``n_categories`` with a label,
         ``n_fitted`` of them with labels enough, and ``mAP``, ``mAP50``, ``mAP75`` as pycocotools
         prints them; None where the fit is of rows.
@@ -197,14 +211,100 @@ class FitResult:
     files: tuple[Path, ...] = ()
     seed_sets: tuple[SeedSet, ...] = ()
     compared: Mapping[str, Any] = field(default_factory=dict)
+    target: str = "mAP"
+    level: float = 0.9
+    kind = "fit"
+
+    @property
+    def title(self) -> str:
+        """What the value is, in words: pycocotools prints another mean, see `labelled_sets`."""
+        return f"fitted {find_target(self.target).title}"
+
+    @property
+    def basis(self) -> str:
+        """How many labelled sets there are, and how far estimates of what was left out err."""
+        text = f"from {counted(len(set(self._pairs['source'])), 'source')}"
+        if not self.cross_validation:
+            return text
+        what = "categories" if self.by_category else "sources"
+        error = self.number_text(self._held_out["mean_absolute_error"])
+        n = len(self.cross_validation[0].per_source)
+        return f"{text}, mean absolute error of estimates of {n} held-out {what}: {error}"
+
+    @property
+    def value(self) -> float:
+        """Mean accuracy over the categories that were fitted; NaN where the table has none."""
+        values = [ends["value"] for ends in self.per_category.values()]
+        return float(np.mean(values)) if values else math.nan
+
+    @property
+    def lower(self) -> float:
+        """The value: all images have labels."""
+        return self.value
+
+    @property
+    def upper(self) -> float:
+        """The value: all images have labels."""
+        return self.value
+
+    @cached_property
+    def per_category(self) -> dict[str, dict[str, float]]:
+        """The accuracy of each category, mean over the labelled sets."""
+        if self.target not in self._pairs:
+            return {}
+        means = self._pairs.groupby("category", sort=False)[self.target].mean().dropna()
+        return {str(name): dict.fromkeys(ENDS, float(mean)) for name, mean in means.items()}
+
+    @cached_property
+    def _pairs(self) -> pd.DataFrame:
+        rows = pair_rows(self.table)
+        return rows if "source" in rows else rows.assign(source="")
+
+    @property
+    def _held_out(self) -> dict[str, Any]:
+        """Figures of the estimator's own method over what was left out."""
+        return self.cross_validation[0].summary() if self.cross_validation else {}
+
+    def interval_text(self, ends: Mapping[str, float], level: str = "") -> str:
+        """Write a value, which is exact."""
+        return self.number_text(ends["value"])
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers under flat keys, with the errors on what was left out.
+
+        ``fit/mean_absolute_error``, ``fit/coverage`` and ``fit/width`` of the intervals.
+        """
+        names = ("mean_absolute_error", "coverage", "width")
+        errors = {f"fit/{name}": self._held_out.get(name, math.nan) for name in names}
+        return super().to_dict() | {k: float(v) for k, v in errors.items() if math.isfinite(v)}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what was estimated of each source, or category, that was left out, over the truth.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+
+        Raises
+        ------
+        InputError
+            If too few sources and categories left none to leave out.
+        """
+        from matplotlib.figure import Figure
+
+        if not self.cross_validation:
+            raise InputError("Nothing was left out of the fit: there is nothing to draw.")
+        if ax is None:
+            ax = Figure(figsize=(4.5, 4.5), layout="constrained").subplots()
+        target, rows = find_target(self.target), self.cross_validation[0].per_source
+        true, value, lower, upper = (target.scale * rows[name] for name in ("true", *OF_ESTIMATE))
+        ax.axline((0, 0), slope=1, color="0.7", lw=1)
+        ax.errorbar(true, value, yerr=[value - lower, upper - value], fmt="o", capsize=3)
+        what = f"{target.name} ({target.unit})"
+        ax.set(xlabel=f"true {what}", ylabel=f"estimated {what}, {self.level:.0%} interval")
+        return ax
 
     def written(self, *files: Path) -> Self:
         """Return the same with the names of files that were written."""
         return replace(self, files=(*self.files, *files))
-
-    def __repr__(self) -> str:
-        methods = ", ".join(f"'{result.method}'" for result in self.cross_validation) or "nothing"
-        return (
-            f"<FitResult of {len(self.table)} rows, evaluated: {methods}, left out: "
-            f"{len(self.warnings)}>"
-        )

@@ -173,6 +173,8 @@ def fit_task(
         files=tuple(files),
         seed_sets=tuple(seed_sets),
         compared=fitted,
+        target=target,
+        level=level,
     )
     if isinstance(estimator, AccuracyEstimator):
         return replace(estimator, fit_result_=result)

@@ -171,9 +171,9 @@ def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, tas
     result = autoeval.fit_task(task, autoeval.Detector(detector, batch_size=2), work_dir=tmp_path)
     assert result.detector_ is detector
     assert repr(result) == "<AccuracyEstimator of mAP, level 0.9, fitted on 4 sources>"
-    assert repr(result.fit_result_).startswith(
-        "<FitResult of 4 rows, evaluated: 'bayes', 'constant', left out: "
-    )
+    of_fit = result.fit_result_
+    assert [of.method for of in of_fit.cross_validation] == ["bayes", "constant"]
+    assert of_fit.value == pytest.approx(result.table_["mAP"].mean())
     assert set(result.table_["kind"]) == {"seed"}
     assert result.table_[list(FEATURES)].notna().all(axis=None)
     assert not [name for name in result.table_ if name.startswith("bos")]
