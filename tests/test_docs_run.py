@@ -187,7 +187,7 @@ def test_python_of_boxes_in_memory(here):
         "paths": paths,
         "autoeval": import_module("autoeval"),
     }
-    code = snippet("docs/how-to/python.md", "est.predict(detections")
+    code = snippet("docs/how-to/python.md", "predictions=detections")
     exec(code, made)
     values = [
         made["est"].predict(made[name], images=images).value

@@ -345,12 +345,12 @@ def of_compare(w):
 
 
 def of_predict(w):
-    base = {"self": fit_strong(w), "boxes": w / "strong/new.json"}
+    base = {"self": fit_strong(w), "predictions": w / "strong/new.json"}
     return (
         Estimator.predict,
         base,
         {
-            "boxes": {"boxes": w / "moved.json"},
+            "predictions": {"predictions": w / "moved.json"},
             "images": {"images": w / "longer.json"},
             "images: a sequence": {"images": [f"{k:06}.jpg" for k in range(25)]},
             "site": {"site": "one"},

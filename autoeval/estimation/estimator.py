@@ -247,7 +247,7 @@ class AccuracyEstimator:
 
     def predict(
         self,
-        boxes: GivenBoxes | None = None,
+        predictions: GivenBoxes | None = None,
         *,
         images: Images | None = None,
         site: str | None = None,
@@ -263,10 +263,10 @@ class AccuracyEstimator:
 
         Parameters
         ----------
-        boxes : path-like, Predictions, Detector or ImageDetector, optional
-            What the detector found: the path of its predictions, or `autoeval.Predictions`. Or the
-            detector that is to be run, `autoeval.Detector`; by default the one that it was fitted
-            with, loaded as it was then.
+        predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
+            What the detector found: the path of its predictions, `autoeval.Predictions`, or an
+            object, see docs/how-to/python.md. Or the detector that is to be run,
+            `autoeval.Detector`; by default the one that it was fitted with, loaded as it was then.
         images : path-like or sequence, optional
             With predictions all images that the detector was run on (a folder, a COCO JSON, a
             text file with a name a line, or a sequence as below), since those without a box are not
@@ -316,7 +316,7 @@ class AccuracyEstimator:
         self.check_known(site, group)
         self.check_point(score_thr, iou)
         new = NewSite(images, categories, present)
-        new_site = read_site(self.pass_, boxes, new, keep=keep, watch=watch)
+        new_site = read_site(self.pass_, predictions, new, keep=keep, watch=watch)
         new_site = replace(new_site, known=site or "", group=group or "")
         return self.predict_site(new_site, score_thr, iou)
 

@@ -281,6 +281,9 @@ class _Matching:
         taken = set(self.index[self.index >= 0].tolist())
         trial = _Trial({}, {})
         for rule in family:
+            known_values = getattr(self.known, rule.known_field)
+            if not any(known_values):  # such as the file names of a list of ids
+                continue
             left = [k for k in images if k not in trial.placed]
             if not left:
                 break
@@ -288,7 +291,7 @@ class _Matching:
             keys = {k: rule.key(values[k]) for k in left if values[k] is not None}
             wanted = set(keys.values()) - {""}
             known: dict[str, list[int]] = defaultdict(list)
-            for place, value in enumerate(getattr(self.known, rule.known_field)):
+            for place, value in enumerate(known_values if wanted else ()):
                 if value is not None and (key := rule.known_key(value)) in wanted:
                     known[key].append(place)
             found: dict[int, list[int]] = defaultdict(list)  # images by the place of each

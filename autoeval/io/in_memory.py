@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco, read_coco_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.formats import (
+    SIDES,
+    WORDS,
     Coded,
     Content,
     RawColumns,
@@ -36,6 +39,12 @@ ACCEPTED = (
     "file_name, category_id or category, x, y, w and h or bbox, score); a list of COCO result "
     "rows; a COCO dict or pycocotools.COCO; or a list with one item an image of "
     "supervision.Detections, torchvision's dicts (boxes, scores, labels) or Ultralytics Results"
+)
+ACCEPTED_LABELS = (
+    "a path (COCO JSON, or a folder of YOLO or VOC); what autoeval.load_labels returned; a COCO "
+    "dict or pycocotools.COCO; a DataFrame or an Arrow table with one row an object (image_id or "
+    "file_name, category or category_id, x, y, w and h or bbox); or a supervision.DetectionDataset "
+    "or supervision.Detections by file name"
 )
 OF_ARRAY = re.compile(r"image\d+\.jpg").fullmatch  # what Ultralytics calls an image without a file
 ROW_KEYS = frozenset({"bbox", "score", "x"})
@@ -98,19 +107,96 @@ def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Con
 
 
 def labels_in_memory(given: object) -> LabelSet:
-    """Read labels from a COCO dict or a ``pycocotools.COCO``, or take what `load_labels` returned.
+    """Read labels from an object, or take what `load_labels` returned; see `ACCEPTED_LABELS`.
 
-    Raises `InputError` for another object.
+    Raises `InputError` for another object, and as `read_coco`.
     """
     if isinstance(given, LabelSet):
         return given
     document = _document(given)
-    if document is None:
+    if document is not None:
+        return read_coco(document)
+    if _is_table(given):
+        content = read_coco(_document_of_table(given))
+    elif (annotations := getattr(given, "annotations", given)) and _of_names(annotations):
+        content = read_coco(_document_of_detections(annotations, getattr(given, "classes", ())))
+    else:
+        raise InputError(f"Expected labels as {ACCEPTED_LABELS}; but got {_described(given)}.")
+    by_word = content.numbers == content.categories
+    return replace(content, numbers=()) if by_word else content
+
+
+def _of_names(given: object) -> bool:
+    """Whether it has `supervision.Detections` by the file name of each image."""
+    return isinstance(given, Mapping) and all(hasattr(item, "xyxy") for item in given.values())
+
+
+def _document_of_table(given: Any) -> dict[str, Any]:
+    """Return a COCO document of a table with a labelled object a row.
+
+    A row without a category and a box is an image that holds none.
+    """
+    columns = _as_arrow(given).to_pydict()
+    word = next((name for name in WORDS if name in columns), None)
+    sides = SIDES if {*SIDES} <= columns.keys() else ("bbox",)
+    key = next((name for name in ("image_id", "file_name") if name in columns), None)
+    if key is None or sides[0] not in columns or not (word or "category_id" in columns):
         raise InputError(
-            "Expected labels as a path (COCO JSON, or a folder of YOLO or VOC), a COCO dict, a "
-            f"pycocotools.COCO or what autoeval.load_labels returned, but got {_described(given)}."
+            f"{name_of(given)} has the columns {listed([*columns], 20)}. Expected labels with "
+            "image_id or file_name, category or category_id, and x, y, w and h or bbox, one row "
+            "an object."
         )
-    return read_coco(document)
+    absent = [None] * len(columns[key])
+    number_of = columns["category_id"] if "category_id" in columns else columns[word or ""]
+    image_fields = ("file_name", "width", "height")
+    of_images = zip(*(columns.get(name, absent) for name in image_fields), strict=True)
+    of_boxes = zip(*(columns[side] for side in sides), strict=True)
+    images: dict[Any, dict[str, Any]] = {}
+    names: dict[Any, Any] = {}
+    annotations = []
+    for image, about, number, name, box, crowd in zip(
+        columns[key],
+        of_images,
+        number_of,
+        columns[word] if word else number_of,
+        of_boxes,
+        columns.get("iscrowd", absent),
+        strict=True,
+    ):
+        images.setdefault(image, {"id": image, **dict(zip(image_fields, about, strict=True))})
+        if number is None and set(box) == {None}:
+            continue
+        names.setdefault(number, name)
+        bbox = box[0] if sides == ("bbox",) else list(box)
+        annotations.append(
+            {"image_id": image, "category_id": number, "bbox": bbox, "iscrowd": crowd}
+        )
+    categories = [{"id": number, "name": name} for number, name in names.items()]
+    return {"images": [*images.values()], "categories": categories, "annotations": annotations}
+
+
+def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) -> dict[str, Any]:
+    """Return a COCO document of `supervision.Detections` by the file name of each image."""
+    names: dict[Any, str] = dict(enumerate(classes))
+    annotations = []
+    for image, item in given.items():
+        boxes, n = _array(item.xyxy), len(item.xyxy)
+        if n and item.class_id is None:
+            raise InputError(f"{name_of(given)}: the objects of image {image} have no class_id.")
+        numbers = _array(item.class_id).tolist() if n else []
+        words = (getattr(item, "data", None) or {}).get("class_name")
+        for number, word in zip(numbers, numbers if words is None else words, strict=True):
+            names.setdefault(number, str(word))
+        bboxes = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1) if n else boxes
+        annotations += [
+            {"image_id": str(image), "category_id": number, "bbox": bbox}
+            for number, bbox in zip(numbers, bboxes.tolist(), strict=True)
+        ]
+    return {
+        "images": [{"id": str(image), "file_name": str(image)} for image in given],
+        "categories": [{"id": number, "name": name} for number, name in names.items()],
+        "annotations": annotations,
+    }
 
 
 def images_in_memory(given: object) -> tuple[LabelledImage, ...] | None:
@@ -157,18 +243,22 @@ def _is_table(given: object) -> bool:
     )
 
 
-def _of_table(given: Any) -> Iterator[RawColumns]:
+def _as_arrow(given: Any) -> pa.Table:
     try:
         if hasattr(given, "to_arrow"):
-            table = given.to_arrow()
-        elif isinstance(given, pa.Table | pa.RecordBatch):
-            table = given
-        else:
-            table = pa.Table.from_pandas(given, preserve_index=False)
-        for batch in [table] if isinstance(table, pa.RecordBatch) else table.to_batches():
-            yield columns_of_batch(name_of(given), batch)
+            return given.to_arrow()
+        if isinstance(given, pa.RecordBatch):
+            return pa.Table.from_batches([given])
+        if isinstance(given, pa.Table):
+            return given
+        return pa.Table.from_pandas(given, preserve_index=False)
     except pa.ArrowException as error:
         raise InputError(f"{name_of(given)} cannot be read: {error}.") from error
+
+
+def _of_table(given: Any) -> Iterator[RawColumns]:
+    for batch in _as_arrow(given).to_batches():
+        yield columns_of_batch(name_of(given), batch)
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -333,7 +334,7 @@ class LabelledSample:
         """Share of the pool that is not labelled."""
         return max(1 - len(self) / self.n_pool, 0.0)
 
-    @property
+    @cached_property
     def n_clusters(self) -> int:
         """Number of independent clusters of labelled images."""
         return len(self) if self.clusters is None else len(np.unique(self.clusters))

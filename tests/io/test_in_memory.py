@@ -16,7 +16,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.given import given_boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.in_memory import images_in_memory, labels_in_memory
+from autoeval.io.labels.truth import labelled_boxes
 from autoeval.io.predictions import read_predictions
+from tests.commands.predicted_world import write_world
 
 WORDS = ("person", "car", "bus")
 NUMBERS = {str(k): word for k, word in enumerate(WORDS)}
@@ -198,14 +200,106 @@ def test_items_whose_parts_do_not_fit():
         read_predictions([item], numbers=NUMBERS)
 
 
-def test_labels_in_memory_are_those_of_a_file(tmp_path):
+def labels_frame():
+    """One row an object, and one without a category and a box for the image that holds none."""
+    table = as_frame().drop(columns="score").assign(category=lambda t: t["category_id"].map(str))
+    table["category"] = [WORDS[k] for k in table["category_id"]]
+    images = pd.DataFrame(
+        {
+            "image_id": [int(image.image_id) for image in IMAGES],
+            "file_name": [image.file_name for image in IMAGES],
+            "height": 100,
+            "width": 200,
+        }
+    )
+    return images.merge(table, "left")  # numbers become floats
+
+
+def labels_dataset():
+    """As `supervision.DetectionDataset`, without the sizes of images."""
+    annotations = {
+        image.file_name: SimpleNamespace(xyxy=found_on(k)[0], class_id=found_on(k)[2], data={})
+        for k, image in enumerate(IMAGES)
+    }
+    return SimpleNamespace(classes=list(WORDS), annotations=annotations)
+
+
+def labels_by_name():
+    of_images = labels_dataset().annotations
+    for item in of_images.values():
+        item.data = {"class_name": np.array([WORDS[k] for k in item.class_id])}
+    return of_images
+
+
+def document_with_sizes():
     document = as_document()
-    text = json.dumps(document, default=lambda value: value.item())
+    for entry in document["images"]:
+        entry |= {"height": 100, "width": 200}
+    return document
+
+
+LABELS = {
+    "document": document_with_sizes,
+    "coco": lambda: SimpleNamespace(dataset=document_with_sizes()),
+    "frame": labels_frame,
+    "frame of lists": lambda: labels_frame().assign(
+        bbox=lambda t: [None if np.isnan(b).any() else list(b) for b in t[[*"xywh"]].to_numpy()]
+    )[["image_id", "file_name", "height", "width", "category", "bbox"]],
+    "arrow": lambda: pa.Table.from_pandas(labels_frame()),
+    "dataset": labels_dataset,
+    "detections by name": labels_by_name,
+}
+
+
+@pytest.mark.parametrize("form", LABELS)
+def test_labels_in_memory_are_those_of_a_file(tmp_path, form):
+    text = json.dumps(document_with_sizes(), default=lambda value: value.item())
     (tmp_path / "labels.json").write_text(text)
-    from_file = read_coco(tmp_path / "labels.json")
-    for given in (document, SimpleNamespace(dataset=document), from_file):
-        labels = labels_in_memory(given)
-        assert labels.boxes == from_file.boxes and labels.images == from_file.images
-    assert images_in_memory(document) == from_file.images and images_in_memory([1]) is None
-    with pytest.raises(InputError, match=r"Expected labels as a path .* but got list of int"):
-        labels_in_memory([1])
+    wanted = labelled_boxes(read_coco(tmp_path / "labels.json"), WORDS)
+    labels = labels_in_memory(LABELS[form]())
+    read = labelled_boxes(labels, WORDS)
+    assert [i.file_name for i in read.images] == [i.file_name for i in IMAGES]
+    if form not in ("dataset", "detections by name"):
+        assert read.images == IMAGES
+    np.testing.assert_array_equal(read.image, wanted.image)
+    np.testing.assert_array_equal(read.label, wanted.label)
+    np.testing.assert_allclose(read.boxes, wanted.boxes, atol=1e-9)
+    assert not labels.warnings
+
+
+def test_labels_that_were_read_stay_as_they_are(tmp_path):
+    document = as_document()
+    read = read_coco(document)
+    assert labels_in_memory(read) is read
+    assert images_in_memory(document) == read.images and images_in_memory([1]) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1], r"Expected labels as a path .* but got list of int"),
+        ({}, r"Expected labels as a path .* but got dict"),
+        (pd.DataFrame({"image": [1], "x": [2]}), r"has the columns image, x. Expected labels"),
+        ({"a.jpg": SimpleNamespace(xyxy=np.zeros((1, 4)), class_id=None)}, "have no class_id"),
+    ],
+)
+def test_other_labels_are_named(given, message):
+    with pytest.raises(InputError, match=message):
+        labels_in_memory(given)
+
+
+def test_estimates_from_memory_are_those_from_files(tmp_path):
+    """`fit` and `predict` with labels, each from a table and from files."""
+    labels, found = write_world(tmp_path, "val", seed=0, n_images=30, boxes=8)
+    document, rows = (json.loads(path.read_text()) for path in (labels, found))
+    table = pd.DataFrame(document["annotations"]).drop(columns=["id", "area"], errors="ignore")
+    names = {entry["id"]: entry["name"] for entry in document["categories"]}
+    table["category"] = table["category_id"].map(names)
+    truth = pd.DataFrame(document["images"]).rename(columns={"id": "image_id"}).merge(table, "left")
+    estimates = []
+    for given, boxes, listed in ((labels, found, labels), (truth, pd.DataFrame(rows), document)):
+        fitted = autoeval.fit(given, predictions=boxes)
+        plan = autoeval.plan_labels(fitted, boxes, images=listed, n=20)
+        labelled = autoeval.estimate_with_labels(plan, given)
+        estimates.append((fitted.predict(predictions=boxes, images=listed).value, labelled.value))
+    assert estimates[0] == pytest.approx(estimates[1], abs=1e-9)
