@@ -201,7 +201,7 @@ def test_python_of_fitting(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(snippet("docs/how-to/python.md", "DataFrame"), {})
     # mAP is twice the score less .5, and the score is .45
-    assert capsys.readouterr().out.startswith("estimated mAP: 40.0 (")
+    assert capsys.readouterr().out.startswith("estimated mAP by bos: 40.0 (")
 
 
 def test_python_of_labels(here, capsys):
