@@ -38,7 +38,7 @@ import autoeval
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.box_change import NUMBERS, ChangeModel, box_numbers, shipped_model
 from autoeval.monitoring.looks import (

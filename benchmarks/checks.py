@@ -25,7 +25,7 @@ import pandas as pd
 
 from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.report.text import to_markdown
 from autoeval.sites.file_looks import FEWEST_SURE, SURE, ConfidentBoxes, unlike_fit
 from autoeval.sites.label_warnings import (

@@ -30,7 +30,7 @@ import pandas as pd
 
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.report.text import format_cells, to_markdown
 from benchmarks.many_categories import LOWEST_SCORE, SET

@@ -45,7 +45,7 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.config_file import shipped_config
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.features import FEATURES, REFERENCE_FEATURES

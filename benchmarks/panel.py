@@ -27,7 +27,7 @@ from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
 from autoeval.model.features import FEATURES

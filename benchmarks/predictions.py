@@ -31,8 +31,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows, fits_above
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import LabelSet
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import LabelSet, labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import FEATURES

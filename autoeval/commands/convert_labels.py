@@ -33,8 +33,8 @@ def convert_labels(
     option : mapping of str to str, optional
         Of the format, as KEY=VALUE such as split=val.
     """
+    from autoeval.io.coco import write_coco
     from autoeval.io.labels.any_format import load_labels
-    from autoeval.io.labels.writing import write_coco
     from autoeval.io.wording import listed, printable
 
     content = load_labels(labels, img_dir, layout=layout, **(option or {}))

@@ -24,7 +24,7 @@ from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.image_header import read_header
+from autoeval.io.images import read_header
 from autoeval.io.wording import listed
 from autoeval.labels.assistance import LabelAssistance, ProbableLabels, fit_assistance
 from autoeval.labels.category_estimate import LEVELS

@@ -24,9 +24,14 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.read_site import any_task, left_out_of, own_words, unreadable_warning
-from autoeval.io.labels.content import LabelSet, held_out_of_training, of_images
-from autoeval.io.labels.truth import ignoring_unchecked, labelled_boxes
-from autoeval.io.predictions.box_checks import unseen_images
+from autoeval.io.labels.content import (
+    LabelSet,
+    held_out_of_training,
+    ignoring_unchecked,
+    labelled_boxes,
+    of_images,
+)
+from autoeval.io.predictions.reading import unseen_images
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
 from autoeval.notices import Notice

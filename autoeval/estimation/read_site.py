@@ -37,17 +37,12 @@ from autoeval.estimation.observation.reference_boxes import Reference, load_refe
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile, load_image_folder
-from autoeval.io.image_header import image_size
+from autoeval.io.images import image_size
 from autoeval.io.in_memory import images_in_memory
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_image_list
-from autoeval.io.predictions.box_checks import (
-    copies,
-    copies_left_out,
-    labels_of_images,
-    unseen_images,
-)
-from autoeval.io.same_files import without_copies
+from autoeval.io.predictions.reading import unseen_images
+from autoeval.io.same_files import copies, copies_left_out, labels_of_images, without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
 from autoeval.model.pair_table import CATEGORY, Table, needs_of

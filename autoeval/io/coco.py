@@ -1,30 +1,32 @@
-"""Reading COCO annotation files, with errors that say what is wrong and where."""
+"""COCO annotation files: reading them, saying what is wrong and where, and writing them."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.json_file import BadItems, read_json
-from autoeval.io.labels.content import EVERYWHERE, LabelledBox, LabelSet, normal_id
-from autoeval.io.labels.truth import FARTHEST
-from autoeval.io.shapes import box_of_segmentation
+from autoeval.io.labels.content import ANY, EVERYWHERE, FARTHEST, LabelledBox, LabelSet, normal_id
 from autoeval.io.wording import listed, printable
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, write_text
 
 IN_MEMORY = Path("labels in memory")
 TIMES = ("date_captured", "datetime")
 ABSENT, NOT_ALL = "neg_category_ids", "not_exhaustive_category_ids"  # of LVIS
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
+BITS, MORE, SIGN = 5, 0x20, 0x10  # of a character of a compressed mask: value, more, negative
+FIRST_CHARACTER = 48
 
 
 def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
@@ -187,7 +189,9 @@ def _id(value: Any) -> str:
 def _time_taken(entry: dict[str, Any]) -> datetime | None:
     """Read the first of `TIMES` that holds a time: ISO 8601, or with the colons of EXIF."""
     for name in TIMES:
-        text = str(entry.get(name, "")).strip().removesuffix("Z")
+        if not entry.get(name):
+            continue
+        text = str(entry[name]).strip().removesuffix("Z")
         try:
             taken = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
         except ValueError:
@@ -234,3 +238,127 @@ def _unique(path: Path, image_ids: list[str]) -> frozenset[str]:
         twice = [name for name, n in Counter(image_ids).items() if n > 1]
         raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
     return different
+
+
+def box_of_segmentation(segmentation: Any) -> list[float]:
+    """Return left, top, width and height of the box around a ``segmentation`` of COCO.
+
+    It is a list of polygons ``[x, y, x, y, ...]`` in pixels, one such polygon, or a mask in run
+    lengths, ``{"size": [height, width], "counts": ...}``, compressed or not; the box around a mask
+    ends with its last pixels, as `pycocotools.mask.toBbox` has it. Raises ValueError or TypeError
+    for anything else and for an empty mask.
+
+    Examples
+    --------
+    >>> box_of_segmentation([[1, 2, 5, 2, 5, 8]])
+    [1.0, 2.0, 4.0, 6.0]
+    >>> box_of_segmentation({"size": [4, 3], "counts": [5, 2, 5]})
+    [1, 1, 1, 2]
+    """
+    if isinstance(segmentation, dict):
+        return _box_of_mask(segmentation["size"], segmentation["counts"])
+    polygons = segmentation if _is_nested(segmentation) else [segmentation]
+    xs = [float(x) for polygon in polygons for x in polygon[::2]]
+    ys = [float(y) for polygon in polygons for y in polygon[1::2]]
+    if not xs or len(xs) != len(ys):
+        raise ValueError("expected a segmentation as polygons [x, y, x, y, ...] or run lengths")
+    return [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
+
+
+def _is_nested(segmentation: Any) -> bool:
+    return bool(segmentation) and isinstance(segmentation[0], list | tuple)
+
+
+def _box_of_mask(size: Sequence[int], counts: Any) -> list[float]:
+    height = int(size[0])
+    runs = list(_decompressed(counts)) if isinstance(counts, str | bytes) else list(counts)
+    ends = accumulate(runs, initial=0)
+    columns: list[int] = []
+    rows: list[int] = []
+    for k, (start, end) in enumerate(pairwise(ends)):  # pixels go down the columns
+        if k % 2 and end > start:
+            first, last = divmod(start, height), divmod(end - 1, height)
+            columns += [first[0], last[0]]
+            rows += [first[1], last[1]] if first[0] == last[0] else [0, height - 1]
+    if not columns:
+        raise ValueError("the mask is empty")
+    left, top = min(columns), min(rows)
+    return [left, top, max(columns) - left + 1, max(rows) - top + 1]
+
+
+def _decompressed(counts: str | bytes) -> Iterator[int]:
+    """Yield the run lengths of a compressed mask.
+
+    Source: `rleFrString` in pycocotools' ``maskApi.c``: five bits a character, the least first;
+    from the third run on, differences to the last but one.
+    """
+    text = counts.encode() if isinstance(counts, str) else counts
+    runs: list[int] = []
+    value, shift = 0, 0
+    for character in text:
+        bits = character - FIRST_CHARACTER
+        value |= (bits & (MORE - 1)) << shift
+        shift += BITS
+        if bits & MORE:
+            continue
+        if bits & SIGN:
+            value -= 1 << shift
+        runs.append(value + runs[-2] if len(runs) > 2 else value)
+        yield runs[-1]
+        value, shift = 0, 0
+
+
+def write_coco(labels: LabelSet, path: PathLike) -> None:
+    """Write labels in COCO's object detection format, atomically.
+
+    Unlabelled images are left out. Ids that are numbers stay; others become the images' positions
+    from 1. File names stay relative to the image folder of the labels.
+    """
+    write_text(Path(path), json.dumps(coco_document(labels)))
+
+
+def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any]:
+    """Return the content of the file that `write_coco` writes.
+
+    Unless `with_sizes`, height and width are left out where they are unknown.
+    """
+    ids = _ids(labels)
+    categories = {name: number for number, name in enumerate(labels.categories, 1)}
+    images = []
+    for image in labels.images:
+        if image.size is None and with_sizes:
+            raise InputError(f"{labels.path}: image {image.image_id} has no height and width.")
+        size = dict(zip(("height", "width"), image.size or (), strict=False))
+        images.append({"id": ids[image.image_id], "file_name": image.file_name, **size})
+    annotations = [
+        {
+            "id": number,
+            "image_id": ids[box.image_id],
+            "category_id": category,
+            "bbox": list(box.xywh),
+            "area": box.xywh[2] * box.xywh[3],
+            "iscrowd": int(box.iscrowd),
+        }
+        for number, (box, category) in enumerate(_each_category(labels, categories), 1)
+    ]
+    return {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": number, "name": name} for name, number in categories.items()],
+    }
+
+
+def _each_category(
+    labels: LabelSet, categories: dict[str, int]
+) -> Iterator[tuple[LabelledBox, int]]:
+    """Write an area that is ignored for any category once for each of them."""
+    for box in labels.boxes:
+        for number in categories.values() if box.category == ANY else (categories[box.category],):
+            yield box, number
+
+
+def _ids(labels: LabelSet) -> dict[str, int]:
+    names = [image.image_id for image in labels.images]
+    if all(name.isdecimal() for name in names):
+        return {name: int(name) for name in names}
+    return {name: number for number, name in enumerate(names, 1)}

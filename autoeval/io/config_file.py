@@ -1,4 +1,4 @@
-"""Files that come with the package, configuration files, and the printed figures among them."""
+"""Configuration files: those that come with the package, and small YAML files of other programs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
+from autoeval.io.wording import printable
 from autoeval.runtime.files import PathLike
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if f.is_dir()), None)
+LARGEST = 1 << 20  # bytes; lists of 20,000 names have half as many
+MOST_ALIASES = 20  # data.yaml has none; a few hundred can stand for more than any memory
 
 
 def shipped_config(*parts: str) -> Path:
@@ -78,3 +81,29 @@ def read_paper(
     if unknown:
         raise InputError(f"Expected {kind}s out of {', '.join(printed)} but got {unknown[0]!r}.")
     return {name: printed[name] for name in names or printed}, content["downloads"]
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file, or raise `InputError` if it is none, too large, or full of aliases."""
+    import yaml  # most commands read none
+
+    name = printable(path)
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise InputError(
+                f"{name} has {size:,} bytes: expected a YAML file of {LARGEST:,} at most, such as "
+                "data.yaml with the names of categories."
+            )
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        events = yaml.parse(text, Loader=yaml.SafeLoader)
+        if sum(isinstance(event, yaml.AliasEvent) for event in events) > MOST_ALIASES:
+            raise InputError(
+                f"{name} has more than {MOST_ALIASES} aliases (*NAME), which can stand for more "
+                "than any memory: write out what they stand for."
+            )
+        return yaml.safe_load(text)
+    except OSError as error:
+        raise InputError(f"Cannot read {name}: {error.strerror}.") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{name} is not a YAML file ({error}).") from error

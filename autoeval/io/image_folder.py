@@ -226,7 +226,7 @@ def with_sizes(
             listed_in[inner] = [(folder, frozenset(os.listdir(folder))) for folder in there]
         for folder, names in listed_in[inner]:
             if name in names and (folder / name).is_file():
-                from autoeval.io.image_header import image_size  # a list of sizes needs no Pillow
+                from autoeval.io.images import image_size  # a list of sizes needs no Pillow
 
                 images[k] = replace(image, size=image_size(folder / name))
                 break

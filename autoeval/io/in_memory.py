@@ -106,7 +106,7 @@ def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Con
     return _of_images(found, images, given)
 
 
-def labels_in_memory(given: object) -> LabelSet:
+def labels_in_memory(given: Any) -> LabelSet:
     """Read labels from an object, or take what `load_labels` returned; see `ACCEPTED_LABELS`.
 
     Raises `InputError` for another object, and as `read_coco`.
@@ -126,7 +126,7 @@ def labels_in_memory(given: object) -> LabelSet:
     return replace(content, numbers=()) if by_word else content
 
 
-def _of_names(given: object) -> bool:
+def _of_names(given: Any) -> bool:
     """Whether it has `supervision.Detections` by the file name of each image."""
     return isinstance(given, Mapping) and all(hasattr(item, "xyxy") for item in given.values())
 

@@ -12,8 +12,7 @@ import numpy as np
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.image_identity import match_images
-from autoeval.io.labels.content import ANY, LabelSet
-from autoeval.io.labels.truth import ignoring_unchecked, labelled_boxes
+from autoeval.io.labels.content import ANY, LabelSet, ignoring_unchecked, labelled_boxes
 from autoeval.io.wording import listed
 from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan

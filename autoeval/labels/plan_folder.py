@@ -16,11 +16,11 @@ import numpy as np
 from autoeval.boxes import Boxes, LabelledImage, box_iou
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
+from autoeval.io.coco import coco_document
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.image_header import read_header
+from autoeval.io.images import read_header
 from autoeval.io.json_file import read_json
 from autoeval.io.labels.content import LabelledBox, LabelSet
-from autoeval.io.labels.writing import coco_document
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.compact import ByImage, compact, restored
 from autoeval.labels.plan import LabelPlan

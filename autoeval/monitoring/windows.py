@@ -13,7 +13,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.io.image_folder import natural_order
-from autoeval.io.image_header import exif_time
+from autoeval.io.images import exif_time
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike

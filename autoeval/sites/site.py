@@ -24,8 +24,8 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.labels.truth import NO_BOXES
-from autoeval.io.predictions.box_checks import copies, copies_left_out, labels_of_truth
+from autoeval.io.labels.content import NO_BOXES
+from autoeval.io.same_files import copies, copies_left_out, labels_of_truth
 from autoeval.io.wording import listed
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.notices import Notice, prefixed

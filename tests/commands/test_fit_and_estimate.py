@@ -14,7 +14,7 @@ from autoeval.cli import main
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.model.priors import calibration_prior
 

@@ -19,7 +19,7 @@ from autoeval.comparison.compare_sites import (
 )
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.report.comparison import comparison_text, comparison_values
 from autoeval.runtime.json_values import plain

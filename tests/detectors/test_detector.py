@@ -17,7 +17,7 @@ from autoeval.detectors.predicting import predict, single_precision, to_host
 from autoeval.detectors.preprocessing import Preprocessor
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.io.labels.truth import NO_BOXES
+from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
 

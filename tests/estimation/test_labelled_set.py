@@ -15,7 +15,7 @@ from autoeval.estimation.checks import few_blocks
 from autoeval.estimation.estimate import sampling_std
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.io.labels.truth import NO_BOXES
+from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import find_words
 from autoeval.model.pair_table import columns

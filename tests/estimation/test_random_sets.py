@@ -18,7 +18,7 @@ from pycocotools.cocoeval import COCOeval
 import autoeval
 from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 
 WORDS = ("car", "bus", "cat")  # of cats only a crowd is labelled

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from autoeval.errors import InputError
-from autoeval.io.image_header import image_size
-from autoeval.io.images import UnreadableImageError, read_image
+from autoeval.io.images import UnreadableImageError, image_size, read_image
 
 
 def encoded(suffix: str, quality: int = 95) -> bytes:

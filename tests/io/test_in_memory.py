@@ -16,7 +16,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.given import given_boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.in_memory import images_in_memory, labels_in_memory
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from tests.commands.predicted_world import write_world
 

@@ -11,7 +11,7 @@ import pytest
 
 import autoeval.accuracy
 
-READERS = ("labels.any_format", "labels.writing", "find_images", "video")
+READERS = ("labels.any_format", "coco", "find_images", "video")
 HEAVY = ["torch", "mmengine", "mmcv", "mmdet", "albumentations", "pandas", "matplotlib"]
 METRICS = [path.stem for path in Path(autoeval.accuracy.__path__[0]).glob("[a-z]*.py")]
 

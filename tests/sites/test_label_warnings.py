@@ -13,7 +13,7 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.report.labels import labelled_heads
 from autoeval.sites.label_warnings import (

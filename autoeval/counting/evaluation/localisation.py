@@ -19,7 +19,7 @@ from autoeval.counting.predictions import (
 )
 from autoeval.counting.true_counts import GroundTruth, ImageTruth, beyond
 from autoeval.errors import InputError
-from autoeval.io.image_header import image_size
+from autoeval.io.images import image_size
 from autoeval.io.json_file import read_json
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike

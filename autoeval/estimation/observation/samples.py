@@ -14,7 +14,7 @@ import numpy as np
 from autoeval.errors import FailedOnImagesError, InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import UnreadableImageError
-from autoeval.io.labels.truth import NO_BOXES
+from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.same_files import path_stamp
 from autoeval.io.tasks.labelled_samples import NO_PIXELS, Sample, Samples
 from autoeval.io.video import time_blocks

@@ -1,11 +1,14 @@
 """YOLO label files: a text file for each image, a line for each box.
 
 Source: https://docs.ultralytics.com/datasets/detect/ (boxes), /segment/ (polygons), /obb/ (rotated
-boxes) and /pose/ (keypoints).
+boxes) and /pose/ (keypoints). The splits of a ``data.yaml`` are paths relative to its ``path``:
+folders, or text files with an image a line. Its label files lie where
+`ultralytics.data.utils.img2label_paths` looks: the last folder ``images`` is ``labels``.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +16,13 @@ from typing import Any
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.image_folder import walk
-from autoeval.io.image_header import image_size
+from autoeval.io.config_file import read_yaml
+from autoeval.io.image_folder import SUFFIXES, sorted_files, suffix_of, walk
+from autoeval.io.images import image_size
 from autoeval.io.json_file import BadItems
-from autoeval.io.labels.beside import folder_of_images, pair_up, without_size
+from autoeval.io.labels.beside import LabelPairs, folder_of_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
-from autoeval.io.labels.yolo_splits import pairs_of_yaml
 from autoeval.io.wording import listed, printable
-from autoeval.io.yaml_file import read_yaml
 from autoeval.notices import Notice
 
 _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
@@ -29,6 +31,8 @@ _BOX = 5
 _MOST = 1.5
 _LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
 _NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
+SPLITS = ("train", "val", "test")
+LABEL_SUFFIX = ".txt"
 
 
 @dataclass(frozen=True)
@@ -204,3 +208,73 @@ def _looks_right(file: Path) -> bool:
 
 
 YOLO = LabelFormat("yolo", "YOLO txt, with data.yaml or classes.txt", read_yolo, _recognises)
+
+
+def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
+    """Return images and label files of the splits that a data.yaml names, and the split of each.
+
+    None where it names none, none of its paths is there, or no image there has a label file.
+    """
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        return None
+    roots = _roots(path, content)
+    split_of: dict[Path, str] = {}
+    for split in SPLITS:
+        for image in _images(content.get(split), roots):
+            split_of.setdefault(image, split)
+    labelled = {image: label for image in split_of if (label := _label_file(image)).is_file()}
+    if not labelled:
+        return None
+    # A folder that is named may be a link to another disk: names are relative to where it leads.
+    places = {folder: Path(os.path.realpath(folder)) for folder in {i.parent for i in split_of}}
+    root, beside = Path(os.path.commonpath(places.values())), Path(os.path.realpath(path.parent))
+    root = beside if root.is_relative_to(beside) else root
+    names = {i: (places[i.parent] / i.name).relative_to(root).as_posix() for i in split_of}
+    pairs = LabelPairs(
+        root,
+        {names[image]: label for image, label in labelled.items()},
+        tuple(name for image, name in names.items() if image not in labelled),
+        (),
+    )
+    return pairs, {names[image]: split for image, split in split_of.items()}
+
+
+def _roots(path: Path, content: dict[str, Any]) -> list[Path]:
+    """Return what paths may be relative to: ``path``, or the folder of the file."""
+    folder = path.absolute().parent
+    given = content.get("path")
+    return [folder / given, Path(given).absolute(), folder] if isinstance(given, str) else [folder]
+
+
+def _images(entry: Any, roots: list[Path]) -> Iterator[Path]:
+    for part in entry if isinstance(entry, list) else [entry]:
+        place = _place(part, roots) if isinstance(part, str) and part else None
+        if place is not None and place.is_dir():
+            names = sorted_files(place)[0]
+            yield from (_plain(place / name) for name in names if suffix_of(name) in SUFFIXES)
+        elif place is not None:
+            lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
+            named = (line.strip() for line in lines if line.strip())
+            listed = (_place(name, [place.parent, *roots]) for name in named)
+            yield from (image for image in listed if image is not None)
+
+
+def _place(name: str, roots: list[Path]) -> Path | None:
+    """Find a path; Roboflow writes ``../val/images`` for the folder ``val`` beside the file."""
+    for tried in (name, name.removeprefix("../")):
+        for root in roots:
+            if (root / tried).exists():
+                return _plain(root / tried)
+    return None
+
+
+def _plain(path: Path) -> Path:
+    return Path(os.path.normpath(path))
+
+
+def _label_file(image: Path) -> Path:
+    parts = list(image.with_suffix(LABEL_SUFFIX).parts)
+    if "images" in parts:
+        parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"
+    return Path(*parts)

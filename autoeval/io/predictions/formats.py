@@ -29,12 +29,11 @@ import pyarrow.parquet
 
 from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.coco import read_coco_images
+from autoeval.io.coco import box_of_segmentation, read_coco_images
 from autoeval.io.image_folder import refuse_archive
 from autoeval.io.json_file import GZIP, MALFORMED, read_json
 from autoeval.io.labels.content import normal_id
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
-from autoeval.io.shapes import box_of_segmentation
 from autoeval.io.wording import listed, printable
 
 WORDS = ("category", "category_name", "label", "name")

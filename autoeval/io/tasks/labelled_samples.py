@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from autoeval.io.image_header import read_header
-from autoeval.io.images import UnreadableImageError, read_image
+from autoeval.io.images import UnreadableImageError, read_header, read_image
 from autoeval.io.same_files import path_stamp
 from autoeval.io.tasks.seed_set import ImageRecord, SeedSet, named_rng
 

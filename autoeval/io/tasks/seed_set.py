@@ -15,7 +15,7 @@ import numpy as np
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import image_path
-from autoeval.io.image_header import image_size
+from autoeval.io.images import image_size
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import ANY, EVERYWHERE, LabelledBox, LabelSet
 from autoeval.io.wording import listed, printable

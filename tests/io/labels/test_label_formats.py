@@ -6,11 +6,10 @@ import pytest
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.coco import read_coco
+from autoeval.io.coco import read_coco, write_coco
 from autoeval.io.find_images import find_images
 from autoeval.io.labels.any_format import NAMES, label_format, load_labels
 from autoeval.io.labels.content import LabelledBox, LabelSet, of_images, split_of
-from autoeval.io.labels.writing import write_coco
 from autoeval.io.predictions import read_predictions
 
 IMAGE = None

@@ -11,11 +11,9 @@ import pytest
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.truth import labelled_boxes
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.box_checks import (
-    unseen_images,
-)
+from autoeval.io.predictions.reading import unseen_images
 
 N = 100
 

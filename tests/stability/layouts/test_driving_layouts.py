@@ -5,9 +5,9 @@ import json
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.io.coco import coco_document
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import ANY
-from autoeval.io.labels.writing import coco_document
 
 IMAGE = None
 
