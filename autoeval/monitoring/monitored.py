@@ -232,7 +232,8 @@ class MonitoredSite(Result):
     def basis(self) -> str:
         """How many images of which window, and the change against the baseline."""
         images = counted(self.n_images, "image") + (f" of {self.window}" if self.window else "")
-        return ", ".join(filter(None, [images, self.change_text]))
+        change = f"{self.change_text} against its baseline" if self.change_text else ""
+        return ", ".join(filter(None, [images, change]))
 
     @property
     def other_targets(self) -> dict[str, dict[str, float]]:
