@@ -85,8 +85,6 @@ def comparison_page(
     result: Comparison, gate: Gate | None = None, about: Mapping[str, str] = NOTHING
 ) -> Page:
     """Make the page: the gate, the best detectors, all differences, images that differ."""
-    from autoeval.report.plots import figure_of
-
     page = Page(f"Which is better: {', '.join(result.detectors)}")
     if gate is not None:
         page.add_headline("Release gate", gate.outcome, str(gate).partition(": ")[2])
@@ -98,8 +96,7 @@ def comparison_page(
         page.add_headline(row.detector, f"{100 * row.value:.0f}", note)
     to_second = difference_text(result, result.overall.to_dict("records")[0])
     page.add_text(*filter(None, [to_second, about_values(result)]))
-    figure = figure_of(result.plot())
-    page.add_figure(figure, "How far each is behind the first", name="ranking")
+    page.add_figure(result.plot(), "How far each is behind the first", name="ranking")
     page.add_warnings(result.warnings)
     page.keep_table(Table("ranking", result.ranking))
     page.add_heading("Each with each")

@@ -444,7 +444,7 @@ def reliability_text(bins: pd.DataFrame) -> str:
 
 def add_reliability(page: Page, bins: pd.DataFrame) -> None:
     """Add the reliability diagram: whether boxes are right as often as predicted."""
-    from autoeval.report.plots import figure_of, plot_curves
+    from autoeval.report.plots import plot_curves
 
     page.add_heading("Are boxes right as often as predicted?")
     band = ("lower", "upper")
@@ -453,7 +453,7 @@ def add_reliability(page: Page, bins: pd.DataFrame) -> None:
     ax.set(xlabel="predicted probability", ylabel="share of true positives at IoU .5")
     ax.set(xlim=(-0.02, 1.03), ylim=(-0.02, 1.03))
     page.add_figure(
-        figure_of(ax),
+        ax,
         "Share of boxes that are true positives at IoU .5, by the probability that was "
         "predicted of them, with 90 % intervals; on the dashed line both are equal. "
         "‘calibrated’: by calibrations that have not seen the labels of these images. "

@@ -73,8 +73,6 @@ def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str
 
 def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
     """Make the page of a plan, with the images that lie where it says."""
-    from autoeval.report.plots import figure_of
-
     page = Page("Images to label")
     page.add_headline("images to label", str(plan.n), f"of {plan.n_pool}")
     page.add_text(f"{plan_head(plan)} {_draw_text(plan)}")
@@ -89,8 +87,8 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
         Table("half_width", widths, shown, formats),
         f"Expected half-width of the {level}, in points",
     )
-    figure = figure_of(plan.plot())
-    page.add_figure(figure, "Expected half-width by the number of labels", name="half_width")
+    about_widths = "Expected half-width by the number of labels"
+    page.add_figure(plan.plot(), about_widths, name="half_width")
     add_drawn(page, plan, plan.pictures)
     page.add_about(about)
     return page
@@ -424,8 +422,6 @@ def category_order_text(estimate: LabelledEstimate) -> str:
 
 def add_category_order(page: Page, estimate: LabelledEstimate) -> None:
     """Add all categories in order, of many the lowest and the most helpful first."""
-    from autoeval.report.plots import figure_of
-
     n = len(estimate.by_category)
     if n < SEVERAL:
         return
@@ -465,7 +461,7 @@ def add_category_order(page: Page, estimate: LabelledEstimate) -> None:
     )
     target = find_target(estimate.target)
     page.add_categories(whole, rows, target, estimate.level, note=note)
-    page.keep_figure("categories", figure_of(estimate.plot()))
+    page.keep_figure("categories", estimate.plot())
 
 
 def history_rows(estimate: LabelledEstimate) -> pd.DataFrame:

@@ -5,12 +5,14 @@ Text given to a page is always shown as text; markup in it (in a file name, say)
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,10 +23,13 @@ from autoeval.targets import Target
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
 ALL = "all categories"
+MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -206,23 +211,23 @@ class Page:
         self.tables[table.name] = table
 
     def add_figure(
-        self, figure: Figure, caption: str = "", *, name: str = "", image_format: str = "svg"
+        self, figure: Figure | Axes, caption: str = "", *, name: str = "", image_format: str = "svg"
     ) -> None:
         """Add a matplotlib figure, drawn now; the caption is also read out in place of the picture.
 
+        figure: or the axes of a plot on it.
         name: of its file beside the page; without one there is none.
         image_format: ``"png"`` keeps a chart of many thousand marks small.
         """
-        from autoeval.report.plots import figure_uri
-
-        self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
-        figure.set_layout_engine("none")  # laid out once: its file has the layout of the page
+        drawn = cast("Figure", figure.figure)  # of a figure itself
+        self.blocks.append(Block("figure", figure_uri(drawn, image_format), caption))
+        drawn.set_layout_engine("none")  # laid out once: its file has the layout of the page
         if name:
-            self.keep_figure(name, figure)
+            self.keep_figure(name, drawn)
 
-    def keep_figure(self, name: str, figure: Figure) -> None:
-        """Write a figure beside the page without showing it."""
-        self.figures[name] = figure
+    def keep_figure(self, name: str, figure: Figure | Axes) -> None:
+        """Write a figure, or the one of some axes, beside the page without showing it."""
+        self.figures[name] = cast("Figure", figure.figure)
 
     def add_scatter(self, chart: Mapping[str, Any], caption: str = "") -> None:
         """Add a scatter plot that names each point, and lets the reader choose the score.
@@ -347,9 +352,25 @@ def _number_cell(value: float, whole: bool, spec: str | None) -> Cell:
     return Cell(text.replace("-", "\N{MINUS SIGN}", 1) if value < 0 else text, value)
 
 
+def figure_uri(figure: Figure, image_format: str = "svg") -> str:
+    """Draw a matplotlib figure into a data URI of an SVG or PNG picture.
+
+    Equal figures give equal text: no date is stored, and the ids within an SVG are fixed. Raises
+    `KeyError` if the format is neither.
+    """
+    import matplotlib as mpl
+
+    media_type, buffer = MEDIA_TYPES[image_format], io.BytesIO()
+    metadata = {"Date": None} if image_format == "svg" else None
+    with mpl.rc_context({"svg.hashsalt": "autoeval"}):
+        figure.savefig(buffer, format=image_format, dpi=150, metadata=metadata, bbox_inches="tight")
+    return f"data:{media_type};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+
+
 @cache
 def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("autoeval.report"),
@@ -359,4 +380,10 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    # styles and scripts hold no expressions: they are put in as they are
+    environment.globals["files"] = {
+        path.name: Markup(path.read_text(encoding="utf-8").strip())
+        for path in TEMPLATES.iterdir()
+        if path.suffix in (".css", ".js")
+    }
     return environment.get_template("page.html.j2")

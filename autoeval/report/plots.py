@@ -1,9 +1,7 @@
-"""Charts of any table: curves with bands, sheets of pictures, and charts as data URIs."""
+"""Charts of any table: curves with bands, and sheets of pictures."""
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
@@ -18,7 +16,6 @@ from matplotlib.transforms import offset_copy
 
 MARKERS = "oXPDsv^<>p*h"
 COLUMNS = 4  # pictures side by side
-MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 
 
 def plot_curves(
@@ -85,20 +82,6 @@ def integer_steps(ax: Axes, values: pd.Series) -> None:
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-
-
-def figure_uri(figure: Figure, image_format: str = "svg") -> str:
-    """Draw a matplotlib figure into a data URI of an SVG or PNG picture.
-
-    Equal figures give equal text: no date is stored, and the ids within an SVG are fixed. Raises
-    `KeyError` if the format is neither.
-    """
-    media_type = MEDIA_TYPES[image_format]
-    buffer = io.BytesIO()
-    metadata = {"Date": None} if image_format == "svg" else None
-    with mpl.rc_context({"svg.hashsalt": "autoeval"}):
-        figure.savefig(buffer, format=image_format, dpi=150, metadata=metadata, bbox_inches="tight")
-    return f"data:{media_type};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def picture_rows(pictures: Sequence[tuple[np.ndarray, str]], title: str) -> Figure:
