@@ -2,140 +2,188 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from autoeval.commands.command_line import Command, run_command, typed_names
-from autoeval.commands.given_input import without_input
-from autoeval.commands.short_help import add_help
-from autoeval.commands.typed_options import typed_options
+from autoeval.commands.command_line import Command, run_command
 from autoeval.version import __version__
-
-PACKAGES = (
-    "autoeval.commands",
-    "autoeval.stability.commands",
-    "autoeval.demo.commands",
-    "autoeval.counting.commands",
-)
-"""Where commands are looked for, each in a file of its name."""
 
 # Each group by how often its commands are used.
 GROUPS = {
     "use": {
-        "fit": "fit an estimator to labels and a detector, or its predictions",
-        "estimate": "estimate accuracy on new images without labels, by a saved estimator",
-        "label plan": "draw images to label, and say how exact their labels will make the estimate",
-        "label estimate": "estimate accuracy from a few labels and all that needs none",
-        "compare": "say which of several detectors is better on new images, labelled or not",
-        "threshold": "choose the score threshold for a recall, a precision or the best F1",
-        "monitor": "watch many sites: which is worst, and which has changed",
-        "detect": "run a detector over images once, and keep its boxes in a file",
-        "check": "read everything once without the network and say what a run would meet",
+        "fit": Command(
+            "fit an estimator to labels and a detector, or its predictions",
+            "autoeval.api.fit_functions:fit",
+            "autoeval.commands.fit:show",
+        ),
+        "estimate": Command(
+            "estimate accuracy on new images without labels, by a saved estimator",
+            "autoeval.api.site_functions:estimate",
+            "autoeval.commands.estimate:show",
+        ),
+        "label plan": Command(
+            "draw images to label, and say how exact their labels will make the estimate",
+            "autoeval.api.site_functions:plan_labels",
+            "autoeval.commands.label_plan:show",
+        ),
+        "label estimate": Command(
+            "estimate accuracy from a few labels and all that needs none",
+            "autoeval.api.site_functions:estimate_with_labels",
+            "autoeval.commands.label_estimate:show",
+            in_python=("planned",),
+        ),
+        "compare": Command(
+            "say which of several detectors is better on new images, labelled or not",
+            "autoeval.api.compare_detectors:compare",
+            "autoeval.commands.compare:show",
+            positional=("estimators",),
+            around="autoeval.commands.compare:around",
+        ),
+        "threshold": Command(
+            "choose the score threshold for a recall, a precision or the best F1",
+            "autoeval.api.site_functions:threshold",
+            "autoeval.commands.threshold:show",
+        ),
+        "monitor": Command(
+            "watch many sites: which is worst, and which has changed",
+            "autoeval.api.monitor_sites:monitor",
+            "autoeval.commands.monitor:show",
+            around="autoeval.commands.monitor:around",
+        ),
+        "detect": Command(
+            "run a detector over images once, and keep its boxes in a file",
+            "autoeval.api.detect_objects:detect",
+            "autoeval.commands.detect:show",
+        ),
+        "check": Command(
+            "read everything once without the network and say what a run would meet",
+            "autoeval.commands.check:check",
+        ),
     },
     "published methods": {
-        "estimate-map": "fit on a task with any method and sample sets, and estimate new images",
-        "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
-        "bench": "compare all methods on score tables by leave-one-group-out cross-validation",
-        "search-dropout": "search the feature dropout whose box stability says most about mAP",
-        "build-metaset": "make sample sets from labelled seed sets",
-        "reproduce bos": "make the tables of the paper on box stability, printed figures beside",
+        "estimate-map": Command(
+            "fit on a task with any method and sample sets, and estimate new images",
+            "autoeval.stability.commands.estimate_map:estimate_map",
+        ),
+        "study": Command(
+            "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
+            "autoeval.stability.commands.study:make_study",
+            positional=("study",),
+            more="autoeval.stability.commands.study:overview",
+        ),
+        "bench": Command(
+            "compare all methods on score tables by leave-one-group-out cross-validation",
+            "autoeval.stability.commands.bench:bench",
+            positional=("scores",),
+        ),
+        "search-dropout": Command(
+            "search the feature dropout whose box stability says most about mAP",
+            "autoeval.stability.commands.search_dropout:search_dropout",
+        ),
+        "build-metaset": Command(
+            "make sample sets from labelled seed sets",
+            "autoeval.stability.commands.build_metaset:build_metaset",
+        ),
+        "reproduce bos": Command(
+            "make the tables of the paper on box stability, printed figures beside",
+            "autoeval.stability.commands.reproduce_bos:reproduce_bos",
+        ),
     },
     "counting": {
-        "count run": "count in every image of a folder with any counter, and write predictions",
-        "count evaluate": "measure predicted counts by bin of the true count, and overall",
-        "count praco": "test whether a counter counts the class that the prompt names",
-        "count praco export": "write PrACo as a task for lmms-eval",
-        "count leaderboard": "put several counting runs on one page: every model, every measure",
-        "count capture run": "run counters on CAPTURe's tasks; goes on where it was stopped",
-        "count capture report": "measure answers to CAPTURe and write a report page",
-        "count capture answers": "score the reading of counts out of free text",
-        "count capture generate": "generate the synthetic split: patterns behind a black box",
-        "count capture build-real": "build the published split of real images",
-        "count capture export": "write CAPTURe as tasks for lmms-eval",
-        "reproduce binned": "make tables 2 to 5, bins, figures 10, 11 of the binned-counting paper",
-        "reproduce capture": "make the tables of CAPTURe, printed figures beside",
-        "reproduce praco": "make the tables of PrACo, printed figures beside",
+        "count run": Command(
+            "count in every image of a folder with any counter, and write predictions",
+            "autoeval.counting.commands.run:count_in_images",
+        ),
+        "count evaluate": Command(
+            "measure predicted counts by bin of the true count, and overall",
+            "autoeval.counting.commands.evaluate:evaluate",
+            positional=("predictions",),
+        ),
+        "count praco": Command(
+            "test whether a counter counts the class that the prompt names",
+            "autoeval.counting.commands.praco:praco",
+        ),
+        "count praco export": Command(
+            "write PrACo as a task for lmms-eval",
+            "autoeval.counting.commands.praco_export:export_negative_labels",
+        ),
+        "count leaderboard": Command(
+            "put several counting runs on one page: every model, every measure",
+            "autoeval.counting.commands.leaderboard:leaderboard",
+            positional=("runs",),
+        ),
+        "count capture run": Command(
+            "run counters on CAPTURe's tasks; goes on where it was stopped",
+            "autoeval.counting.commands.capture_run:ask_counters",
+            positional=("split",),
+        ),
+        "count capture report": Command(
+            "measure answers to CAPTURe and write a report page",
+            "autoeval.counting.commands.capture_report:report_answers",
+            positional=("split", "answers"),
+        ),
+        "count capture answers": Command(
+            "score the reading of counts out of free text",
+            "autoeval.counting.commands.capture_answers:score_reading",
+            positional=("cases",),
+        ),
+        "count capture generate": Command(
+            "generate the synthetic split: patterns behind a black box",
+            "autoeval.counting.commands.capture_generate:generate",
+            positional=("out",),
+        ),
+        "count capture build-real": Command(
+            "build the published split of real images",
+            "autoeval.counting.commands.capture_build_real:build_real_split",
+            positional=("out",),
+        ),
+        "count capture export": Command(
+            "write CAPTURe as tasks for lmms-eval",
+            "autoeval.counting.commands.capture_export:export_capture",
+            positional=("split", "out"),
+        ),
+        "reproduce binned": Command(
+            "make tables 2 to 5, bins, figures 10, 11 of the binned-counting paper",
+            "autoeval.counting.commands.reproduce_binned:reproduce_binned",
+        ),
+        "reproduce capture": Command(
+            "make the tables of CAPTURe, printed figures beside",
+            "autoeval.counting.commands.reproduce_capture:reproduce_capture",
+        ),
+        "reproduce praco": Command(
+            "make the tables of PrACo, printed figures beside",
+            "autoeval.counting.commands.reproduce_praco:reproduce_praco",
+        ),
     },
     "other": {
-        "list": "list scores, methods, detectors, transforms, studies or counters by name",
-        "status": "show how far a run is: jobs done, failed, running and left, and the rate",
-        "convert-labels": "write labels of any format as a COCO annotation file",
-        "demo": "render the road world, fit an estimator on it and evaluate its estimates",
-        "train-demo-detector": "train the road world's small detector and measure it there",
+        "list": Command(
+            "list scores, methods, detectors, transforms, studies or counters by name",
+            "autoeval.stability.commands.list:list_names",
+            positional=("what",),
+        ),
+        "status": Command(
+            "show how far a run is: jobs done, failed, running and left, and the rate",
+            "autoeval.commands.status:status",
+            positional=("work_dir",),
+        ),
+        "convert-labels": Command(
+            "write labels of any format as a COCO annotation file",
+            "autoeval.commands.convert_labels:convert_labels",
+            positional=("labels", "out"),
+        ),
+        "demo": Command(
+            "render the road world, fit an estimator on it and evaluate its estimates",
+            "autoeval.demo.commands.demo:demo",
+        ),
+        "train-demo-detector": Command(
+            "train the road world's small detector and measure it there",
+            "autoeval.demo.commands.train_demo_detector:train_demo_detector",
+        ),
     },
 }
-COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
-
-FUNCTIONS = {
-    "fit": Command("autoeval.api.fit_functions:fit", "autoeval.commands.fit:show"),
-    "estimate": Command("autoeval.api.site_functions:estimate", "autoeval.commands.estimate:show"),
-    "label plan": Command(
-        "autoeval.api.site_functions:plan_labels", "autoeval.commands.label_plan:show"
-    ),
-    "label estimate": Command(
-        "autoeval.api.site_functions:estimate_with_labels",
-        "autoeval.commands.label_estimate:show",
-        in_python=("planned",),
-    ),
-    "compare": Command(
-        "autoeval.api.compare_detectors:compare",
-        "autoeval.commands.compare:show",
-        positional=("estimators",),
-        around="autoeval.commands.compare:around",
-    ),
-    "threshold": Command(
-        "autoeval.api.site_functions:threshold", "autoeval.commands.threshold:show"
-    ),
-    "monitor": Command(
-        "autoeval.api.monitor_sites:monitor",
-        "autoeval.commands.monitor:show",
-        around="autoeval.commands.monitor:around",
-    ),
-    "detect": Command("autoeval.api.detect_objects:detect", "autoeval.commands.detect:show"),
-    "count run": Command("autoeval.counting.commands.run:count_in_images"),
-    "count evaluate": Command(
-        "autoeval.counting.commands.evaluate:evaluate", positional=("predictions",)
-    ),
-    "count praco": Command("autoeval.counting.commands.praco:praco"),
-    "count praco export": Command("autoeval.counting.commands.praco_export:export_negative_labels"),
-    "count leaderboard": Command(
-        "autoeval.counting.commands.leaderboard:leaderboard", positional=("runs",)
-    ),
-    "count capture run": Command(
-        "autoeval.counting.commands.capture_run:ask_counters", positional=("split",)
-    ),
-    "count capture report": Command(
-        "autoeval.counting.commands.capture_report:report_answers", positional=("split", "answers")
-    ),
-    "count capture answers": Command(
-        "autoeval.counting.commands.capture_answers:score_reading", positional=("cases",)
-    ),
-    "count capture generate": Command(
-        "autoeval.counting.commands.capture_generate:generate", positional=("out",)
-    ),
-    "count capture build-real": Command(
-        "autoeval.counting.commands.capture_build_real:build_real_split", positional=("out",)
-    ),
-    "count capture export": Command(
-        "autoeval.counting.commands.capture_export:export_capture", positional=("split", "out")
-    ),
-    "reproduce binned": Command("autoeval.counting.commands.reproduce_binned:reproduce_binned"),
-    "reproduce capture": Command("autoeval.counting.commands.reproduce_capture:reproduce_capture"),
-    "reproduce praco": Command("autoeval.counting.commands.reproduce_praco:reproduce_praco"),
-    "check": Command("autoeval.commands.check:check"),
-    "convert-labels": Command(
-        "autoeval.commands.convert_labels:convert_labels", positional=("labels", "out")
-    ),
-    "list": Command("autoeval.stability.commands.list:list_names", positional=("what",)),
-    "status": Command("autoeval.commands.status:status", positional=("work_dir",)),
-}
-"""Commands that are a public function; the others declare their options themselves."""
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 HELP = ("-h", "--help", "--help-all")
 #: The extra that brings a module; others come with the package.
@@ -187,57 +235,8 @@ def _main(argv: Sequence[str] | None) -> int:
     name = next((n for n in (" ".join(words[:k]) for k in (3, 2, 1)) if n in COMMANDS), None)
     if name is None:
         return _usage(words)
-    if name in FUNCTIONS:
-        rest = words[len(name.split()) :]
-        return _run(lambda: run_command(name, FUNCTIONS[name], rest))
-    module = importlib.import_module(_module(name))
-    parser = parser_of(name)
-    args = parser.parse_args(words[len(name.split()) :])
-    args.command_line = _shown(words, args)
-    args.typed = typed_options(parser, args)
-    lone = without_input(parser, list(args.typed.values()))
-    if lone:
-        option, inputs = lone
-        print(f"error: {option} goes with {' or '.join(inputs)}: give that, too.", file=sys.stderr)
-        return BAD_INPUT
-    return _run(lambda: module.run(args))
-
-
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """Make the parser of a subcommand."""
-    module = importlib.import_module(_module(name))
-    parser = argparse.ArgumentParser(
-        prog=f"autoeval {name}", description=module.__doc__, add_help=False
-    )
-    add_help(parser, getattr(module, "RARE", ()))
-    module.add_arguments(parser)
-    return parser
-
-
-def options_of(name: str) -> list[str]:
-    """Return the options of a command as they are typed; a positional argument by its name."""
-    if name in FUNCTIONS:
-        return typed_names(FUNCTIONS[name])
-    actions = [action for action in parser_of(name)._actions if action.dest != argparse.SUPPRESS]
-    return [next((o for o in a.option_strings if o.startswith("--")), a.dest) for a in actions]
-
-
-def _shown(words: Sequence[str], args: argparse.Namespace) -> str:
-    """Return the command as typed, without the address of a webhook, which is a password."""
-    secret = getattr(args, "webhook", None)
-    if secret:
-        from autoeval.io.wording import masked_address
-
-        words = [word.replace(secret, masked_address(secret)) for word in words]
-    return shlex.join(["autoeval", *words])
-
-
-def _module(name: str) -> str:
-    """Return the module of a subcommand, of the first of `PACKAGES` that has it."""
-    file = name.replace(" ", "_").replace("-", "_")
-    if name.startswith("count "):
-        return f"autoeval.counting.commands.{file.removeprefix('count_')}"
-    return next(m for m in (f"{package}.{file}" for package in PACKAGES) if find_spec(m))
+    rest = words[len(name.split()) :]
+    return _run(lambda: run_command(name, COMMANDS[name], rest))
 
 
 def _run(command: Callable[[], int]) -> int:
@@ -293,12 +292,14 @@ def _usage(words: list[str]) -> int:
         if shown and not group:
             print(f"{title}:", file=stream)
         for name in shown:
-            print(f"  {name:{width}}  {commands_here[name]}", file=stream)
+            print(f"  {name:{width}}  {commands_here[name].about}", file=stream)
     return 0 if complete else BAD_INPUT
 
 
-def _commands(group: list[str]) -> dict[str, str]:
-    return {name: text for name, text in COMMANDS.items() if name.split()[: len(group)] == group}
+def _commands(group: list[str]) -> dict[str, Command]:
+    return {
+        name: command for name, command in COMMANDS.items() if name.split()[: len(group)] == group
+    }
 
 
 if __name__ == "__main__":

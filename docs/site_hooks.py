@@ -4,16 +4,14 @@
 notebooks become pages; a link to a file that the site lacks becomes the name of that file.
 """
 
-import argparse
 import json
 import posixpath
 import re
-from importlib import import_module
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from autoeval.cli import FUNCTIONS, GROUPS, _module
+from autoeval.cli import GROUPS
 from autoeval.commands.command_line import help_of
 
 ROOT = Path(__file__).parents[1]
@@ -105,45 +103,10 @@ def markdown_of(notebook):
 
 
 def commands():
-    """Write every command with its options, as its parser declares them."""
+    """Write the help of every command."""
     parts = []
     for title, group in GROUPS.items():
         parts.append(f"## {title.capitalize()}")
-        for name in group:
-            if name in FUNCTIONS:
-                shown = help_of(name, FUNCTIONS[name])
-                parts += [f"### autoeval {name}", f"```text\n{shown}\n```"]
-                continue
-            module = import_module(_module(name))
-            parser = argparse.ArgumentParser(prog=f"autoeval {name}", description=module.__doc__)
-            module.add_arguments(parser)
-            parts += [f"### autoeval {name}", *options(parser)]
+        for name, command in group.items():
+            parts += [f"### autoeval {name}", f"```text\n{help_of(name, command)}\n```"]
     return "\n\n".join(parts)
-
-
-def options(parser):
-    """Write the description and the options of a parser, and of its subcommands."""
-    formatter = parser._get_formatter()
-    rows = []
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            continue
-        names = ", ".join(action.option_strings) or action.metavar or action.dest
-        if action.option_strings and action.nargs != 0:
-            names += f" {formatter._format_args(action, action.dest.upper())}"
-        said = formatter._expand_help(action) if action.help else ""
-        if action.dest != "help":
-            rows.append(f"| `{escaped(names)}` | {escaped(said)} |")
-    yield (parser.description or "").strip()
-    if rows:
-        yield "\n".join(["| option | meaning |", "|---|---|", *rows])
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield f"#### {one.prog}"
-                yield from options(one)
-
-
-def escaped(text):
-    """Write text so that a cell of a table holds it as it is."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -12,7 +12,7 @@ import pytest
 
 import autoeval
 from autoeval.api.options import given_boxes_of
-from autoeval.cli import FUNCTIONS
+from autoeval.cli import COMMANDS
 from autoeval.commands import command_line
 from autoeval.commands.command_line import (
     Given,
@@ -22,6 +22,7 @@ from autoeval.commands.command_line import (
     parameters_of,
     read_words,
     run_command,
+    typed_names,
 )
 from autoeval.errors import InputError
 
@@ -82,12 +83,12 @@ def call_with(option, command):
     return [word for _, words in before + named for word in words], expected
 
 
-CASES = [(name, option) for name, of in FUNCTIONS.items() for option in parameters_of(of)]
+CASES = [(name, option) for name, of in COMMANDS.items() for option in parameters_of(of)]
 
 
 @pytest.mark.parametrize(("name", "option"), CASES)
 def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypatch):
-    command = replace(FUNCTIONS[name], around="")
+    command = replace(COMMANDS[name], around="")
     words, expected = call_with(option, command)
     called = {}
     parameters = {
@@ -113,10 +114,10 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
     assert called[option] == expected
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_function_reads_all_its_parameters(name):
     """Those of the core are tried one by one in `tests/test_no_parameter_ignored.py`."""
-    for path in filter(None, (FUNCTIONS[name].function, FUNCTIONS[name].show)):
+    for path in filter(None, (COMMANDS[name].function, COMMANDS[name].show)):
         function = loaded(path)
         read = {
             node.id
@@ -127,12 +128,13 @@ def test_a_function_reads_all_its_parameters(name):
         assert set(inspect.signature(function).parameters) - read <= of_function
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_explains_every_option(name):
-    text = help_of(name, FUNCTIONS[name])
-    explained = command_line._explained(FUNCTIONS[name])
-    for option in parameters_of(FUNCTIONS[name]):
+    text = help_of(name, COMMANDS[name])
+    explained = command_line._explained(COMMANDS[name])
+    for option in parameters_of(COMMANDS[name]):
         assert explained.get(option), option
+    assert all(option in text for option in typed_names(COMMANDS[name]))
     assert text.startswith(f"usage: autoeval {name}")
 
 
@@ -149,21 +151,21 @@ def test_help_explains_every_option(name):
 )
 def test_what_cannot_be_read_is_refused_in_one_line(words, named):
     with pytest.raises(InputError) as refused:
-        read_words("fit", FUNCTIONS["fit"], words)
+        read_words("fit", COMMANDS["fit"], words)
     assert named in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_dash_is_a_value():
     """For a detector that is run, and for paths on standard input."""
     words = ["a", "b", "--predictions", "-", "c.json", "--images", "-"]
-    values = read_words("compare", FUNCTIONS["compare"], words).values
+    values = read_words("compare", COMMANDS["compare"], words).values
     assert values["estimators"] == ["a", "b"]
     assert (values["predictions"], values["images"]) == (["-", "c.json"], "-")
 
 
 def test_what_was_typed_is_kept_for_the_line_on_the_next_step():
     words = ["--labels=a b", "--category", "x", "--category", "y=z", "--trained-here"]
-    given = read_words("fit", FUNCTIONS["fit"], words)
+    given = read_words("fit", COMMANDS["fit"], words)
     assert isinstance(given, Given)
     assert given.words["labels"] == ["--labels", "a b"]
     assert given.words["categories"] == ["--category", "x", "--category", "y=z"]

@@ -1,6 +1,5 @@
 """Every `autoeval` command that a page names exists and takes the options it is shown with."""
 
-import argparse
 import re
 import shlex
 
@@ -9,6 +8,7 @@ import pytest
 from autoeval import cli
 from autoeval.commands.command_line import read_words, run_command
 from autoeval.errors import InputError
+from autoeval.stability.commands.studies.registry import studies
 from tests.doc_pages import PAGES, ROOT, name_of, shell_of, spans_of
 
 BREAKS = {";", "&&", "||", "|", "&"}
@@ -56,31 +56,20 @@ def tool_of(word):
 def ask(monkeypatch, capsys):
     """Have the program read words without running them: what it refuses, and what it prints."""
 
-    def refuse(parser, message):
-        raise ValueError(f"{parser.prog}: {message}")
+    def only_read(name, command, words):
+        if {"--help", "--help-all"} & {*words}:
+            return run_command(name, command, words)
+        given = read_words(name, command, words)
+        if name == "study" and given.values["study"] not in studies():
+            raise InputError(f"no study {given.values['study']}")
+        return 0
 
     def ask(words):
-        try:
-            status = cli.main(words)
-        except (ValueError, InputError) as error:
-            return str(error), ""
-        except SystemExit as stopped:
-            status = stopped.code
+        status = cli.main(words)
         shown = capsys.readouterr()
         return shown.err if status else "", shown.out
 
-    def only_read(name, command, words):
-        if not {"--help", "--help-all"} & {*words}:
-            read_words(name, command, words)
-            return 0
-        return run_command(name, command, words)
-
-    def run(call):
-        return call() if "run_command" in call.__code__.co_names else 0
-
-    monkeypatch.setattr(argparse.ArgumentParser, "error", refuse)
     monkeypatch.setattr(cli, "run_command", only_read)
-    monkeypatch.setattr(cli, "_run", run)
     return ask
 
 

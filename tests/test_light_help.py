@@ -5,7 +5,7 @@ import subprocess
 import sys
 from inspect import signature
 
-from autoeval.cli import COMMANDS, FUNCTIONS
+from autoeval.cli import COMMANDS
 from autoeval.commands.command_line import help_of
 from autoeval.commands.convert_labels import convert_labels
 from autoeval.counting import prompting
@@ -52,7 +52,7 @@ def test_what_docstrings_name_is_what_there_is():
 
     assert f"One of {', '.join(NAMES)} (" in said(convert_labels)
     binnings = "|".join(BINNINGS)
-    assert f"--binning {binnings}" in help_of("count evaluate", FUNCTIONS["count evaluate"])
+    assert f"--binning {binnings}" in help_of("count evaluate", COMMANDS["count evaluate"])
     assert f"published ones: {', '.join(PUBLISHED)}." in said(evaluate)
     defaults = {name: of.default for name, of in signature(evaluate).parameters.items()}
     assert (defaults["gamma"], defaults["match_distance"]) == (PUBLISHED_GAMMA, DISTANCES)

@@ -57,8 +57,8 @@ class PassOptions(TypedDict, total=False):
     ray_cpus: int
 
 
-class DetectorOptions(PassOptions, total=False):
-    """How a detector is loaded; and as `PassOptions`.
+class NetworkOptions(TypedDict, total=False):
+    """How a detector is loaded.
 
     Parameters
     ----------
@@ -82,6 +82,10 @@ class DetectorOptions(PassOptions, total=False):
     classes: str
     network_precision: str
     trust_checkpoint: bool
+
+
+class DetectorOptions(NetworkOptions, PassOptions, total=False):
+    """How a detector is loaded and run: as `NetworkOptions` and `PassOptions`."""
 
 
 class ResultsOptions(DetectorOptions, total=False):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from shutil import get_terminal_size
-from textwrap import wrap
+from textwrap import shorten, wrap
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from autoeval.commands.given_words import (
@@ -46,11 +48,15 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 #: Options that take one word each time, so that what follows may be positional.
 ONE_AT_A_TIME = ("categories", "counter", "present")
+MAY_BE_EMPTY = ("search",)  # lists that may be given without a word
 #: Options that take several words each time, which belong together.
 IN_GROUPS = ("seed_set", "site_categories")
 LISTS = ("Sequence", "Collection", "Mapping")
 INDENT, WIDEST = 26, 100  # columns of help
+SCREEN = 60  # lines
 DASH = "\0"  # for a lone "-", which cyclopts takes for an option in a list
+#: The command that runs, for pages; empty where a function is called from Python.
+TYPED: ContextVar[str] = ContextVar("typed", default="")
 SECRET = "webhook"  # its address holds a password
 
 
@@ -60,6 +66,8 @@ class Command:
 
     Parameters
     ----------
+    about : str
+        What it does, in a line of the list of commands.
     function : str
         ``module:name`` of the public function that makes the result. Without `show` it prints, too,
         and returns the status of the program.
@@ -77,6 +85,7 @@ class Command:
         ``module:name`` of a function that returns what the help says below the options.
     """
 
+    about: str
     function: str
     show: str = ""
     positional: tuple[str, ...] = ()
@@ -111,7 +120,8 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     are not, values that cannot be read, and as the functions do.
     """
     if any(word in HELP for word in words):
-        print(help_of(name, command))
+        whole = "--help-all" in words
+        print(help_of(name, command) if whole else short_help(name, command))
         return 0
     given = read_words(name, command, words)
     function = loaded(command.function)
@@ -120,6 +130,7 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         for option in function_parameters(function)
         if option in given.words or is_given(given.values.get(option))
     }
+    TYPED.set(given.command_line)
     with loaded(command.around)(given) if command.around else nullcontext():
         result = function(**passed)
     if not command.show:
@@ -216,8 +227,14 @@ def _shown_by(command: Command) -> dict[str, inspect.Parameter]:
     return {n: p for n, p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def help_of(name: str, command: Command) -> str:
-    """Return what ``--help`` prints: what the function does, and each option with its docstring."""
+def short_help(name: str, command: Command) -> str:
+    """Return the whole help where that fits on a screen, else one line an option."""
+    whole = help_of(name, command)
+    return whole if whole.count("\n") < SCREEN else help_of(name, command, one_line=True)
+
+
+def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
+    """Return what the function does, and each option with its docstring, or one line of that."""
     explained, width = _explained(command), min(get_terminal_size().columns, WIDEST)
     about = inspect.getdoc(loaded(command.function)) or ""
     parameters = parameters_of(command)
@@ -231,12 +248,20 @@ def help_of(name: str, command: Command) -> str:
         if option not in command.positional:
             head += _metavar(parameter, is_list=option in READERS)
         text = explained.get(option, "")
-        if parameter.default not in (None, False, True, (), parameter.empty):
+        if not (
+            isinstance(parameter.default, bool) or parameter.default in (None, (), parameter.empty)
+        ):
             several = isinstance(parameter.default, tuple)
             shown = " ".join(map(str, parameter.default)) if several else parameter.default
             text += f" (default: {shown})"
         if parameter.default is parameter.empty and option not in command.positional:
             text = f"required. {text}"
+        if one_line:
+            room = width - max(INDENT, len(head) + 4)
+            lines.append(
+                f"  {head:{INDENT - 2}}  {shorten(text, max(room, 12), placeholder=' ...')}"
+            )
+            continue
         indent = " " * INDENT
         wrapped = wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [""]
         if len(head) < INDENT - 3:
@@ -244,7 +269,9 @@ def help_of(name: str, command: Command) -> str:
             lines += wrapped
         else:
             lines += [f"  {head}", *wrapped]
-    if command.more:
+    lines.append(f"  {'-h, --help':{INDENT - 2}}  Print this.")
+    lines.append(f"  {'--help-all':{INDENT - 2}}  Explain every option.")
+    if command.more and not one_line:
         lines += ["", str(loaded(command.more)())]
     return "\n".join(lines)
 
@@ -298,7 +325,7 @@ def _app(name: str, command: Command) -> Any:
         read = Parameter(
             name=None if is_positional else (option_of(option),) if turned_off else tuple(names),
             negative=turned_off,
-            consume_multiple=get_origin(kind) is list and option not in ONE_AT_A_TIME,
+            consume_multiple=_several(option, kind),
         )
         declared = inspect.Parameter(
             option,
@@ -318,6 +345,13 @@ def _app(name: str, command: Command) -> Any:
     )
     app.default(run)
     return app
+
+
+def _several(option: str, kind: Any) -> bool | int:
+    """Return whether an option takes several words, or from how many on."""
+    if option in MAY_BE_EMPTY:
+        return (0, sys.maxsize)  # type: ignore[return-value]
+    return get_origin(kind) is list and option not in ONE_AT_A_TIME
 
 
 def _explained(command: Command) -> dict[str, str]:

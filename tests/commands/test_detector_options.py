@@ -1,16 +1,12 @@
 """What is said of a detector on the command line."""
 
-import argparse
 import sys
 
 import pytest
 
-from autoeval.commands.run_options import (
-    add_detector_options,
-    load_named_detector,
-    read_cfg_options,
-)
+from autoeval.api.options import BoxOptions, cfg_options_of
 from autoeval.errors import InputError
+from autoeval.stability.commands.meta_set_options import arguments_of, named_detector
 
 
 @pytest.mark.parametrize(
@@ -25,10 +21,13 @@ from autoeval.errors import InputError
     ],
 )
 def test_what_is_missing_or_wrong(words, message):
-    parser = argparse.ArgumentParser()
-    add_detector_options(parser)
+    names = [word.removeprefix("--").replace("-", "_") for word in words if word[:2] == "--"]
+    values = [word for word in words if word[:2] != "--"]
+    given = {
+        name: values[k:] if name == "cfg_options" else values[k] for k, name in enumerate(names)
+    }
     with pytest.raises(InputError, match=message):
-        load_named_detector(parser.parse_args(words))
+        named_detector(arguments_of(given, BoxOptions)).loaded  # noqa: B018
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -38,4 +37,4 @@ def test_options_of_a_config_are_read_without_mmengine_too(installed, monkeypatc
         monkeypatch.setitem(sys.modules, "mmengine.config", None)
     words = ["conf=0.2", "imgsz=[320,640]", "layout=yolov8", "rgb=False"]
     expected = {"conf": 0.2, "imgsz": [320, 640], "layout": "yolov8", "rgb": False}
-    assert read_cfg_options(words) == expected
+    assert cfg_options_of(words) == expected

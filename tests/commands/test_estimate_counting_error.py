@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 import numpy as np
 import pandas as pd
 import pytest
+from changed_words import changed
 from rectangles import RectangleDetector, write_task, write_world
 
 from autoeval.cli import main
@@ -102,6 +103,6 @@ def test_a_saved_estimator_needs_the_detector_and_the_images_alone(command, tmp_
     ],
 )
 def test_bad_input_is_one_clear_line(command, change, message, capsys):
-    assert main([*command, *change]) == 2
+    assert main(changed(command, *change)) == 2
     shown = capsys.readouterr().err.strip().splitlines()[-1]
     assert shown.startswith("error: ") and message in shown

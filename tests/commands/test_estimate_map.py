@@ -6,6 +6,7 @@ from contextlib import redirect_stdout
 
 import pandas as pd
 import pytest
+from changed_words import changed
 from rectangles import RectangleDetector, write_task, write_video, write_world
 
 from autoeval.cli import main
@@ -144,7 +145,7 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     """For a detector whose backbone has nothing to drop: fitted, saved, and estimated with."""
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images"), "--json"]
-    plain = [*command, "--repeats", "0", *images]
+    plain = changed(command, "--repeats", "0", *images)
     assert main(plain) == 0
     result = json.loads(capsys.readouterr().out)
     table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
@@ -169,7 +170,7 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     ],
 )
 def test_bad_input_is_one_clear_line(command, change, message, capsys):
-    assert main([*command, *change]) == 2
+    assert main(changed(command, *change)) == 2
     shown = capsys.readouterr().err.strip().splitlines()[-1]
     assert shown.startswith("error: ") and message in shown
 

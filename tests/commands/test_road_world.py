@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from argparse import ArgumentParser, Namespace
+from types import SimpleNamespace
 
 import pytest
 from rectangles import RectangleDetector, write_task
@@ -15,6 +15,7 @@ from autoeval.roadworld import DETECTOR, ENVIRONMENTS, environments_task
 from autoeval.roadworld.environments import SEARCH_ENVIRONMENTS
 from autoeval.runtime.progress import duration
 from autoeval.stability.commands import estimate_map, road_world, running_time
+from autoeval.stability.commands.meta_set_options import arguments_of
 from autoeval.stability.metasets import MetaSetConfig, load_recipes
 from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
 from tests.doc_pages import ROOT
@@ -136,7 +137,7 @@ def test_search_in_process(few_images, capsys):
 
 def test_the_site_that_is_estimated_is_no_source(few_images):
     def sources(images):
-        task = road_world.road_world_task(Namespace(images=images))
+        task = road_world.road_world_task(SimpleNamespace(images=images))
         return [files.name for files in task.seed_sets]
 
     assert set(ENVIRONMENTS) - set(sources("work_dirs/roadworld/fog/images/")) == {"fog"}
@@ -145,10 +146,10 @@ def test_the_site_that_is_estimated_is_no_source(few_images):
 
 def test_light_takes_no_sample_sets(few_images, capsys):
     """What is given decides what else is assumed."""
-    args = _parsed(["--preset", "light", "--detector", "d", "--images", "new"])
+    args = _given(preset="light", detector="d", images="new")
     estimate_map._assume(args)
     assert args.n_sets is None and args.repeats is None and args.images == "new"
-    args = _parsed(["--metaset", "configs/metasets/corruptions.py", "--n-images", "7"])
+    args = _given(metaset="configs/metasets/corruptions.py", n_images=7)
     estimate_map._assume(args)
     assert (args.detector, args.preset, args.n_sets) == (DETECTOR, "paper", None)
     assert args.n_images == 7 and args.repeats == road_world.REPEATS
@@ -157,10 +158,8 @@ def test_light_takes_no_sample_sets(few_images, capsys):
     assert "--n-sets" not in second
 
 
-def _parsed(words):
-    parser = ArgumentParser()
-    estimate_map.add_arguments(parser)
-    return parser.parse_args(words)
+def _given(**options):
+    return arguments_of(options, estimate_map.MapOptions)
 
 
 @pytest.mark.parametrize(

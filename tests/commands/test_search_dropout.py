@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("drawn")]
 
 @pytest.fixture
 def words(tmp_path, monkeypatch):
-    monkeypatch.setattr(search_dropout, "load_named_detector", lambda args: ShakenRectangles())
+    load = "autoeval.detectors.loading.load_detector"
+    monkeypatch.setattr(load, lambda *of, **options: ShakenRectangles())
     words = ["search-dropout", "--detector", "rectangles", "--task", str(write_task(tmp_path))]
     return [*words, "--n-sets", "1", "--n-images", "2", "--work-dir", str(tmp_path / "out")]
 

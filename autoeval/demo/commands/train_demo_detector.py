@@ -1,58 +1,55 @@
-"""Train the road world's detector on rendered images and measure it in every environment.
-
-Writes the checkpoint and a Markdown page with the training log and the accuracy in every
-environment. With --report-only the page is written anew for the checkpoint there is.
-"""
+"""Train the road world's detector on rendered images and measure it in every environment."""
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autoeval.commands.typed_options import refuse_beside
+from autoeval.errors import refuse_given
 from autoeval.io.config_file import shipped_config
 
-CONFIG = shipped_config("demo", "train_roadworld_nano.py")
-CHECKPOINT = Path("configs/detectors/roadworld_nano.pth")
-REPORT = Path("docs/results/demo_detector.md")
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
+
 SEED = 0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("--config", type=Path, default=CONFIG, metavar="FILE")
-    parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT, metavar="FILE")
-    parser.add_argument(
-        "--report",
-        type=Path,
-        metavar="FILE",
-        default=REPORT,
-        help="the page (default: %(default)s)",
-    )
-    parser.add_argument("--report-only", action="store_true", help="do not train")
-    parser.add_argument(
-        "--work-dir", type=Path, default=Path("work_dirs/demo_detector"), metavar="DIR"
-    )
-    parser.add_argument(
-        "--images",
-        type=int,
-        default=150,
-        help="images to evaluate on, per environment (%(default)s)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="processor threads; where others compete, 1 is best",
-    )
+def train_demo_detector(
+    *,
+    config: PathLike | None = None,
+    checkpoint: PathLike = "configs/detectors/roadworld_nano.pth",
+    report: PathLike = "docs/results/demo_detector.md",
+    report_only: bool = False,
+    work_dir: PathLike | None = None,
+    images: int = 150,
+    threads: int | None = None,
+) -> None:
+    """Train the road world's detector on rendered images and measure it in every environment.
 
+    Writes the checkpoint and a Markdown page with the training log and the accuracy in every
+    environment. With --report-only the page is written anew for the checkpoint there is.
 
-def run(args: argparse.Namespace) -> int:
-    """Train, export, evaluate, report."""
-    if args.report_only:
+    Parameters
+    ----------
+    config : path-like, optional
+        Of mmengine (default: the shipped one, configs/demo/train_roadworld_nano.py).
+    checkpoint : path-like
+        Weights to write, or to measure.
+    report : path-like
+        The page.
+    report_only : bool
+        Do not train.
+    work_dir : path-like, optional
+        Of the training (default: work_dirs/demo_detector).
+    images : int
+        Images to evaluate on, per environment.
+    threads : int, optional
+        Processor threads; where others compete, 1 is best.
+    """
+    if report_only:
         reason = "is about the training, which --report-only leaves out: leave it out, too."
-        refuse_beside(args, ["config", "work_dir"], reason)
+        refuse_given({"config": config, "work_dir": work_dir}, reason)
     import pandas as pd
     import torch
     from mmengine.config import Config
@@ -69,23 +66,25 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.roadworld import DETECTOR, ENVIRONMENTS
     from autoeval.runtime.files import write_text
 
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    if not args.report_only:
-        trained, log = train_detector(Config.fromfile(args.config), args.work_dir)
+    weights = Path(checkpoint)
+    if threads:
+        torch.set_num_threads(threads)
+    if not report_only:
+        path = config or shipped_config("demo", "train_roadworld_nano.py")
+        folder = Path(work_dir or "work_dirs/demo_detector")
+        trained, log = train_detector(Config.fromfile(path), folder)
         if int(os.environ.get("RANK", 0)):
-            return 0  # of torchrun, one process writes
-        export_checkpoint(trained, log, args.checkpoint)
-        print(f"wrote {args.checkpoint}")
-    detector = load_detector(DETECTOR, checkpoint=args.checkpoint)
-    rows = [measure(detector, name, args.images, seed=SEED) for name in ENVIRONMENTS]
+            return  # of torchrun, one process writes
+        export_checkpoint(trained, log, weights)
+        print(f"wrote {weights}")
+    detector = load_detector(DETECTOR, checkpoint=weights)
+    rows = [measure(detector, name, images, seed=SEED) for name in ENVIRONMENTS]
     table = pd.DataFrame(rows)
-    log = read_training_log(args.checkpoint)
+    log = read_training_log(weights)
     commands = [FIRST_PART] if "epochs_before" in log else []
     commands.append(f"python tools/train_demo_detector.py --threads {log['threads']}")
-    if args.report_only:
-        commands.append(f"python tools/train_demo_detector.py --report-only --images {args.images}")
-    write_text(args.report, describe_training(log, table, seed=SEED, commands=commands))
+    if report_only:
+        commands.append(f"python tools/train_demo_detector.py --report-only --images {images}")
+    write_text(report, describe_training(log, table, seed=SEED, commands=commands))
     print(table.to_string(index=False, float_format="{:.3f}".format))
-    print(f"\nwrote {args.report}")
-    return 0
+    print(f"\nwrote {report}")

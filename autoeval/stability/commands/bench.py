@@ -1,28 +1,40 @@
-"""Compare all methods on score tables: one row a method, one column a source, and a paired test.
-
-Takes work dirs of estimate-map (or their scores.parquet), and compares by leave-one-group-out
-cross-validation.
-"""
+"""Compare all methods on score tables: one row a method, one column a source, and a paired test."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autoeval.commands.run_options import add_work_dir
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("scores", nargs="+", type=Path, metavar="SCORES", help="work dir or file")
-    parser.add_argument("--method", nargs="+", metavar="NAME", help="default: all")
-    parser.add_argument("--target", default="mAP", metavar="NAME", help="such as mAP50 or mAP/car")
-    parser.add_argument("--level", type=float, default=0.9, help="of the intervals (%(default)s)")
-    add_work_dir(parser, "work_dirs/bench", "for bench.md and a CSV file a table (%(default)s)")
+if TYPE_CHECKING:
+    from autoeval.runtime.files import PathLike
 
 
-def run(args: argparse.Namespace) -> int:
-    """Evaluate every method on every table; print and write."""
+def bench(
+    scores: Sequence[PathLike],
+    *,
+    method: Sequence[str] = (),
+    target: str = "mAP",
+    level: float = 0.9,
+    work_dir: PathLike = "work_dirs/bench",
+) -> None:
+    """Compare all methods on score tables: one row a method, one column a source, a paired test.
+
+    Compares by leave-one-group-out cross-validation.
+
+    Parameters
+    ----------
+    scores : sequence of path-like
+        Work dirs of estimate-map, or their scores.parquet.
+    method : sequence of str
+        Methods (default: all).
+    target : str
+        What is estimated, such as mAP50 or mAP/car.
+    level : float
+        Nominal coverage of the intervals.
+    work_dir : path-like
+        For bench.md and a CSV file a table.
+    """
     from autoeval.report.text import written_files
     from autoeval.stability.methods import compared_methods
     from autoeval.stability.methods.score_rows import read_scores
@@ -30,9 +42,8 @@ def run(args: argparse.Namespace) -> int:
 
     tables = {
         path.name if path.is_dir() else f"{path.parent.name}_{path.stem}": read_scores(path)
-        for path in args.scores
+        for path in map(Path, scores)
     }
-    methods = args.method or list(compared_methods())
-    comparison = compare_methods(tables, methods, target=args.target, level=args.level)
-    print(f"{comparison.text}\n{written_files(comparison.write(args.work_dir))}")
-    return 0
+    methods = list(method) or list(compared_methods())
+    comparison = compare_methods(tables, methods, target=target, level=level)
+    print(f"{comparison.text}\n{written_files(comparison.write(Path(work_dir)))}")

@@ -1,26 +1,23 @@
-"""Make a meta-set: recipes of sample sets from labelled, COCO-format seed sets.
-
-Writes DIR/recipes/<seed set>.json, a contact sheet and, where asked for, the images themselves. The
-same arguments give the same files. Without seed sets, those of the rendered road world.
-"""
+"""Make a meta-set: recipes of sample sets from labelled, COCO-format seed sets."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from autoeval.commands.given_input import Detail
-from autoeval.commands.task_options import ROAD_WORLD_SERVES, add_metaset_option, add_task_option
-from autoeval.errors import InputError
+from typing_extensions import Unpack
+
+from autoeval.errors import InputError, refuse_given
 from autoeval.stability.commands import road_world
-from autoeval.stability.commands.meta_set_options import named_task
+from autoeval.stability.commands.meta_set_options import MetaSetOptions, arguments_of, named_task
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet
     from autoeval.io.tasks.task import Task
+    from autoeval.runtime.files import PathLike
     from autoeval.stability.metasets import Recipe
 
 COMMAND = "build-metaset"
@@ -30,82 +27,90 @@ ON_ROAD_WORLD = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    source = parser.add_mutually_exclusive_group()
-    add_task_option(source, ROAD_WORLD_SERVES)
-    source.add_argument(
-        "--seed-set",
-        nargs="+",
-        action="append",
-        metavar="WORD",
-        help="NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...]: a seed set and, where it needs one of "
-        "its own, the mapping of its categories to the task's; repeat for more seed sets",
-    )
-    parser.add_argument(
-        "--mapping",
-        nargs="+",
-        default=[],
-        metavar="FROM=TO",
-        help="mapping of the seed sets that bring none, such as car=vehicle bus=vehicle",
-    )
-    add_metaset_option(parser, Detail("n_transforms", "transforms of each image", int, metavar="N"))
-    parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
-    parser.add_argument(
-        "--work-dir",
-        type=Path,
-        metavar="DIR",
-        help="where to write (default: work_dirs/build_metaset)",
-    )
-    parser.add_argument(
-        "--materialise", action="store_true", help="write the images, too: DIR/images/..."
-    )
-    parser.add_argument(
-        "--contact-sheet",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="draw a sample of each set: DIR/contact_sheet.png (default: yes)",
-    )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="remove what another call left in DIR"
-    )
+def build_metaset(
+    *,
+    task: PathLike | None = None,
+    data_root: PathLike | None = None,
+    seed_set: Sequence[Sequence[str]] | None = None,
+    mapping: Sequence[str] = (),
+    n_transforms: int | None = None,
+    seed: int = 0,
+    work_dir: PathLike | None = None,
+    materialise: bool = False,
+    contact_sheet: bool = True,
+    overwrite: bool = False,
+    **sizes: Unpack[MetaSetOptions],
+) -> None:
+    """Make a meta-set: recipes of sample sets from labelled, COCO-format seed sets.
 
+    Writes DIR/recipes/<seed set>.json, a contact sheet and, where asked for, the images themselves.
+    The same arguments give the same files. Without seed sets, those of the rendered road world.
 
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+    Parameters
+    ----------
+    task : path-like, optional
+        Such as configs/tasks/vehicle.py (default: the road world, rendered on first use).
+    data_root : path-like, optional
+        Folder with the data of the task.
+    seed_set : sequence of sequence of str, optional
+        NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...]: a seed set and, where it needs one of its own,
+        the mapping of its categories to the task's; repeat for more seed sets.
+    mapping : sequence of str
+        FROM=TO ...: mapping of the seed sets that bring none, such as car=vehicle bus=vehicle.
+    n_transforms : int, optional
+        Transforms of each image.
+    seed : int
+        Of all draws.
+    work_dir : path-like, optional
+        Where to write (default: work_dirs/build_metaset).
+    materialise : bool
+        Write the images, too: DIR/images/....
+    contact_sheet : bool
+        Draw no sample of each set; by default DIR/contact_sheet.png.
+    overwrite : bool
+        Remove what another call left in DIR.
+    **sizes
+        See `MetaSetOptions`.
+    """
     from autoeval.stability.metasets import draw_recipes, load_metaset_config, save_recipes
 
-    if args.mapping and not args.seed_set:
+    given = arguments_of(sizes, MetaSetOptions)
+    args = SimpleNamespace(**vars(given), task=task, seed_set=seed_set, data_root=data_root)
+    args.work_dir = work_dir
+    if mapping and not seed_set:
         raise InputError(
             "--mapping is for --seed-set NAME ANNOTATIONS IMAGE_FOLDER: give that, too."
         )
+    if task and seed_set:
+        raise InputError("Expected either --task or --seed-set: leave one out.")
+    if not task:
+        refuse_given({"data_root": data_root}, "goes with --task: give that, too.")
     if road_world.serves(args):
         road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)
-    args.work_dir = args.work_dir or road_world.default_work_dir(COMMAND)
-    task = _task_of_words(args) if args.seed_set else named_task(args)
+    folder = Path(args.work_dir or road_world.default_work_dir(COMMAND))
+    sources = _task_of_words(seed_set, mapping) if seed_set else named_task(args)
     config = load_metaset_config(
-        args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=args.n_transforms
+        args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=n_transforms
     )
-    seed_sets = task.load_seed_sets()
-    recipes = [draw_recipes(seed_set, seed=args.seed, **vars(config)) for seed_set in seed_sets]
-    paths = [_recipes_of(args.work_dir, seed_set.name) for seed_set in seed_sets]
-    _clear(args.work_dir, dict(zip(paths, recipes, strict=True)), overwrite=args.overwrite)
+    seed_sets = sources.load_seed_sets()
+    recipes = [draw_recipes(each, seed=seed, **vars(config)) for each in seed_sets]
+    paths = [_recipes_of(folder, each.name) for each in seed_sets]
+    _clear(folder, dict(zip(paths, recipes, strict=True)), overwrite=overwrite)
     for path, set_recipes in zip(paths, recipes, strict=True):
         save_recipes(path, set_recipes)
-    _print_summary(task, seed_sets, recipes)
-    print(f"Recipes: {args.work_dir / 'recipes'}")
-    if args.materialise:
-        _materialise(args.work_dir, seed_sets, recipes)
-    if args.contact_sheet:
+    _print_summary(sources, seed_sets, recipes)
+    print(f"Recipes: {folder / 'recipes'}")
+    if materialise:
+        _materialise(folder, seed_sets, recipes)
+    if contact_sheet:
         from autoeval.runtime.files import write_figure
         from autoeval.runtime.progress import progress_bar
-        from autoeval.stability.fitting.materialise import contact_sheet
+        from autoeval.stability.fitting.materialise import contact_sheet as drawn_sheet
 
-        path = args.work_dir / "contact_sheet.png"
+        path = folder / "contact_sheet.png"
         with progress_bar(None, "Drawing the contact sheet") as bar:
-            write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)
+            write_figure(path, drawn_sheet(seed_sets, recipes, bar=bar), dpi=100)
         print(f"Contact sheet: {path}")
-    return 0
 
 
 def _recipes_of(folder: Path, name: str) -> Path:
@@ -140,18 +145,18 @@ def _clear(folder: Path, wanted: Mapping[Path, Sequence[Recipe]], *, overwrite: 
         (folder / "contact_sheet.png").unlink(missing_ok=True)
 
 
-def _task_of_words(args: argparse.Namespace) -> Task:
+def _task_of_words(seed_sets: Sequence[Sequence[str]], mapping: Sequence[str]) -> Task:
     from autoeval.io.tasks.task import SeedSetFiles, Task
 
     files = []
-    for words in args.seed_set:
+    for words in seed_sets:
         if len(words) < 3:
             raise InputError(
                 "--seed-set expects NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...], "
                 f"got {' '.join(words)!r}."
             )
-        mapping = _parse_mapping(words[3:] or args.mapping)
-        files.append(SeedSetFiles(words[0], Path(words[1]), Path(words[2]), mapping))
+        categories_of = _parse_mapping(words[3:] or mapping)
+        files.append(SeedSetFiles(words[0], Path(words[1]), Path(words[2]), categories_of))
     names = [seed_set.name for seed_set in files]
     if len(set(names)) < len(names):
         raise InputError(f"Seed sets need different names, got {', '.join(names)}.")

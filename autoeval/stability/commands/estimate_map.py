@@ -1,24 +1,28 @@
-"""Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images.
-
-With --target count_mae and the like, its counting error instead: the error of its number of boxes.
-"""
+"""Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from autoeval.commands import execution_options, run_options, site_options, task_options
-from autoeval.commands.given_input import add_input
-from autoeval.commands.task_options import LIGHT
-from autoeval.commands.typed_options import refuse_beside
+from typing_extensions import Unpack
+
+from autoeval.api.options import PassOptions, executor_of, found_images
+from autoeval.commands.command_line import TYPED
 from autoeval.errors import InputError
 from autoeval.stability.commands import meta_set_options, road_world
-from autoeval.stability.commands.meta_set_options import COUNT_METHODS, COUNT_TARGETS
+from autoeval.stability.commands.meta_set_options import (
+    COUNT_METHODS,
+    COUNT_TARGETS,
+    LIGHT,
+    PAPER,
+    PerturbedOptions,
+    TaskOptions,
+    arguments_of,
+)
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
@@ -38,50 +42,86 @@ WITHOUT_DROPOUT: tuple[str, ...] = ("bayes",)
 METHODS: tuple[str, ...] = ("bos", "bayes", "fused")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    run_options.add_detector_options(parser, (meta_set_options.STAGES,))
-    run_options.add_reference_options(parser)
-    task_options.add_data_options(parser, images="estimate mAP on")
-    method = parser.add_argument_group("method")
-    method.add_argument(
-        "--method",
-        nargs="+",
-        metavar="NAME",
-        help=f"regressors (default: {' '.join(METHODS)}; without dropout {WITHOUT_DROPOUT[0]}; of "
-        f"counting errors {COUNT_METHODS[0]}): the first gives the estimate, others are compared",
-    )
-    targets = (*AP_TARGETS, *COUNT_TARGETS)
-    add_input(
-        method,
-        "--target",
-        meta_set_options.COUNTING_DETAILS,
-        metavar="NAME",
-        default="mAP",
-        choices=targets,
-        help=f"out of {', '.join(targets)} (default: %(default)s)",
-    )
-    method.add_argument(
-        "--estimator",
-        metavar="FILE",
-        help="use a saved one instead of fitting, with its detector; needs --images alone",
-    )
-    site_options.add_category_option(method, presence=False)
-    meta_set_options.add_pass_options(parser, light=True)
-    execution_options.add_execution_options(parser)
-    run_options.add_json(parser)
+class MapOptions(TaskOptions, PerturbedOptions, PassOptions, total=False):
+    """What is fitted and estimated; and as the dictionaries that it extends.
+
+    Parameters
+    ----------
+    method : sequence of str
+        Regressors (default: bos bayes fused; without dropout bayes; of counting errors
+        count_stability): the first gives the estimate, others are compared.
+    target : str
+        mAP, mAP50, mAP75, or count_mae, count_rmse, count_pooled_mae, count_pooled_std,
+        count_relative_mae (default: mAP).
+    count_thr : float
+        Of a count_ target: a box counts where its score exceeds this (default: 0.3).
+    bins : path-like
+        Of a count_ target: edges for pooled errors, FILE.json, or published ones such as nwpu
+        (default: those of the published algorithm for counts to 1000).
+    bins_name : str
+        Which of several lists in --bins.
+    estimator : path-like
+        Use a saved one instead of fitting, with its detector; needs --images alone.
+    images : path-like
+        Estimate on these: a folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file
+        of paths, or - for paths on standard input.
+    img_dir : path-like
+        Folder of the images that a COCO JSON or a list names.
+    every : str
+        Frames of videos: 2s for one in so many seconds, or every Nth.
+    categories : mapping of str to sequence of str
+        A category, with the detector's words for it if the fit lacks them, as NAME or
+        NAME=WORD,...; repeated for several (default: those of the fit, or all words).
+    reference : sequence of str
+        A stronger detector, whose boxes count as probable labels: its results on the same images,
+        with a task a folder of them, or one to run (an alias or FILE.py:NAME).
+    reference_names : path-like
+        Words of the detector for the category numbers of the reference.
+    reference_checkpoint : path-like
+        Weights of the reference detector.
+    json : bool
+        Print the result as JSON.
+    """
+
+    method: Sequence[str]
+    target: str
+    count_thr: float
+    bins: str
+    bins_name: str
+    estimator: str
+    images: str
+    img_dir: str
+    every: str
+    categories: Mapping[str, Sequence[str]]
+    reference: Sequence[str]
+    reference_names: str
+    reference_checkpoint: str
+    json: bool
 
 
-def run(args: argparse.Namespace) -> int:
-    """Fit or load the estimator, estimate, and print."""
+def estimate_map(**options: Unpack[MapOptions]) -> None:
+    """Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images.
+
+    With --target count_mae and the like, its counting error instead: the error of its number of
+    boxes.
+
+    Parameters
+    ----------
+    **options
+        See `MapOptions`.
+    """
+    args = arguments_of(options, MapOptions)
     meta_set_options.check_counting_options(args)
     _check(args)
+    args.target = args.target or AP_TARGETS[0]
     if not args.estimator:
         _assume(args)
     if not args.images:
-        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
+        reason = "is about new images: give --images PATH, too."
+        meta_set_options.refuse_beside(args, ["categories", "img_dir", "every"], reason)
+    found = None
     if args.images and not _is_rendered_later(args):
-        args.found_images = site_options.named_images(args)
+        found = found_images(vars(args))
     from autoeval.report.text import about, print_result
 
     estimator = _estimator(args)
@@ -90,9 +130,10 @@ def run(args: argparse.Namespace) -> int:
     task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
     if not args.work_dir:
         args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
-    estimate = _estimate(args, estimator)
+    folder = Path(args.work_dir)
+    estimate = _estimate(args, estimator, found)
     given = about(
-        args.command_line,
+        TYPED.get(),
         images=args.images,
         task=args.task,
         detector=name,
@@ -101,8 +142,7 @@ def run(args: argparse.Namespace) -> int:
     )
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
     text, values, draw = _report(f"{name} on {task}", estimator, estimate, name, given)
-    print_result(text, values, args.work_dir, draw, as_json=args.json, before=before)
-    return 0
+    print_result(text, values, folder, draw, as_json=args.json, before=before)
 
 
 def _report(
@@ -134,7 +174,7 @@ def _report(
     return estimate_text(estimate, estimator), values, draw
 
 
-def _assume(args: argparse.Namespace) -> None:
+def _assume(args: Any) -> None:
     """Let the road world take the place of a task that is not given; name all that is missing."""
     if not road_world.serves(args):
         meta_set_options.check_complete(args, COMMAND)
@@ -148,31 +188,37 @@ def _assume(args: argparse.Namespace) -> None:
     road_world.assume(args, values, command=COMMAND)
 
 
-def _is_rendered_later(args: argparse.Namespace) -> bool:
+def _is_rendered_later(args: Any) -> bool:
     """Whether the images are those of the road world, which need not be there yet."""
     if not road_world.serves(args):
         return False
     return road_world.FOLDER.resolve() in Path(args.images).resolve().parents
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Any) -> None:
     """Refuse options that exclude each other, before anything is run."""
-    execution_options.make_executor(args)
+    executor_of(vars(args))
+    if args.target is not None and args.target not in (*AP_TARGETS, *COUNT_TARGETS):
+        raise InputError(
+            f"Expected --target as one of {', '.join((*AP_TARGETS, *COUNT_TARGETS))} but got "
+            f"{args.target}."
+        )
     if not args.estimator:
+        meta_set_options.check_task_options(args)
         return
     if not args.images:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     reason = "is for a fit, and --estimator carries its own: leave it out."
-    refuse_beside(args, OF_FIT, reason)
+    meta_set_options.refuse_beside(args, OF_FIT, reason)
     if not args.domain_source:
-        refuse_beside(
+        meta_set_options.refuse_beside(
             args,
             ["task", "data_root", "max_images"],
             "goes with --estimator where --domain-source does.",
         )
 
 
-def _estimator(args: argparse.Namespace) -> Fitted:
+def _estimator(args: Any) -> Fitted:
     """Load the estimator, or fit one on the task."""
     from autoeval.estimation.any_estimator import load_any_estimator
 
@@ -182,8 +228,7 @@ def _estimator(args: argparse.Namespace) -> Fitted:
     return _fit_detector(args)
 
 
-def _fit_detector(args: argparse.Namespace) -> Fitted:
-    from autoeval.estimation.given import Detector
+def _fit_detector(args: Any) -> Fitted:
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.stability.commands.running_time import warn_of_long_run
@@ -191,20 +236,13 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     from autoeval.stability.fitting.kept_domain import reference_domain
     from autoeval.stability.metasets import load_metaset_config
 
-    run = Detector(
-        run_options.required_detector(args),
-        reference=run_options.named_reference(args),
-        batch_size=args.batch_size,
-        executor=execution_options.make_executor(args),
-    )
+    run = meta_set_options.named_detector(args)
     with road_world.offering_the_shipped_detector(COMMAND, args):
         run.loaded  # noqa: B018  (before a world is rendered for a detector that is not there)
     if args.preset is None:
-        args.preset = (
-            "paper" if _can_drop(run.loaded, meta_set_options.named_stages(args)) else LIGHT
-        )
+        args.preset = PAPER if _can_drop(run.loaded, meta_set_options.named_stages(args)) else LIGHT
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
-        args.preset = "paper"
+        args.preset = PAPER
     settings = replace(
         meta_set_options.pass_settings(args), measures=meta_set_options.counting_measures(args)
     )
@@ -216,7 +254,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     else:
-        refuse_beside(args, ["n_images"], "is of sample sets: give --n-sets, too.")
+        meta_set_options.refuse_beside(args, ["n_images"], "is of sample sets: give --n-sets, too.")
     task = meta_set_options.named_task(args)
     folder = meta_set_options.work_dir(args, task.name)
     if args.dropout:
@@ -247,8 +285,13 @@ def _can_drop(detector: Any, stages: Sequence[str]) -> bool:
     return bool(stages) or not isinstance(detector, BlackBoxDetector)
 
 
-def _estimate(args: argparse.Namespace, estimator: Fitted) -> Estimate | None:
-    """Estimate the new images, where there are any."""
+def _estimate(args: Any, estimator: Fitted, found: Any) -> Estimate | None:
+    """Estimate the new images, where there are any; `found` are those found before a fit."""
+    from autoeval.estimation.given import Detector
+    from autoeval.estimation.observation.kept_observer import Keeping
+    from autoeval.estimation.read_site import named_categories
+    from autoeval.runtime.job import LocalExecutor
+
     if not args.images:
         return None
     running: dict[str, Any] = {}
@@ -257,7 +300,21 @@ def _estimate(args: argparse.Namespace, estimator: Fitted) -> Estimate | None:
     if args.domain_source:
         running["domain"] = _domain(args, estimator)
     _check_running(estimator, running)
-    estimate = site_options.predict_site(args, estimator, **running)
+    run = meta_set_options.given_detector(args, estimator.loading_.get("detector"))
+    spec = run.spec if run else None
+    detector = estimator.detector_ or (spec() if spec else None)
+    observed = None
+    if detector is not None:
+        reference, size = (run.reference, run.batch_size) if run else (None, None)
+        observed = Detector(detector, reference=reference, batch_size=size)
+    executor = executor_of(vars(args)) or LocalExecutor()
+    estimate: Estimate = estimator.predict(
+        observed,
+        images=found_images(vars(args)) if found is None else found,
+        categories=named_categories(args.categories),
+        keep=Keeping(Path(args.work_dir), executor, spec),
+        **running,
+    )
     if estimate.site is None or estimator.fit_result_ is None:
         return estimate
     from autoeval.io.tasks.inspection import shared_with_sources
@@ -285,7 +342,7 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
         )
 
 
-def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
+def _domain(args: Any, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.stability.fitting.kept_domain import reference_domain
@@ -302,4 +359,4 @@ def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
     )
-    return reference_domain(observer, args.domain_source, args.work_dir)
+    return reference_domain(observer, args.domain_source, Path(args.work_dir))

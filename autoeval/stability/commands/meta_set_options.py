@@ -2,60 +2,179 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
 
-from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import (
-    NO_DETECTOR,
-    add_batch_size,
-    add_work_dir,
-    required_detector,
-)
-from autoeval.commands.task_options import LIGHT
-from autoeval.commands.typed_options import refuse_beside
-from autoeval.errors import InputError
+from typing_extensions import TypedDict
+
+from autoeval.api.options import BoxOptions, NetworkOptions, check_names, given_boxes_of
+from autoeval.errors import InputError, refuse_given
 from autoeval.stability.commands import road_world
 from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autoeval.estimation.given import Detector
     from autoeval.io.tasks.task import Task
     from autoeval.stability.passes.presets import MeasureSettings, ScoredSettings
 
-PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
-BELONG_TO_TASK = ("data_root", "predictions", "estimator")
+LIGHT = "light"  # the preset without dropout and without sample sets
+PAPER = "paper"
+BELONG_TO_TASK = ("data_root", "max_images")
 REPEATS = 10
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
 COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
 COUNT_METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image", "median")
-COUNTING_DETAILS = (
-    Detail(
-        "count_thr",
-        f"of a count_ target: a box counts where its score exceeds this ({COUNT_THR})",
-        float,
-        metavar="S",
-    ),
-    Detail(
-        "bins",
-        "of a count_ target: edges for pooled errors, FILE.json, or published ones such as nwpu "
-        "(default: those of the published algorithm for counts to 1000)",
-        metavar="FILE|NAME",
-    ),
-    Detail("bins_name", "which of several lists in --bins", metavar="NAME"),
+OF_COUNTING = ("count_thr", "bins", "bins_name")  # options of the targets of `COUNT_TARGETS`
+NO_DETECTOR = (
+    "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
+    "--checkpoint FILE."
 )
-"""Options of the targets of `COUNT_TARGETS`."""
-
-STAGES = Detail(
-    "stages", "modules of the backbone at which features are dropped", metavar="NAME,..."
-)
-"""Of ``--detector`` where it is perturbed."""
 
 
-def named_task(args: argparse.Namespace) -> Task:
+class MetaSetOptions(TypedDict, total=False):
+    """Which sample sets are made of each seed set.
+
+    Parameters
+    ----------
+    metaset : path-like
+        Sample sets, as configs/metasets/mild.py.
+    n_sets : int
+        Sample sets of each seed set (those of the file, else 50).
+    n_images : int
+        Images of each sample set (those of the file, else 250).
+    """
+
+    metaset: str
+    n_sets: int
+    n_images: int
+
+
+class TaskOptions(MetaSetOptions, total=False):
+    """The labelled sources; and as `MetaSetOptions`.
+
+    Parameters
+    ----------
+    task : path-like
+        Such as configs/tasks/vehicle.py (default: the road world, rendered on first use).
+    data_root : path-like
+        Folder with the data of the task.
+    max_images : int
+        Images of each source, at equal distances.
+    """
+
+    task: str
+    data_root: str
+    max_images: int
+
+
+class StagedDetector(NetworkOptions, total=False):
+    """The detector that is perturbed; and as `NetworkOptions`.
+
+    Parameters
+    ----------
+    detector : str
+        Weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER, one of
+        configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or FILE.py:NAME of
+        a BlackBoxDetector.
+    stages : sequence of str
+        Modules of the backbone at which features are dropped, as NAME,....
+    """
+
+    detector: str
+    stages: Sequence[str]
+
+
+class PerturbedOptions(StagedDetector, total=False):
+    """How boxes are perturbed and compared; and as `StagedDetector`.
+
+    Parameters
+    ----------
+    preset : str
+        How boxes are perturbed and compared: paper has 50 sample sets of 250 images for each source
+        and ten passes under dropout, light each image once (default: paper).
+    repeats : int
+        Dropout seeds; 0 leaves the scores that need none (default: 10, none where the preset is
+        light and no method asks, or those of a saved estimator).
+    dropout : path-like
+        Dropout to use, such as configs/dropout/yolox_nano.py from search-dropout: replaces the
+        preset's position, stages and rate.
+    class_aware : bool
+        Match boxes within a category only.
+    box_score : float
+        Boxes from this score on are matched (default: 0.05).
+    domain_source : str
+        Seed set of the task that stands for the detector's training domain: adds the Fréchet
+        distance and the original ATC.
+    views : bool
+        Three more clean passes, which add view consistency.
+    das : bool
+        One more pass, with perturbed weights, which adds the Detection Adaptation Score.
+    seed : int
+        Of every draw (default: 0).
+    work_dir : path-like
+        Where to write (default: work_dirs/TASK_DETECTOR...).
+    """
+
+    preset: Literal["light", "paper", "paper_skip_empty", "released", "replication"]
+    repeats: int
+    dropout: str
+    class_aware: bool
+    box_score: float
+    domain_source: str
+    views: bool
+    das: bool
+    seed: int
+    work_dir: str
+
+
+def arguments_of(options: Mapping[str, Any], known: type, **defaults: Any) -> SimpleNamespace:
+    """Return all options of a dictionary, given or not: None, or what `defaults` say."""
+    check_names(options, known)
+    names = known.__annotations__
+    return SimpleNamespace(**{n: options.get(n, defaults.get(n)) for n in names})
+
+
+def given_detector(args: Any, loading: Mapping[str, Any] | None = None) -> Detector | None:
+    """Return the detector that the options name with how it is run; None where they name none.
+
+    `loading` is how the detector of an estimator is loaded; what is given goes before.
+    """
+    from autoeval.estimation.given import Detector
+
+    given = {
+        name: value for name, value in vars(args).items() if name in BoxOptions.__annotations__
+    }
+    made = given_boxes_of(None, given, loading)
+    return made if isinstance(made, Detector) else None
+
+
+def named_detector(args: Any) -> Detector:
+    """As `given_detector`; `InputError` where the options name none."""
+    if not args.detector:
+        raise InputError(NO_DETECTOR)
+    made = given_detector(args)
+    assert made is not None
+    return made
+
+
+def refuse_beside(args: Any, names: Sequence[str], reason: str) -> None:
+    """Raise `InputError` where one of these options was given; `reason` goes behind its name."""
+    refuse_given({name: getattr(args, name) for name in names}, reason)
+
+
+def check_task_options(args: Any) -> None:
+    """Refuse what is about a task without one."""
+    if not args.task:
+        refuse_beside(args, BELONG_TO_TASK, "goes with --task: give that, too.")
+
+
+def named_task(args: Any) -> Task:
     """Load the task that the options name, or render the road world where they name none."""
     from dataclasses import replace
 
@@ -70,7 +189,7 @@ def named_task(args: argparse.Namespace) -> Task:
     raise InputError(f"Expected --task FILE{beside}, such as configs/tasks/vehicle.py.")
 
 
-def check_complete(args: argparse.Namespace, command: str) -> None:
+def check_complete(args: Any, command: str) -> None:
     """Name everything that a run on a task lacks in one `InputError`, with a command that runs."""
     lacking = []
     if not args.detector:
@@ -83,86 +202,12 @@ def check_complete(args: argparse.Namespace, command: str) -> None:
         raise InputError(f"{' '.join(lacking)} {road_world.without_download(command)}")
 
 
-def named_stages(args: argparse.Namespace) -> tuple[str, ...]:
+def named_stages(args: Any) -> tuple[str, ...]:
     """Return the stages that the options name, none by default."""
-    named = getattr(args, "stages", None)  # a parser of passes alone has no detector
-    return tuple(named.split(",")) if named else ()
+    return tuple(args.stages or ())
 
 
-def add_preset_option(
-    group: argparse._ActionsContainer,
-    about: str,
-    *details: Detail,
-    default: str | None = "paper",
-    choices: Sequence[str] = PRESET_NAMES,
-) -> None:
-    """Declare how boxes are perturbed and compared; `about` is the help.
-
-    `default` is None where details that are given without a name must be recognised by it.
-    """
-    add_input(
-        group,
-        "--preset",
-        details,
-        alone=True,
-        metavar="NAME",
-        default=default,
-        choices=choices,
-        help=f"{', '.join(choices)}: {about}",
-    )
-
-
-def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) -> None:
-    """Declare how the detector is perturbed, and how the work is done.
-
-    `light`: a preset without dropout and without sample sets may be named.
-    """
-    run = parser.add_argument_group("run")
-    without = ", none where the preset is light and no method asks" if light else ""
-    about = (
-        "paper has 50 sample sets of 250 images for each source and ten passes under dropout, "
-        f"{LIGHT} each image once (default: paper)"
-    )
-    add_preset_option(
-        run,
-        about if light else "how boxes are perturbed and compared (default: paper)",
-        Detail(
-            "repeats",
-            f"dropout seeds; 0 leaves the scores that need none (default: {REPEATS}{without}, or "
-            "those of a saved estimator)",
-            int,
-            metavar="N",
-        ),
-        Detail(
-            "dropout",
-            "dropout to use, such as configs/dropout/yolox_nano.py from search-dropout: replaces "
-            "the preset's position, stages and rate",
-            metavar="FILE",
-        ),
-        Detail("class_aware", "match boxes within a category only", bool, False),
-        Detail("box_score", "boxes from this score on are matched (0.05)", float, metavar="S"),
-        Detail(
-            "domain_source",
-            "seed set of the task that stands for the detector's training domain: adds the Fréchet "
-            "distance and the original ATC",
-            metavar="NAME",
-        ),
-        Detail("views", "three more clean passes, which add view consistency", bool, False),
-        Detail(
-            "das",
-            "one more pass, with perturbed weights, which adds the Detection Adaptation Score",
-            bool,
-            False,
-        ),
-        default=None if light else "paper",
-        choices=(LIGHT, *PRESET_NAMES) if light else PRESET_NAMES,
-    )
-    run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
-    add_batch_size(run)
-    add_work_dir(run, None, "default: work_dirs/TASK_DETECTOR...")
-
-
-def pass_settings(args: argparse.Namespace) -> ScoredSettings:
+def pass_settings(args: Any) -> ScoredSettings:
     """Return the settings of the pass that the options of `add_pass_options` name."""
     from autoeval.stability.network.forward.dropout_spec import load_dropout
     from autoeval.stability.passes import presets
@@ -170,13 +215,14 @@ def pass_settings(args: argparse.Namespace) -> ScoredSettings:
     dropout = load_dropout(args.dropout) if args.dropout else None
     needs = _needs(args)
     none = args.preset == LIGHT and "perturbed" not in needs
+    seed = args.seed or 0
     repeats = (0 if none else REPEATS) if args.repeats is None else args.repeats
     if args.preset == LIGHT:
-        settings = presets.light(repeats=repeats, seed=args.seed, dropout=dropout)
+        settings = presets.light(repeats=repeats, seed=seed, dropout=dropout)
         by_products = tuple(name for name in presets.BY_PRODUCTS if name in needs)
         settings = replace(settings, wants=by_products)
     else:
-        settings = presets.preset(args.preset, repeats=repeats, seed=args.seed, dropout=dropout)
+        settings = presets.preset(args.preset or PAPER, repeats=repeats, seed=seed, dropout=dropout)
     if args.class_aware:
         stability = replace(settings.stability, class_aware=True)
         settings = replace(settings, stability=stability)
@@ -206,7 +252,7 @@ def note_sources_of_search(path: str, task: Task) -> None:
         )
 
 
-def _needs(args: argparse.Namespace) -> frozenset[str]:
+def _needs(args: Any) -> frozenset[str]:
     """Return the evidence that the methods named read, and what a training domain is for."""
     from autoeval.stability.methods import make_method
     from autoeval.stability.scores.registry import needs_of
@@ -216,20 +262,20 @@ def _needs(args: argparse.Namespace) -> frozenset[str]:
     return needs_of(columns) | ({"features"} if args.domain_source else frozenset())
 
 
-def work_dir(args: argparse.Namespace, task: str) -> Path:
+def work_dir(args: Any, task: str) -> Path:
     """Return the folder of a run on a task: the one named, or one by task and detector."""
     if args.work_dir:
-        return args.work_dir
+        return Path(args.work_dir)
     what = "_counting" if args.target in COUNT_TARGETS else ""
-    return Path("work_dirs") / f"{task}_{Path(required_detector(args).name).stem}{what}"
+    return Path("work_dirs") / f"{task}_{Path(str(args.detector)).stem}{what}"
 
 
-def check_counting_options(args: argparse.Namespace) -> None:
+def check_counting_options(args: Any) -> None:
     """Raise `InputError` where they are given for another target, or do not go together."""
     if args.target not in COUNT_TARGETS:
         refuse_beside(
             args,
-            [detail.name for detail in COUNTING_DETAILS],
+            OF_COUNTING,
             f"is for a counting error, and --target is {args.target}: give a target such as "
             f"{COUNT_TARGETS[0]}, or leave it out.",
         )
@@ -237,7 +283,7 @@ def check_counting_options(args: argparse.Namespace) -> None:
         refuse_beside(args, ["bins_name"], "names a list in --bins, which is missing: give both.")
 
 
-def counting_measures(args: argparse.Namespace) -> tuple[MeasureSettings, ...]:
+def counting_measures(args: Any) -> tuple[MeasureSettings, ...]:
     """Return what measures counting errors, where the target is one."""
     if args.target not in COUNT_TARGETS:
         return ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from copy import copy
@@ -10,16 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.execution_options import make_executor
-from autoeval.commands.run_options import load_named_detector, required_detector
 from autoeval.errors import InputError
-from autoeval.stability.commands.meta_set_options import pass_settings
+from autoeval.stability.commands.meta_set_options import named_detector, pass_settings
 from autoeval.stability.commands.running_time import images_a_second
 from autoeval.stability.passes.presets import scored_settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.io.tasks.seed_set import SeedSet
     from autoeval.stability.dropout_search.nested_search import NestedTables
@@ -37,7 +35,7 @@ class PaperRun:
     """One detector on one task; `alias` is its name in print, `folder` keeps its rows."""
 
     alias: str
-    options: argparse.Namespace
+    options: Any
     observer: Observer[Any]
     available: AvailableData
     folder: Path
@@ -59,13 +57,12 @@ class PaperRun:
 
     def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
         """Return the score table; what the folder holds is not done again."""
-        from autoeval.estimation.observation.kept_observer import Keeping
         from autoeval.stability.fitting.fit_task import fit_task
 
         estimator = fit_task(
             self._with_training_domain(),
             self.available.seed_sets,
-            Keeping(self.folder, make_executor(self.options), required_detector(self.options)),
+            self._keeping(),
             meta_set=meta_set,
             methods=["bos"],
         )
@@ -75,13 +72,12 @@ class PaperRun:
 
     def nested(self, meta_set: MetaSetConfig, rates: Sequence[float] | None) -> NestedTables:
         """Search a dropout without each group, and return the score tables under each chosen."""
-        from autoeval.estimation.observation.kept_observer import Keeping
         from autoeval.stability.dropout_search.nested_search import nested_tables
 
         tables = nested_tables(
             self._with_training_domain(),
             self.available.seed_sets,
-            Keeping(self.folder, make_executor(self.options), required_detector(self.options)),
+            self._keeping(),
             meta_set=meta_set,
             rates=rates,
         )
@@ -104,6 +100,12 @@ class PaperRun:
         bench = search_bench(self.observer, self.available.seed_sets, meta_set, store, rates=rates)
         n_images = int(bench.sizes.sum())
         return n_images, expected_work(bench, "greedy")[1] / n_images
+
+    def _keeping(self) -> Keeping:
+        """Return where rows are kept, and who observes."""
+        kept = named_detector(self.options).keeping(self.folder)
+        assert kept is not None
+        return kept
 
     def _with_training_domain(self) -> Observer[Any]:
         """Add what the Fréchet distance and ATC need to know of the training domain."""
@@ -141,7 +143,7 @@ class PaperRun:
 
 
 def find_runs(
-    args: argparse.Namespace,
+    args: Any,
     wanted: list[tuple[str, str]],
     data: dict[str, AvailableData],
     work_dir: Path,
@@ -162,7 +164,7 @@ def find_runs(
             at_first = copy(options)  # the training domain is observed when the run starts
             at_first.domain_source = None
             settings, size = pass_settings(at_first), options.batch_size
-            detector = load_named_detector(options)
+            detector = named_detector(options).loaded
             observer: Observer = Observer(detector, available.task, settings, batch_size=size)
         except InputError as error:
             _print_warnings([f"{alias} on {task} is left out: {error}"])
@@ -172,13 +174,13 @@ def find_runs(
     return runs
 
 
-def stand_in(args: argparse.Namespace) -> str:
+def stand_in(args: Any) -> str:
     """Return the detector that was asked for in place of the tables' own; empty for none."""
     name = args.detector or ""
     return Path(name).stem if name.endswith(".py") else name
 
 
-def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
+def _options(args: Any, alias: str) -> Any:
     """Return the options of one detector: the one given, or the table's own at the printed size."""
     from autoeval.detectors.building.aliases import detector_names
 
@@ -188,7 +190,7 @@ def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
         if args.mode == RELEASED:
             names.insert(0, f"{PRINTED_SIZE}/{alias}_car")
         options.detector = next((name for name in names if name in detector_names()), alias)
-    weights = args.checkpoints / f"{alias}.pth" if args.checkpoints else None
+    weights = Path(args.checkpoints) / f"{alias}.pth" if args.checkpoints else None
     if options.checkpoint is None and weights is not None and weights.is_file():
         options.checkpoint = str(weights)
     return options

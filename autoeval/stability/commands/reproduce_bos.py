@@ -5,19 +5,24 @@ Partial data gives partial tables, marked. Needs no converter: the sets are read
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from autoeval.commands.execution_options import add_execution_options
-from autoeval.commands.given_input import add_input
-from autoeval.commands.run_options import add_detector_options, add_json
-from autoeval.commands.task_options import MAX_IMAGES, add_metaset_option
+from typing_extensions import Unpack
+
+from autoeval.api.options import PassOptions
 from autoeval.errors import InputError
-from autoeval.stability.commands.meta_set_options import STAGES, add_pass_options
+from autoeval.stability.commands.meta_set_options import (
+    LIGHT,
+    PAPER,
+    MetaSetOptions,
+    PerturbedOptions,
+    arguments_of,
+    refuse_beside,
+)
 from autoeval.stability.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
 
 if TYPE_CHECKING:
@@ -34,57 +39,59 @@ Key = tuple[str, str]
 """Alias of a detector, and name of a task."""
 
 P = TypeVar("P", "PrintedTable", "PrintedFigure")
-MODES = ("paper", "released")
 RELEASED_META_SET = "configs/metasets/released.py"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "--table", nargs="+", default=[], metavar="N", help="1, 2, 3, 4 (default: 1)"
-    )
-    parser.add_argument(
-        "--figure", nargs="+", default=[], metavar="N", help="2, 3c, 4a, 4b, 4c, 6, 7, 8, 9, 10"
-    )
-    parser.add_argument(
-        "--mode",
-        choices=MODES,
-        default="paper",
-        help="paper: as printed; released: tables 1 and 4 as the authors' code has them, with cars "
-        "alone, configs/metasets/released.py, and --preset released unless another is named "
-        "(default: %(default)s)",
-    )
-    data = parser.add_argument_group("data")
-    add_input(
-        data,
-        "--data-root",
-        (MAX_IMAGES,),
-        metavar="DIR",
-        alone=True,
-        help="folder with the data sets",
-    )
-    add_metaset_option(data)
-    add_detector_options(parser, (STAGES,))
-    parser.add_argument(
-        "--checkpoints", type=Path, metavar="DIR", help="weights as ALIAS.pth, for table 4"
-    )
-    add_pass_options(parser)
-    parser.add_argument(
-        "--search",
-        nargs="*",
-        type=float,
-        metavar="P",
-        help="of tables: search the dropout anew for each source that is left out, on the sample "
-        "sets of the others, among these rates (default: no search; without rates 0.05 to 0.95 by "
-        "0.05, the paper's)",
-    )
-    add_execution_options(parser)
-    parser.add_argument("--dry-run", action="store_true", help="print data and cost, and stop")
-    add_json(parser)
+class ReproduceBosOptions(PerturbedOptions, MetaSetOptions, PassOptions, total=False):
+    """What is made, and from what; and as the dictionaries that it extends.
+
+    Parameters
+    ----------
+    table : sequence of str
+        1, 2, 3, 4 (default: 1).
+    figure : sequence of str
+        2, 3c, 4a, 4b, 4c, 6, 7, 8, 9, 10.
+    mode : str
+        paper: as printed; released: tables 1 and 4 as the authors' code has them, with cars alone,
+        configs/metasets/released.py, and --preset released unless another is named (default:
+        paper).
+    data_root : path-like
+        Folder with the data sets.
+    max_images : int
+        Images of each source, at equal distances.
+    checkpoints : path-like
+        Folder of weights as ALIAS.pth, for table 4.
+    search : sequence of float
+        Of tables: search the dropout anew for each source that is left out, on the sample sets of
+        the others, among these rates (default: no search; without rates 0.05 to 0.95 by 0.05, the
+        paper's).
+    dry_run : bool
+        Print data and cost, and stop.
+    json : bool
+        Print the result as JSON.
+    """
+
+    table: Sequence[str]
+    figure: Sequence[str]
+    mode: Literal["paper", "released"]
+    data_root: str
+    max_images: int
+    checkpoints: str
+    search: Sequence[float]
+    dry_run: bool
+    json: bool
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print what is there and what it costs; run what is missing; print tables and figures."""
+def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
+    """Make tables and figures of the paper on box stability with its own data sets, print beside.
+
+    Partial data gives partial tables, marked. Needs no converter: the sets are read as published.
+
+    Parameters
+    ----------
+    **options
+        See `ReproduceBosOptions`.
+    """
     from autoeval.io.tasks.task import load_task
     from autoeval.report.compared_with_print import add_chapters, chapters_text, chapters_values
     from autoeval.report.page import Page
@@ -93,6 +100,12 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.printed import load_figures, load_printed
 
+    args = arguments_of(options, ReproduceBosOptions, mode=PAPER, table=(), figure=(), seed=0)
+    if args.preset == LIGHT:
+        raise InputError("--preset light has no dropout, which the paper is about: leave it out.")
+    if not args.detector:
+        refuse_beside(args, ["stages"], "goes with --detector: give that, too.")
+    args.preset = args.preset or PAPER
     _check_search(args)
     figures = load_figures("bos", args.figure)
     printed = load_printed("bos", args.table or ([] if figures else ["1"]))
@@ -112,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
     }
     for available in data.values():
         print(available.text(), file=sys.stderr)
-    work_dir = args.work_dir or Path("work_dirs/reproduce_bos")
+    work_dir = Path(args.work_dir or "work_dirs/reproduce_bos")
     runs = find_runs(args, _wanted(whole), data, work_dir)
     kept = [figure for figure in figures if figure.needs_boxes]
     scored = _wanted([*tables, *(figure for figure in figures if not figure.needs_boxes)])
@@ -146,10 +159,9 @@ def run(args: argparse.Namespace) -> int:
 
     text, values = chapters_text(chapters), chapters_values(chapters)
     print_result(text, values, work_dir, draw, as_json=args.json)
-    return 0
 
 
-def _check_search(args: argparse.Namespace) -> None:
+def _check_search(args: Any) -> None:
     """Refuse what a search without each source does not go with."""
     if args.search is None:
         return
@@ -174,7 +186,7 @@ def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
 
 
 def _cost(
-    args: argparse.Namespace,
+    args: Any,
     runs: dict[Key, PaperRun],
     score_keys: Sequence[Key],
     box_meta_sets: Mapping[Key, MetaSetConfig | None],
@@ -211,12 +223,12 @@ def _cost(
     return Cost(images, repeats, rates)
 
 
-def _differs(args: argparse.Namespace) -> str:
+def _differs(args: Any) -> str:
     return "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
 
 
 def _tables(
-    args: argparse.Namespace,
+    args: Any,
     tables: Sequence[PrintedTable],
     scores: Mapping[Key, pd.DataFrame],
     nested: Mapping[Key, NestedTables],
@@ -238,7 +250,7 @@ def _tables(
 
 
 def _figures(
-    args: argparse.Namespace,
+    args: Any,
     figures: Sequence[PrintedFigure],
     scores: Mapping[Key, pd.DataFrame],
     boxes: Mapping[Key, Observations],

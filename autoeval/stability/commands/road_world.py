@@ -6,7 +6,6 @@ names what was assumed, as the options that replace it.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,13 +30,13 @@ FEWEST_IMAGES = 2
 OF_METASET = ("n_sets", "n_images")
 
 
-def serves(args: argparse.Namespace) -> bool:
+def serves(args: Any) -> bool:
     """Say whether the road world takes the place of a task: nothing given belongs to another."""
     others = ("task", "estimator", "seed_set")
     return not any(getattr(args, name, None) for name in others)
 
 
-def assume(args: argparse.Namespace, values: Mapping[str, Any], *, command: str) -> None:
+def assume(args: Any, values: Mapping[str, Any], *, command: str) -> None:
     """Fill in the road world's `values` where none was given, and print which.
 
     Sizes of sample sets are left to ``--metaset FILE`` where that is given.
@@ -80,7 +79,7 @@ def images_of(site: str) -> Path:
     return FOLDER / site / "images"
 
 
-def road_world_task(args: argparse.Namespace) -> Task:
+def road_world_task(args: Any) -> Task:
     """Render what is not there yet; return the task of all sites but one to be estimated."""
     from autoeval.roadworld import ENVIRONMENTS
     from autoeval.roadworld.environments_task import environments_task, render_environments
@@ -105,7 +104,7 @@ def search_task() -> Task:
 
 
 @contextmanager
-def offering_the_shipped_detector(command: str, args: argparse.Namespace) -> Iterator[None]:
+def offering_the_shipped_detector(command: str, args: Any) -> Iterator[None]:
     """Add to the failure of a download a command that needs none, where no task is given."""
     try:
         yield

@@ -1,38 +1,27 @@
-"""Search the feature dropout under which box stability says most about a detector's mAP.
-
-Dropouts (15 sets of backbone stages, several rates) compete for the largest R² between the score
-and mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a
-configuration file for estimate-map --dropout WORK_DIR/dropout.py. Leave out the sources that
-are evaluated with it later (--leave-out NAME,NAME). An interrupted search goes on where it was
-stopped. Without a task, a search on eight environments of the rendered road world that estimate-map
-does not read.
-"""
+"""Search the feature dropout under which box stability says most about a detector's mAP."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from autoeval.commands.given_input import Detail
-from autoeval.commands.run_options import (
-    add_batch_size,
-    add_detector_options,
-    add_work_dir,
-    load_named_detector,
-    required_detector,
-)
-from autoeval.commands.task_options import add_data_options
+from typing_extensions import Unpack
+
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
 from autoeval.stability.commands.meta_set_options import (
-    STAGES,
-    add_preset_option,
+    PAPER,
+    StagedDetector,
+    TaskOptions,
+    arguments_of,
     check_complete,
+    check_task_options,
+    named_detector,
     named_stages,
     named_task,
+    refuse_beside,
 )
 from autoeval.targets import AP_TARGETS
 
@@ -43,73 +32,103 @@ if TYPE_CHECKING:
 RATES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 N_SETS, N_IMAGES = 6, 40  # with these rates ten minutes of two cores for three sources
 LONG_S = 600.0
-LEAVE_OUT = Detail(
-    "leave_out",
-    "sources that the search does not see, such as those that are evaluated later",
-    metavar="NAME,...",
-)
-STRATEGY_NAMES = ("greedy", "full", "halving")
 COMMAND = "search-dropout"
 ON_ROAD_WORLD = {"detector": road_world.DETECTOR, "metaset": road_world.METASET}
 SCORE_NAMES = ("bos", "bos_strict", "confidence_stability")  # as `image_stabilities` lists them
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_detector_options(parser, (STAGES,))
-    add_data_options(parser, LEAVE_OUT)
-    search = parser.add_argument_group("search")
-    search.add_argument(
-        "--strategy",
-        nargs="+",
-        choices=STRATEGY_NAMES,
-        help="default: greedy, the paper's. Of several, later ones take over what earlier ones "
-        "have measured; the configuration is that of the first",
-    )
-    search.add_argument("--position", default="after", choices=("after", "before"))
-    search.add_argument(
-        "--rates",
-        nargs="+",
-        type=float,
-        metavar="P",
-        help=f"default: {' '.join(f'{rate:g}' for rate in RATES)}; the paper's are 0.05 to 0.95 by "
-        "0.05",
-    )
-    repeats = Detail("repeats", "dropout seeds (1)", int, 1, metavar="N")
-    add_preset_option(search, "of box stability", repeats)
-    search.add_argument("--score", default="bos", choices=SCORE_NAMES, help="default: %(default)s")
-    search.add_argument("--target", default="mAP", choices=AP_TARGETS)
-    search.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
-    add_batch_size(parser)
-    add_work_dir(parser, None, "default: work_dirs/dropout_TASK_DETECTOR")
+class SearchOptions(TaskOptions, StagedDetector, total=False):
+    """What is searched; and as `TaskOptions` and `StagedDetector`.
+
+    Parameters
+    ----------
+    leave_out : sequence of str
+        Sources that the search does not see, such as those that are evaluated later, as NAME,....
+    strategy : sequence of str
+        Strategies (default: greedy, the paper's). Of several, later ones take over what earlier
+        ones have measured; the configuration is that of the first.
+    position : str
+        Of the dropout (default: after).
+    rates : sequence of float
+        Rates (default: 0.05 0.1 0.15 0.2 0.3 0.5); the paper's are 0.05 to 0.95 by 0.05.
+    preset : str
+        How boxes are perturbed and compared (default: paper).
+    repeats : int
+        Dropout seeds (default: 1).
+    score : str
+        Whose R² with the target is the largest (default: bos).
+    target : str
+        mAP, mAP50 or mAP75 (default: mAP).
+    seed : int
+        Of every draw (default: 0).
+    batch_size : int
+        Images at once; changes no number (default: as many as the device takes).
+    work_dir : path-like
+        Where to write (default: work_dirs/dropout_TASK_DETECTOR).
+    """
+
+    leave_out: Sequence[str]
+    strategy: Sequence[Literal["greedy", "full", "halving"]]
+    position: Literal["after", "before"]
+    rates: Sequence[float]
+    preset: Literal["paper", "paper_skip_empty", "released", "replication"]
+    repeats: int
+    score: Literal["bos", "bos_strict", "confidence_stability"]
+    target: str
+    seed: int
+    batch_size: int
+    work_dir: str
 
 
-def run(args: argparse.Namespace) -> int:
-    """Search, write, print."""
-    from autoeval.stability.dropout_search.search import search_dropout
+def search_dropout(**options: Unpack[SearchOptions]) -> None:
+    """Search the feature dropout under which box stability says most about a detector's mAP.
+
+    Dropouts (15 sets of backbone stages, several rates) compete for the largest R² between the
+    score and mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a
+    configuration file for estimate-map --dropout WORK_DIR/dropout.py. Leave out the sources that
+    are evaluated with it later (--leave-out NAME,NAME). An interrupted search goes on where it was
+    stopped. Without a task, a search on eight environments of the rendered road world that
+    estimate-map does not read.
+
+    Parameters
+    ----------
+    **options
+        See `SearchOptions`.
+    """
+    from autoeval.stability.dropout_search.search import search_dropout as search
     from autoeval.stability.reports.dropout_outcome import DropoutOutcome
 
+    args = arguments_of(
+        options, SearchOptions, seed=0, repeats=1, preset=PAPER, position="after", score="bos"
+    )
+    args.target = args.target or AP_TARGETS[0]
+    if args.target not in AP_TARGETS:
+        raise InputError(
+            f"Expected --target as one of {', '.join(AP_TARGETS)} but got {args.target}."
+        )
+    check_task_options(args)
     if road_world.serves(args):
+        refuse_beside(args, ["leave_out"], "goes with --task: give that, too.")
         road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)
     else:
         check_complete(args, COMMAND)
+    run = named_detector(args)
     with road_world.offering_the_shipped_detector(COMMAND, args):
-        detector = load_named_detector(args)
+        detector = run.loaded
     task = road_world.search_task() if road_world.serves(args) else named_task(args)
-    name = Path(required_detector(args).name).stem
-    work_dir = args.work_dir or Path("work_dirs") / f"dropout_{task.name}_{name}"
-    task = _without(task, args.leave_out.split(",") if args.leave_out else [])
+    name = Path(str(args.detector)).stem
+    work_dir = Path(args.work_dir or Path("work_dirs") / f"dropout_{task.name}_{name}")
+    task = _without(task, args.leave_out or [])
     known = (work_dir / "rows").exists()  # nobody knows how much of a former run is left
     bench = _bench(args, detector, task, work_dir)
     strategies = list(dict.fromkeys(args.strategy or ["greedy"]))
     if not known:
         print(_cost(bench, strategies), file=sys.stderr)
-    results = search_dropout(bench, strategies)
+    results = search(bench, strategies)
     for warning in bench.warnings:
         print(f"note: {warning}", file=sys.stderr)
     outcome = DropoutOutcome(name, task.name, bench, results)
     print(outcome.text(outcome.write(work_dir, work_dir / "dropout.py")))
-    return 0
 
 
 def _without(task: Task, names: Sequence[str]) -> Task:
@@ -169,7 +188,7 @@ def _seconds_of_a_pass(bench: Workbench, samples: Any) -> float:
     return 0.0
 
 
-def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) -> Workbench:
+def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import asdict, replace
 
     from autoeval.estimation.observation.observing import Observer

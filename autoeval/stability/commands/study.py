@@ -1,23 +1,22 @@
-"""Study the method on your data: each study writes a picture, a table (CSV) and a page (Markdown).
-
-Studies of a score table take the work dir of an estimate-map run. Studies of boxes run the detector
-over the data of a task, once: what --work-dir holds is not observed again.
-"""
+"""Study the method on your data: each study writes a picture, a table and a page."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import Unpack
+
 from autoeval.commands.given_words import named_pairs
-from autoeval.commands.run_options import DETECTOR_DETAILS, add_detector_options, add_work_dir
-from autoeval.commands.task_options import add_metaset_option, add_task_option
-from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
-from autoeval.stability.commands.meta_set_options import STAGES
+from autoeval.stability.commands.meta_set_options import (
+    MetaSetOptions,
+    StagedDetector,
+    arguments_of,
+    refuse_beside,
+)
 from autoeval.stability.commands.studies.inputs import DATA, NO_NAMES, NO_NUMBERS, option
 from autoeval.stability.commands.studies.registry import studies
 
@@ -25,61 +24,74 @@ NOTHING = (NO_NAMES, NO_NUMBERS)
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 INPUTS = (*DATA, "scores")
 FACTS = {  # behind an input, which is then a default or given
-    "detector": tuple(detail.name for detail in (*DETECTOR_DETAILS, STAGES)),
+    "detector": ("classes", "network_precision", "trust_checkpoint", "stages"),
     "metaset": ("n_sets", "n_images"),
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the studies and their options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _overview()
-    parser.add_argument("study", choices=studies(), metavar="NAME", help="one of the studies below")
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="settings of the study, such as draws=20 methods=bos,ac; each study lists its own",
-    )
-    parser.add_argument(
-        "--scores",
-        type=Path,
-        metavar="PATH",
-        help="the work dir of an estimate-map run or of fit, or its scores.parquet",
-    )
-    add_detector_options(parser, (STAGES,))
-    data = parser.add_argument_group("data")
-    add_task_option(
-        data, "; of several, shared images are observed once", required=False, several=True
-    )
-    add_metaset_option(data)
-    about = "for what is written, and keeps the boxes of a pass (%(default)s)"
-    add_work_dir(parser, "work_dirs/studies", about)
-    parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
+class StudyOptions(MetaSetOptions, StagedDetector, total=False):
+    """What a study starts from; and as `MetaSetOptions` and `StagedDetector`.
+
+    Parameters
+    ----------
+    set : sequence of str
+        Settings of the study, as KEY=VALUE such as draws=20 methods=bos,ac; each study lists its
+        own.
+    scores : path-like
+        The work dir of an estimate-map run or of fit, or its scores.parquet.
+    task : sequence of path-like
+        Such as configs/tasks/vehicle.py; of several, shared images are observed once.
+    data_root : path-like
+        Folder with the data of the task.
+    seed : int
+        Of every draw (default: 0).
+    work_dir : path-like
+        For what is written, and keeps the boxes of a pass (default: work_dirs/studies).
+    """
+
+    set: Sequence[str]
+    scores: str
+    task: Sequence[str]
+    data_root: str
+    seed: int
+    work_dir: str
 
 
-def run(args: argparse.Namespace) -> int:
-    """Make the study, print its tables and name its files."""
+def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
+    """Study the method on your data: each study writes a picture, a table (CSV) and a page.
+
+    Studies of a score table take the work dir of an estimate-map run. Studies of boxes run the
+    detector over the data of a task, once: what --work-dir holds is not observed again.
+
+    Parameters
+    ----------
+    study : str
+        One of the studies below.
+    **options
+        See `StudyOptions`.
+    """
     from autoeval.report.text import written_files
 
-    study = studies()[args.study]
-    named = ", ".join(option(name) for name in study.inputs)
-    unread = [name for name in INPUTS if name not in study.inputs]
+    if study not in studies():
+        raise InputError(f"Expected a study, one of {', '.join(studies())}, but got '{study}'.")
+    args = arguments_of(options, StudyOptions, seed=0, work_dir="work_dirs/studies")
+    args.study, args.work_dir = study, Path(args.work_dir)
+    if not args.task:
+        refuse_beside(args, ["data_root"], "goes with --task: give that, too.")
+    chosen = studies()[study]
+    named = ", ".join(option(name) for name in chosen.inputs)
+    unread = [name for name in INPUTS if name not in chosen.inputs]
     facts = [fact for name in unread for fact in FACTS.get(name, ())]
-    refuse_beside(
-        args, [*unread, *facts], f"has no use in the study '{args.study}', which takes {named}."
-    )
-    if "repeats" not in study.passes:
-        reason = f"is about feature dropout, which the study '{args.study}' does not run."
-        refuse_beside(args, [STAGES.name], reason)
-    report = study.make(args, read_settings(args.set, {**study.settings, **study.passes}))
+    reason = f"has no use in the study '{study}', which takes {named}."
+    refuse_beside(args, [*unread, *facts], reason)
+    if "repeats" not in chosen.passes:
+        reason = f"is about feature dropout, which the study '{study}' does not run."
+        refuse_beside(args, ["stages"], reason)
+    report = chosen.make(args, read_settings(args.set or (), {**chosen.settings, **chosen.passes}))
     written = report.write(args.work_dir)
     for warning in report.warnings:
         print(f"note: left out: {warning}", file=sys.stderr)
     print(f"{report.text()}\n\n{written_files(written)}")
-    return 0
 
 
 def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,7 +123,7 @@ def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str
     }
 
 
-def _overview() -> str:
+def overview() -> str:
     """List the studies with their inputs and settings."""
     lines = ["studies:"]
     for name, study in studies().items():

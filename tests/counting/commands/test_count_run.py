@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.cli import FUNCTIONS, main
+from autoeval.cli import COMMANDS, main
 from autoeval.commands.command_line import parameters_of, read_words
 from autoeval.counting.commands.common_options import prediction_folders
 from autoeval.errors import InputError
@@ -154,7 +154,7 @@ def test_numbers_below_one_are_refused(data, option, capsys):
 
 @pytest.mark.parametrize("name", ["count evaluate", "count praco", *REPRODUCE])
 def test_the_mode_is_paper_by_default(name):
-    parameters = parameters_of(FUNCTIONS[name])
+    parameters = parameters_of(COMMANDS[name])
     # The code of CAPTURe's authors and its formulas agree, so it has no mode.
     assert ("mode" in parameters) == (name != "reproduce capture")
     if "mode" in parameters:
@@ -166,7 +166,7 @@ def test_folders_may_be_given_together_or_one_by_one_and_lists_by_commas(tmp_pat
     for name in "abc":
         (tmp_path / name).mkdir()
     words = ["--predictions", "a", "b", "--predictions", "c", "--exclude", "a,b"]
-    given = read_words("reproduce praco", FUNCTIONS["reproduce praco"], words).values
+    given = read_words("reproduce praco", COMMANDS["reproduce praco"], words).values
     assert given["predictions"] == ["a", "b", "c"]
     assert prediction_folders(given["predictions"]) == [Path(name) for name in "abc"]
     with pytest.raises(InputError, match="No folder nowhere: --predictions takes"):

@@ -1,11 +1,13 @@
 """The configuration that a search writes, read by the commands that run a detector."""
 
-import argparse
-
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.stability.commands.meta_set_options import add_pass_options, pass_settings
+from autoeval.stability.commands.meta_set_options import (
+    PerturbedOptions,
+    arguments_of,
+    pass_settings,
+)
 from autoeval.stability.network.forward.dropout_spec import (
     DropoutSpec,
     load_dropout,
@@ -17,10 +19,8 @@ SPEC = DropoutSpec("before", (0, 3), 0.35)
 FOUND = {"detector": "yolox_nano", "r2": 0.5, "n_images": 88}
 
 
-def settings_of(*words):
-    parser = argparse.ArgumentParser()
-    add_pass_options(parser)
-    return pass_settings(parser.parse_args(words))
+def settings_of(**options):
+    return pass_settings(arguments_of(options, PerturbedOptions))
 
 
 def test_round_trip(tmp_path):
@@ -31,10 +31,10 @@ def test_round_trip(tmp_path):
 
 def test_commands_take_it_in_place_of_the_presets_dropout(tmp_path):
     write_dropout_config(tmp_path / "found.py", SPEC, FOUND)
-    settings = settings_of("--preset", "released", "--dropout", f"{tmp_path / 'found.py'}")
+    settings = settings_of(preset="released", dropout=str(tmp_path / "found.py"))
     assert settings.dropout == SPEC
     assert settings.stability == PRESETS["released"][1]
-    assert settings_of("--preset", "released").dropout == PRESETS["released"][0]
+    assert settings_of(preset="released").dropout == PRESETS["released"][0]
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.run_options import load_named_detector
 from autoeval.errors import InputError
-from autoeval.stability.commands.meta_set_options import named_stages
+from autoeval.stability.commands.meta_set_options import named_detector, named_stages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +33,7 @@ def option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def needed(args: argparse.Namespace, *names: str) -> argparse.Namespace:
+def needed(args: Any, *names: str) -> Any:
     """Return the arguments; `InputError` where one of these is not given."""
     missing = [option(name) for name in names if not getattr(args, name)]
     if missing:
@@ -42,14 +41,14 @@ def needed(args: argparse.Namespace, *names: str) -> argparse.Namespace:
     return args
 
 
-def score_table(args: argparse.Namespace) -> pd.DataFrame:
+def score_table(args: Any) -> pd.DataFrame:
     """Read the score table of ``--scores``."""
     from autoeval.stability.methods.score_rows import read_scores
 
-    return read_scores(needed(args, "scores").scores)
+    return read_scores(Path(needed(args, "scores").scores))
 
 
-def one_task(args: argparse.Namespace) -> Task:
+def one_task(args: Any) -> Task:
     """Load the one task of ``--task``, over which the detector is run."""
     from autoeval.io.tasks.task import load_task
 
@@ -73,7 +72,9 @@ def observed_boxes(run: StudyRun, task: Task, *, sample_sets: bool = False) -> O
         wants=(),
         stages=named_stages(args),
     )
-    observer = Observer(load_named_detector(args), task, settings, batch_size=passes["batch_size"])
+    observer = Observer(
+        named_detector(args).loaded, task, settings, batch_size=passes["batch_size"]
+    )
     sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
     return observe_task(
         observer,

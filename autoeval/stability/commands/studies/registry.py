@@ -5,7 +5,6 @@ A file of a study imports nothing heavy: the list of studies is part of ``autoev
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
 import pkgutil
@@ -28,7 +27,8 @@ class StudyRun:
 
     Parameters
     ----------
-    args : argparse.Namespace
+    args : namespace
+        All options of the command.
     report : callable
         The function that makes the report, imported.
     settings : mapping
@@ -37,7 +37,7 @@ class StudyRun:
         Settings of the pass that observes the boxes.
     """
 
-    args: argparse.Namespace
+    args: Any
     report: Callable[..., StudyReport]
     settings: dict[str, Any]
     passes: dict[str, Any]
@@ -76,7 +76,7 @@ class Study:
         module, name = self.function.split(".")
         return getattr(importlib.import_module(f"{REPORTS}.{module}"), name)
 
-    def make(self, args: argparse.Namespace, values: Mapping[str, Any]) -> StudyReport:
+    def make(self, args: Any, values: Mapping[str, Any]) -> StudyReport:
         """Run the study with the values of its settings and of its pass."""
         report = self.report_function()
         settings = {name: values[name] for name in self.settings}
