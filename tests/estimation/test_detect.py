@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import time
 
 import cv2
 import numpy as np
@@ -159,6 +160,44 @@ def test_a_killed_run_goes_on_without_losing_or_doubling_an_image(tmp_path):
     autoeval.detect(dying(0), images, output, work_dir=tmp_path / "kept")  # runs nothing
     assert len(seen.read_text()) == again < 2 * n
     assert not [path for path in tmp_path.glob(".*")]
+
+
+@pytest.mark.slow
+def test_forty_kills_at_drawn_times_lose_and_double_no_image(tmp_path):
+    """Each run is killed once, wherever it then is, and given again; its file is always the same."""
+    n = 300
+    for k in range(n):
+        write_image(tmp_path / f"many/{k}.png", k)
+    images, whole = tmp_path / "many", tmp_path / "whole.parquet"
+
+    def run(output, work_dir, seconds=None):
+        """Detect in a process of its own; return whether it was killed before it had ended."""
+        child = fork()
+        if not child:
+            autoeval.detect(bright(), images, output, work_dir=work_dir)
+            os._exit(0)
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(child, signal.SIGKILL)
+        return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+    start = time.perf_counter()
+    assert not run(whole, tmp_path / "undisturbed")
+    duration = time.perf_counter() - start
+    expected, rng = whole.read_bytes(), np.random.default_rng(0)
+    inside = begun = 0
+    for kill in range(40):
+        output, work_dir = tmp_path / f"{kill}.parquet", tmp_path / f"kept{kill}"
+        killed = run(output, work_dir, rng.uniform(0.05, 1) * duration)
+        inside += killed
+        begun += killed and work_dir.exists() and any(work_dir.rglob("*.parquet"))
+        assert not output.exists() or output.read_bytes() == expected  # whole, or not there
+        assert not run(output, work_dir)
+        assert output.read_bytes() == expected
+    print(f"{inside} of 40 kills fell inside the run, {begun} of them after something was kept")
+    assert inside >= 20 and begun >= 5
+    rows = pd.read_parquet(whole)
+    assert rows["file_name"].tolist() == [f"{k}.png" for k in range(n)]
 
 
 def test_what_is_refused(street, tmp_path):

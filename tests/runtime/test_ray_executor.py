@@ -5,11 +5,15 @@ import signal
 import sys
 from pathlib import Path
 
+import cv2
+import numpy as np
+import pandas as pd
 import pytest
 from fragile_work import fragile
 from monitoring.fake_cameras import detector, estimator, write_camera
 from rectangles import RectangleDetector, rectangle_task
 
+import autoeval
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.image_folder import load_image_folder
@@ -155,6 +159,59 @@ def test_workers_observe_the_images_of_places_as_one_process_does(cluster, tmp_p
         return [(image.name, image.taken, image.size, image.boxes.tobytes()) for image in kept]
 
     assert rows("ray", RayExecutor(gpus=0.5)) == rows("local")
+
+
+MORTAL = """
+import os, pathlib, signal
+import numpy as np
+from autoeval.detectors import BlackBoxDetector
+
+TOMB, PIDS = pathlib.Path({tomb!r}), pathlib.Path({pids!r})
+seen = [0]
+
+def find(images):
+    (PIDS / str(os.getpid())).touch()
+    seen[0] += len(images)
+    if {mortal} and seen[0] > 20 and not TOMB.exists():
+        TOMB.write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGKILL)
+    levels = [int(image[0, 0, 0]) for image in images]
+    boxes = [[[1, 1, 5 + level / 99, 7 + level / 7]] for level in levels]
+    return boxes, [[(level + 1) / 256] for level in levels], [["car"]] * len(images)
+
+detector = BlackBoxDetector(find, ["car"], name="mortal", settings={{"least": 1}})
+"""
+
+
+def test_detect_with_two_workers_of_which_one_is_killed(cluster, tmp_path):
+    """Its file is that of one process, byte for byte; no image is lost or there twice."""
+    tomb, pids = tmp_path / "tomb", tmp_path / "pids"
+    pids.mkdir()
+    (tmp_path / "site").mkdir()
+    n = 150
+    for k in range(n):
+        image = np.full((16, 12, 3), k, np.uint8)
+        cv2.imwrite(str(tmp_path / f"site/{k:03}.png"), image)
+
+    def detect(name, mortal, executor=None):
+        (tmp_path / f"{name}.py").write_text(
+            MORTAL.format(tomb=str(tomb), pids=str(pids), mortal=mortal)
+        )
+        run = autoeval.Detector(f"{tmp_path / name}.py:detector", executor=executor)
+        output = tmp_path / f"{name}.parquet"
+        found = autoeval.detect(run, tmp_path / "site", output, work_dir=tmp_path / name)
+        return found.boxes, found.scores, [image.file_name for image in found.images]
+
+    by_ray = detect("ray", True, RayExecutor(workers=2, cpus=1, gpus=0))
+    processes = {int(path.name) for path in pids.iterdir()}
+    assert int(tomb.read_text()) in processes and len(processes) >= 2
+    assert os.getpid() not in processes
+    alone = detect("local", False)
+    assert by_ray[2] == alone[2] and len(alone[2]) == n
+    for one, other in zip(by_ray[:2], alone[:2], strict=True):
+        np.testing.assert_array_equal(one, other)
+    rows = [pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("ray", "local")]
+    assert rows[0].equals(rows[1]) and len(rows[0]) == n
 
 
 def test_a_cluster_that_does_not_answer_is_refused_at_once(tmp_path):

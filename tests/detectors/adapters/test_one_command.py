@@ -44,7 +44,7 @@ def ultralytics_model(folder):
     torch.manual_seed(0)
     model = YOLO("yolo11n.yaml")
     spread(model.model)
-    model.model.args["imgsz"] = SIDE  # as after a training
+    model.ckpt = {"train_args": {"imgsz": SIDE}}  # as after a training
     model.save(folder / "best.pt")
     return DetectorSpec(str(folder / "best.pt"), cfg_options={"iou": 0.2, "max_det": 20})
 
