@@ -164,7 +164,7 @@ def test_a_killed_run_goes_on_without_losing_or_doubling_an_image(tmp_path):
 
 @pytest.mark.slow
 def test_forty_kills_at_drawn_times_lose_and_double_no_image(tmp_path):
-    """Each run is killed once, wherever it then is, and given again; its file is always the same."""
+    """Each run is killed once, wherever it is, and given again; its file is always the same."""
     n = 300
     for k in range(n):
         write_image(tmp_path / f"many/{k}.png", k)

@@ -99,7 +99,16 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     of_yaml = pairs_of_yaml(path) if path.is_file() and img_dir is None else None
     if of_yaml is None:
         folder = img_dir or folder_of_images(labels)
-        pairs, split_of = pair_up(labels, folder, ".txt", others=_NO_LABELS), dict[str, str]()
+        try:
+            pairs = pair_up(labels, folder, ".txt", others=_NO_LABELS)
+        except InputError as error:
+            if img_dir is None and path.is_file():
+                raise InputError(
+                    f"Expected images with labels where {path} names train, val or test, but "
+                    f"there are none. {error}"
+                ) from error
+            raise
+        split_of = dict[str, str]()
     else:
         pairs, split_of = of_yaml
     images, boxes, unknown, hulls = [], [], [], 0

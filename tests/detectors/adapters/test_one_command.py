@@ -145,7 +145,7 @@ def world(request, tmp_path_factory):
         path = folder / f"{split}.parquet"
         write_labels(autoeval.detect(detector, folder / "images" / split, path), split, folder)
     words = dict(enumerate(detector.categories))
-    data = {"path": ".", "train": "images/train", "val": "images/val", "names": words}
+    data = {"path": str(folder), "train": "images/train", "val": "images/val", "names": words}
     (folder / "data.yaml").write_text(json.dumps(data))  # JSON is YAML
     named = ["--detector", spec.name, "--device", "cpu"]
     for option in ("checkpoint", "classes"):

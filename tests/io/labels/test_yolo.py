@@ -261,6 +261,12 @@ def test_an_image_in_two_splits_of_a_data_yaml_is_placed_by_the_others(write):
     assert [images[k].file_name for k in matches.index] == [f"y/images/{n}.png" for n in (1, 2, 3)]
 
 
+def test_a_data_yaml_without_any_labelled_image_is_named(write):
+    folder = write({"new/a.png": IMAGE, "data.yaml": f"{NAMES}path: /absent\nval: images\n"})
+    with pytest.raises(InputError, match=r"where .*data\.yaml names train, val or test"):
+        load_labels(folder / "data.yaml")
+
+
 def test_a_data_yaml_whose_paths_are_not_there_is_read_by_its_folder(write):
     files = {A: IMAGE, "labels/a.txt": BOX, "data.yaml": f"{NAMES}train: /absent\nval: absent\n"}
     assert [image.file_name for image in load_labels(write(files) / "data.yaml").images] == [A]

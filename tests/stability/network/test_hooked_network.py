@@ -7,6 +7,7 @@ from torch import nn
 
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
+from autoeval.stability.dropout_search.trial import PARTS
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout import drop_elements, sample_seed
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
@@ -52,6 +53,12 @@ def test_features_are_dropped_at_the_stages_that_are_named():
         assert found.scores[0] == pytest.approx(float((second / 4).mean()), abs=1e-6)
     assert seen.clean.scores[0] == pytest.approx(60 / 255)
     assert len({float(found.scores[0]) for found in seen.perturbed}) == 2
+
+
+def test_each_part_of_a_pass_costs_alike():
+    """A search counts what it executes by part: stem, four stages, neck and head."""
+    costs = as_perturbable(made(), ["layer1"]).part_costs(IMAGE)
+    assert costs == pytest.approx([1 / len(PARTS)] * len(PARTS))
 
 
 def test_masks_depend_on_the_image_and_not_on_its_neighbours():
