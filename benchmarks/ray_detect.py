@@ -14,8 +14,11 @@ import argparse
 import os
 import shutil
 import time
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 import torch
@@ -65,17 +68,22 @@ def main() -> None:
     same = all(table.equals(tables[0]) for table in tables)
     lines = [f"load of the machine: {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} cores"]
     lines.append(f"boxes of all runs equal: {same}, {len(tables[0])} boxes")
-    figures = {"load": [min(loads), max(loads)], "equal": same}
+    figures: dict[str, Any] = {"load": [min(loads), max(loads)], "equal": same}
     for name in executors:
-        rate = args.n_images / median(rounds, lambda s, name=name: s[name], "wall")
-        ratio = median(rounds, lambda s, name=name: s["1 worker"] / s[name], "wall")
-        low, high = spread(rounds, lambda s, name=name: s["1 worker"] / s[name], "wall")
-        figures[name] = {"images_per_s": rate, "ratio": ratio, "range": [low, high]}
+        of_one = partial(ratio, name)
+        rate = args.n_images / median(rounds, itemgetter(name), "wall")
+        low, high = spread(rounds, of_one, "wall")
+        figures[name] = {"images_per_s": rate, "range": [low, high]}
         lines.append(
-            f"{name:12} {rate:6.1f} images a second, {ratio:.2f} times one worker "
-            f"({low:.2f} to {high:.2f})"
+            f"{name:12} {rate:6.1f} images a second, {median(rounds, of_one, 'wall'):.2f} times "
+            f"one worker ({low:.2f} to {high:.2f})"
         )
     report(args, lines, figures=figures)
+
+
+def ratio(name: str, seconds: dict[str, float]) -> float:
+    """Return how many times as fast as one worker a run was."""
+    return seconds["1 worker"] / seconds[name]
 
 
 if __name__ == "__main__":

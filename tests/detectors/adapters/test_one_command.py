@@ -111,10 +111,14 @@ def write_site(folder, names, seed):
 
 
 def write_labels(found, split, folder):
-    """Write YOLO labels of what was found there: the surest box in nine of ten cases."""
+    """Write YOLO labels of what was found there: the surest box in nine of ten cases.
+
+    Where all scores are alike, eight of ten boxes.
+    """
     rng = np.random.default_rng(1)
     order = np.argsort(np.argsort(found.scores)) / len(found)
-    labelled = rng.random(len(found)) < order**2 * 0.9
+    share = order**2 * 0.9 if np.ptp(found.scores) > 0.1 else 0.8
+    labelled = rng.random(len(found)) < share
     lines = {image.file_name: [] for image in found.images}
     for k in np.flatnonzero(labelled):
         image = found.images[found.image[k]]
@@ -130,7 +134,13 @@ def write_labels(found, split, folder):
 
 
 @pytest.fixture(
-    scope="module", params=[ultralytics_model, torchvision_model, transformers_model, onnx_model]
+    scope="module",
+    params=[
+        ultralytics_model,
+        transformers_model,
+        onnx_model,
+        pytest.param(torchvision_model, marks=pytest.mark.slow),
+    ],
 )
 def world(request, tmp_path_factory):
     """A detector, a data.yaml with a training and a validation split, a new site."""
