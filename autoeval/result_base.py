@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from autoeval.targets import find_target
 from autoeval.words import warning_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ENDS = ("value", "lower", "upper")
 REFUSED = re.compile(r"[^\w./ :-]")  # by MLflow in the name of a metric
@@ -139,6 +140,8 @@ class Result:
 
         Columns are ``category``, ``value``, ``lower`` and ``upper``.
         """
+        import pandas as pd
+
         return pd.DataFrame(
             [{"category": name, **{end: ends[end] for end in ENDS}} for name, ends in self._rows()]
         )

@@ -275,7 +275,7 @@ def _boxes(
     for name, values in of_files.items():
         for said, value in zip(facts, _one_each(name, values, len(given)), strict=True):
             said[name] = value
-    with_reference = {name for name, fitted in fits.items() if REFERENCE_AP in fitted.table_}
+    with_reference = {name for name, fitted in fits.items() if REFERENCE_AP in fitted.rows_}
     of_reference = {name: of_run.get(name) for name in ("reference", "reference_names")}
     found: dict[str, Predictions | Detector | None] = {}
     for (name, fitted), item, said in zip(fits.items(), given, facts, strict=True):

@@ -269,7 +269,7 @@ def _observe(
     kept = other.loading_.get("detector")
     run = Detector(
         DetectorSpec.from_dict(kept) if kept else other.load_detector(),
-        reference=given.reference if given and REFERENCE_AP in other.table_ else None,
+        reference=given.reference if given and REFERENCE_AP in other.rows_ else None,
         batch_size=given.batch_size if given else None,
         executor=given.executor if given else None,
     )

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS, match_categories
@@ -36,6 +36,9 @@ from autoeval.model.priors import calibration_prior
 from autoeval.notices import Notice
 from autoeval.sites.file_looks import SAME_FLOOR, Looks
 from autoeval.sites.site import Site
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Whether confidences say anything: chosen on the panel of detectors.
 LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
@@ -127,6 +130,16 @@ def counted_boxes(labelled_set: Site) -> np.ndarray:
     return np.asarray(~labelled_set.matches.ignored[AT_HALF] & has_labels[labelled_set.boxes.label])
 
 
+def average_ranks(values: np.ndarray) -> np.ndarray:
+    """Return ranks from 1 on, (N,); equal values share the mean of theirs.
+
+    >>> average_ranks(np.array([.3, .1, .3]))
+    array([2.5, 1. , 2.5])
+    """
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group])
+
+
 def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
     """Return the area under the ROC curve, and its standard error where scores are by chance.
 
@@ -136,7 +149,7 @@ def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
     0.75
     """
     right, wrong = int(hits.sum()), int((~hits).sum())
-    below = pd.Series(scores).rank().to_numpy()[hits].sum() - right * (right + 1) / 2
+    below = average_ranks(scores)[hits].sum() - right * (right + 1) / 2
     error = np.sqrt((right + wrong + 1) / (12 * right * wrong))
     return float(below / (right * wrong)), float(error)
 
@@ -176,6 +189,8 @@ def reliability(sets: Sequence[Site], probabilities: Sequence[np.ndarray]) -> pd
     probabilities (10, N): of the boxes of each, by calibrations that have not seen their labels.
     Returned: see `reliability_bins`, after the column ``scale``, `CALIBRATED` or `UNCALIBRATED`.
     """
+    import pandas as pd
+
     counted = [counted_boxes(labelled_set) for labelled_set in sets]
     pairs = list(zip(sets, counted, strict=True))
     hits = np.concatenate(
@@ -197,6 +212,8 @@ def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
     Returned: one row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
         positives), ``lower`` and ``upper`` (its 90 % interval by Wilson 1927) and ``n``.
     """
+    import pandas as pd
+
     bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
     rows = []
     z = float(ndtri((1 + LEVEL) / 2))
@@ -213,6 +230,7 @@ def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
 def calibration_error(bins: pd.DataFrame) -> float:
     """Return the expected calibration error of a table by `reliability_bins` (Guo et al. 2017).
 
+    >>> import pandas as pd
     >>> calibration_error(pd.DataFrame({"predicted": [.1, .8], "observed": [.2, .8], "n": [1, 3]}))
     0.025
     """

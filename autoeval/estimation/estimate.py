@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation import checks
 from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
-from autoeval.estimation.score_table import SEED, sources
 from autoeval.io.wording import listed
 from autoeval.model.pair_table import (
     COUNTED,
@@ -22,6 +20,7 @@ from autoeval.model.pair_table import (
     GROUP,
     HIGHEST,
     LIKELY_BOXES,
+    SEED,
     SITE,
     Table,
     category_weights,
@@ -45,6 +44,7 @@ from autoeval.targets import find_target
 from autoeval.words import counted, ordered_warnings
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 SMALL, LARGE = 14, 70
@@ -220,7 +220,7 @@ class Estimate(Result):
         table = training.table_
         drawn = table.assign(estimate=scale * estimates, true=scale * table[self.target])
         means = drawn.groupby(keys, sort=False)[["estimate", "true"]].mean().dropna().reset_index()
-        for name in sources(means):
+        for name in dict.fromkeys(means["source"]):
             rows = means[means["source"] == name]
             sizes = np.where(rows["kind"] == SEED, LARGE, SMALL)
             ax.scatter(rows["estimate"], rows["true"], s=sizes, alpha=0.7, linewidths=0, label=name)

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import pair_rows
+from autoeval.estimation.calibrating import average_ranks
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.pair_table import CATEGORY, Table, floats, n_rows, names, rows_where
 from autoeval.model.priors import FULL
@@ -25,6 +24,7 @@ from autoeval.targets import find_target
 from autoeval.words import counted
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 BASELINE = "constant"
@@ -94,11 +94,11 @@ def _determination(true: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the rank correlation; NaN where one of the two does not vary."""
-    if len(set(x)) < 2 or len(set(y)) < 2:
+    """Return the rank correlation; NaN where one of the two does not vary, or is not all known."""
+    if len(set(x)) < 2 or len(set(y)) < 2 or np.isnan(x).any() or np.isnan(y).any():
         return math.nan
     # as scipy.stats.spearmanr, which takes half a second to load
-    return float(np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1])
+    return float(np.corrcoef(average_ranks(x), average_ranks(y))[0, 1])
 
 
 def evaluate_pairs(
@@ -257,6 +257,8 @@ class FitResult(Result):
 
     @cached_property
     def _pairs(self) -> pd.DataFrame:
+        from autoeval.estimation.score_table import pair_rows
+
         rows = pair_rows(self.table)
         return rows if "source" in rows else rows.assign(source="")
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.operating_point import denominators
@@ -26,6 +25,7 @@ from autoeval.result_base import ENDS, Result
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 THRESHOLDS = np.arange(1, 20) / 20
@@ -125,6 +125,8 @@ def exact_curve(
 
     thresholds: as many as there are scores take hardly longer than a few.
     """
+    import pandas as pd
+
     level = OperatingPoint(MEASURES[0], 0.5, iou).level
     counts = np.zeros((3, len(thresholds)))
     for ranking in rankings:
@@ -173,6 +175,8 @@ def _points(iou: float, thresholds: np.ndarray = THRESHOLDS) -> list[OperatingPo
 def _table(
     rows: Iterable[tuple[OperatingPoint, tuple[float, float, float]]],
 ) -> pd.DataFrame:
+    import pandas as pd
+
     records = [(point.score_thr, point.measure, *bounds) for point, bounds in rows]
     table = pd.DataFrame(records, columns=["threshold", "measure", *ENDS])
     return table.astype(dict.fromkeys(("threshold", *ENDS), float))  # also without a row
@@ -304,6 +308,7 @@ def choose_threshold(
     level, warnings: of the curve.
 
     >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]
+    >>> import pandas as pd
     >>> curve = pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
     >>> chosen = choose_threshold(curve, recall=.7)
     >>> chosen.threshold, chosen.first, chosen.last
@@ -369,6 +374,7 @@ def choose_from(
         keeps what is said of it; by default the twentieths, and hundredths around the choice.
     Other parameters as in `choose_threshold`.
     """
+    import pandas as pd
 
     def choose(curve: pd.DataFrame) -> ThresholdChoice:
         return choose_threshold(
@@ -414,6 +420,8 @@ def check_wanted(precision: float | None, recall: float | None) -> None:
 
 def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Interpolate to hundredths, beside the thresholds there are; recall falls with these."""
+    import pandas as pd
+
     defined = curve.dropna().sort_values("threshold")
     if not len(defined):
         return pd.DataFrame(columns=["threshold", *ENDS], dtype=float)

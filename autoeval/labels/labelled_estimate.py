@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.accuracy.coco_matching import rank_categories
@@ -48,6 +47,7 @@ from autoeval.sites.label_warnings import contradicted, label_warnings
 from autoeval.targets import OperatingPoint, points_at
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 GOALS = (0.05, 0.03)
@@ -180,6 +180,8 @@ class LabelledEstimate(Result):
         ``label_free``, ``label_free_lower`` and ``label_free_upper``, and ``measured``: whether
         labels measure it.
         """
+        import pandas as pd
+
         rows = []
         for name, estimates in {"": self.whole[self.target], **self.by_category}.items():
             free = dict(zip(FREE, self.label_free(name).values(), strict=True))
@@ -201,6 +203,7 @@ class LabelledEstimate(Result):
         ax : Axes, optional
             A new figure by default.
         """
+        import pandas as pd
         from matplotlib.figure import Figure
 
         whole, rest = (self.to_pandas()[part] for part in (slice(0, 1), slice(1, None)))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from typing_extensions import Self
 
 from autoeval.accuracy.coco_matching import AT_HALF
@@ -41,6 +40,7 @@ from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
@@ -343,6 +343,8 @@ class LabelPlan(Result):
 
         ``categories_measured``: how many `FEWEST_HOLDING` labelled images are expected to hold.
         """
+        import pandas as pd
+
         sizes = sorted({k for k in (*USUAL_SIZES, self.n) if 2 <= k <= self.n_pool})
         widths = [self.forecast(k) for k in sizes]
         table = pd.DataFrame({"labels": sizes, "half_width": widths})

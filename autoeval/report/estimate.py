@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
@@ -39,6 +38,8 @@ from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted, ordered_warnings
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.sites.site import Site
 
@@ -94,7 +95,7 @@ def estimate_values(
         "estimate": estimate_fields(estimate),
         "unreadable": unreadable(estimate),
         **warning_texts(_of_fit_alone(estimate, fit)),
-        **({"curve": curve.to_dict("records")} if len(curve) else {}),
+        **({"curve": curve.to_dict("records")} if curve is not None and len(curve) else {}),
         **evaluation_values(fit),
         "facts": run_facts(_at_site(estimator, estimate), DEFAULT_METHOD, detector),
         "about": dict(about),
@@ -151,7 +152,7 @@ def add_estimate(
     chart = chart_of_panel(estimator, estimate)
     add_scatter(page, chart)
     add_categories(page, estimate)
-    if len(curve):
+    if curve is not None and len(curve):
         point, at = _points_of(estimate)
         add_curve(page, curve, point.score_thr if point else np.nan, at)
     if estimate.site:
@@ -167,16 +168,14 @@ def _at_site(estimator: AccuracyEstimator, estimate: Estimate) -> AccuracyEstima
 
 def site_curve(
     estimate: Estimate, estimator: AccuracyEstimator, curve: pd.DataFrame | None = None
-) -> pd.DataFrame:
-    """Return precision, recall and F1 at all thresholds where one is estimated; else no row.
+) -> pd.DataFrame | None:
+    """Return precision, recall and F1 at all thresholds where one is estimated, else None.
 
     curve: returned as it is where it was made before.
     """
     point, _ = _points_of(estimate)
-    if curve is not None:
+    if curve is not None or point is None or estimate.site is None:
         return curve
-    if point is None or estimate.site is None:
-        return pd.DataFrame()
     return expected_curve(_at_site(estimator, estimate), estimate, point.iou)
 
 
@@ -313,7 +312,7 @@ def estimate_details(
     curve = site_curve(estimate, estimator, curve)
     return [
         *own_details(estimate),
-        curve_text(curve) if len(curve) else "",
+        curve_text(curve) if curve is not None and len(curve) else "",
         *evaluation_details(estimator),
         pairs_text(estimator.regression_.rows_),
     ]
@@ -411,6 +410,8 @@ def add_categories(page: Page, estimate: Estimate) -> None:
 
 def category_table(estimate: Estimate) -> Table:
     """Lay out the categories, those that do not count last, with the reason."""
+    import pandas as pd
+
     target = find_target(estimate.target)
     all_of_them = {**estimate.per_category, **estimate.left_out}
     table = pd.DataFrame(
@@ -457,6 +458,8 @@ def image_table(clean: Boxes) -> pd.DataFrame:
 
     ``boxes`` and their ``mean_score`` are over .05, ``confident`` those of them over .3.
     """
+    import pandas as pd
+
     n_images = len(clean.images)
     over = clean.scores > SCORE_THR
     boxes = np.bincount(clean.image[over], minlength=n_images)
@@ -489,6 +492,8 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
 
 def estimate_row(estimate: Estimate) -> pd.DataFrame:
     """Return one row: all numbers, features as columns, texts joined by ``"; "``."""
+    import pandas as pd
+
     row = estimate_fields(estimate)
     for name in ("left_out", "category_effects", "notes", "warning_codes"):
         del row[name]

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from autoeval.estimation.calibrating import CALIBRATED, UNCALIBRATED, calibration_error
 from autoeval.estimation.protocol import BASELINE, FitResult, worse_than_constant
@@ -27,6 +26,8 @@ from autoeval.version import __version__
 from autoeval.words import counted
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.report.scatter import Fitted, ScatterChart
 
@@ -361,6 +362,8 @@ def add_evaluation(page: Page, estimator: Fitted) -> None:
 
 def held_out_table(fit: FitResult) -> Table:
     """Lay out each source that was left out, one row a source, methods side by side."""
+    import pandas as pd
+
     results = fit.cross_validation
     target = find_target(results[0].target)
     table = pd.concat([r.per_source.assign(method=r.method) for r in results])
@@ -370,6 +373,8 @@ def held_out_table(fit: FitResult) -> Table:
 
 def methods_table(fit: FitResult) -> Table:
     """Lay out the methods that were evaluated, one row each, that in use first."""
+    import pandas as pd
+
     summaries = [result.summary() for result in fit.cross_validation]
     target = find_target(fit.cross_validation[0].target)
     shown = method_rows(summaries, target)
@@ -378,6 +383,8 @@ def methods_table(fit: FitResult) -> Table:
 
 def source_rows(per_source: Mapping[str, pd.DataFrame], target: Target) -> pd.DataFrame:
     """Lay methods side by side, one row a source, in the unit of the target."""
+    import pandas as pd
+
     first, scale = next(iter(per_source.values())), target.scale
     table = first[["source", "n_images"]].rename(columns={"n_images": "images"})
     table[f"true {target.name}"] = scale * first["true"]
@@ -399,6 +406,8 @@ def method_rows(summaries: Sequence[Mapping[str, Any]], target: Target) -> pd.Da
     Where a method has no estimate of some source, and the constant's stands there, the last column
     counts those.
     """
+    import pandas as pd
+
     scale = target.scale
     table = pd.DataFrame(
         {
@@ -485,6 +494,8 @@ def add_default_run(
 
     site_row: seconds and images of the pass over a site; see `time_table`.
     """
+    import pandas as pd
+
     target, regression = find_target(estimator.target), estimator.regression_
     features = regression.features_
     names = [n for n in (*PAIR, target.name, *COUNTS, *features) if n in regression.rows_]
@@ -519,7 +530,7 @@ def run_facts(
         for name in LIBRARIES
         if name in sys.modules
     }
-    n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
+    n_sets, made_with = len({*estimator.regression_.table_["sample_set"]}), estimator.context_
     of_detector, boxes = made_with.get("detector"), made_with.get("boxes")
     rows = {
         "detector": detector or ("" if of_detector else "its predictions"),
@@ -545,6 +556,8 @@ def add_run(
     site_row: Mapping[str, Any] | None = None,
 ) -> None:
     """Add settings, time spent, and every sample set with its recipe's id."""
+    import pandas as pd
+
     page.add_heading("What was run")
     table = pd.DataFrame({"what": list(facts), "value": list(facts.values())})
     page.add_table(Table("what_was_run", table), sortable=False)
@@ -570,6 +583,8 @@ def time_table(
     fitted: pd.DataFrame | None, unlabelled: Mapping[str, Any] | None
 ) -> pd.DataFrame | None:
     """Add up the seconds of each stage of the pass; None where they are not known."""
+    import pandas as pd
+
     passes: dict[str, Mapping[str, Any]] = {}
     if fitted is not None and set(STAGES) <= set(fitted):
         passes["sample sets"] = fitted.drop_duplicates(["source", "sample_set"])[

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 
 from autoeval.report.text import Table, number_text
 from autoeval.runtime.files import PathLike, write_figure, write_text
 from autoeval.targets import Target
 
 if TYPE_CHECKING:
+    import pandas as pd
     from jinja2 import Template
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -85,6 +85,8 @@ def html_table(
     frame: pd.DataFrame, formats: Mapping[str, str], *, sortable: bool, n_footer: int
 ) -> HtmlTable:
     """Lay out a table; the parameters are those of `Page.add_table`."""
+    import pandas as pd
+
     plain = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
     shown = frame if plain else frame.reset_index()
     specs = [dict(formats).get(name) for name in shown.columns]
@@ -104,6 +106,7 @@ class Page:
 
     >>> page = Page("Counts <of> cars")
     >>> page.add_headline("MAE", "3.2", "95 % interval 2.9 to 3.6")
+    >>> import pandas as pd
     >>> page.add_table(pd.DataFrame({"bin": ["0-5"], "MAE": [1.25]}), caption="Error by bin")
     >>> "Counts &lt;of&gt; cars" in page.render()
     True
@@ -279,6 +282,8 @@ class Page:
 
     def add_about(self, facts: Mapping[str, str]) -> None:
         """Add where the page comes from, see `autoeval.report.text.about`; nothing for nothing."""
+        import pandas as pd
+
         if facts:
             table = pd.DataFrame({"what": list(facts), "value": list(facts.values())})
             self.add_table(Table("about", table), "What this page is about", sortable=False)
@@ -335,6 +340,8 @@ def _scaled(row: IntervalRow, scale: float) -> IntervalRow:
 
 
 def _cell(value: Any, spec: str | None) -> Cell:
+    import pandas as pd
+
     if isinstance(value, (bool, np.bool_)):
         return Cell("yes" if value else "no")
     if isinstance(value, (int, float, np.integer, np.floating)):

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -30,6 +29,9 @@ from autoeval.report.text import explained
 from autoeval.result_base import ENDS
 from autoeval.targets import TARGETS, Target, find_target
 from autoeval.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MARKERS = "oXPDsv^<>p*h"
 FEWEST_POINTS = 3
@@ -230,6 +232,8 @@ def _varies(values: np.ndarray) -> bool:
 
 
 def _correlation(x: np.ndarray, y: np.ndarray, unit: str) -> str:
+    import pandas as pd
+
     r = np.corrcoef(x, y)[0, 1]
     rho = np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1]
     correlations = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(x), unit)}"
@@ -298,6 +302,8 @@ def chart_of_scores(
     The scores in use come first where there are `lines` along some of them, else the held-out
     estimates. Scores of single categories are left out. The `cloud` stands behind.
     """
+    import pandas as pd
+
     target = find_target(estimator.target)
     # The default method reads own images alone, and makes a target at a threshold of their counts.
     rows = pd.DataFrame(estimator.regression_.table_)
@@ -373,6 +379,8 @@ def fitted_lines(
 
     here: scores of an estimate, as far as which the lines are drawn.
     """
+    import pandas as pd
+
     labelled = regression.rows_[list(regression.features_)]
     usual = labelled if cloud is None else pd.DataFrame(cloud.scores)
     lines = {}
@@ -396,6 +404,8 @@ def _usual_rows(
     usual: pd.DataFrame, along: str, grid: np.ndarray, features: Sequence[str]
 ) -> pd.DataFrame:
     """Return one row a value of the grid: that score, and the others as they usually go with it."""
+    import pandas as pd
+
     columns = {along: grid}
     x = usual[along].to_numpy(np.float64)
     for name in features:

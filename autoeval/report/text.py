@@ -9,14 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Protocol
 
 from autoeval.notices import as_notice, codes_of
 from autoeval.runtime.files import PathLike, write_json, write_table, write_text
 from autoeval.runtime.json_values import plain
 from autoeval.words import MOST, warning_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
 COLUMNS = {
@@ -84,9 +85,11 @@ class Table:
 def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFrame:
     """Turn every value into one line of text by its column's format; missing ones become a dash.
 
+    >>> import pandas as pd
     >>> format_cells(pd.DataFrame({"mAP": [.256, None]}), {"mAP": "{:.1%}"})["mAP"].tolist()
     ['25.6%', '–']
     """
+    import pandas as pd
 
     def text(value: object, spec: str) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -120,6 +123,7 @@ def to_markdown(table: pd.DataFrame) -> str:
 
     Text is shown as it is: what Markdown or HTML would read as markup is escaped.
 
+    >>> import pandas as pd
     >>> print(to_markdown(pd.DataFrame({"a": ["x|y_z"], "b": ["<i>1"]})))
     | a | b |
     |:---|---:|

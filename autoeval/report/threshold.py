@@ -7,13 +7,12 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from autoeval.estimation.threshold_choice import ENDS, ThresholdChoice, threshold_text
 from autoeval.report.page import Page
 from autoeval.report.text import Table, notice_values, result_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}

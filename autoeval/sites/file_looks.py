@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from autoeval.accuracy.coco_matching import MAX_DETECTIONS
 from autoeval.boxes import Boxes, overlapping_pairs
@@ -579,13 +578,13 @@ def _common_floors(parts: Sequence[dict[float, float]]) -> tuple[tuple[float, fl
 
 def different_floors(parts: Sequence[Looks], names: Sequence[str]) -> list[str]:
     """Warn of labelled sets whose files look as if another detector had written them."""
-    floors = pd.Series([part.floor for part in parts], index=names)
-    odd = floors[(floors > 3 * floors.median()) & (floors > LOW_FLOOR)]
+    usual = float(np.nanmedian([part.floor for part in parts]))
     return [
         Notice(
             "another-threshold",
-            f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+            f"{name}: its lowest score is {part.floor:.3g}, that of most others {usual:.3g}: "
             "another threshold, or another detector?",
         )
-        for name, floor in odd.items()
+        for name, part in zip(names, parts, strict=True)
+        if part.floor > 3 * usual and part.floor > LOW_FLOOR
     ]
