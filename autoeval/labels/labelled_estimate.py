@@ -339,7 +339,11 @@ def estimate_with_labels(
         ).items()
     }
     plan, subset = _labelled_part(
-        plan, labels, words, planned=planned, at_threshold=at_threshold([plan.target])
+        plan,
+        labels,
+        words,
+        planned=planned,
+        at_threshold=OperatingPoint.of(plan.target) is not None,
     )
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
     estimates = estimate_target(plan, subset.images, rankings, plan.target)
@@ -416,17 +420,16 @@ def estimate_targets(
     if not targets:
         return {}
     plan, subset = _labelled_part(
-        plan, labels, words, planned=planned, at_threshold=at_threshold(targets)
+        plan,
+        labels,
+        words,
+        planned=planned,
+        at_threshold=any(OperatingPoint.of(target) for target in targets),
     )
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
     return {
         target: estimate_target(plan, subset.images, rankings, target).whole for target in targets
     }
-
-
-def at_threshold(targets: Sequence[str]) -> bool:
-    """Whether targets are measures at a threshold."""
-    return any(OperatingPoint.of(target) for target in targets)
 
 
 def warnings_with_labels(

@@ -47,7 +47,7 @@ def match_labels(
     labelled twice, no labelled image is in the pool, the labels have none of the categories, or no
     labelled image holds an object.
     """
-    at = places_in_pool(labels, pool)
+    at = match_images(labels.images, pool.images).places()
     in_pool = [k for k, place in enumerate(at) if place is not None]
     unknown = [labels.images[k].file_name for k, place in enumerate(at) if place is None]
     if not in_pool:
@@ -80,11 +80,6 @@ def match_labels(
     return LabelledSubset(
         images, truth, (*_warnings(labels, unknown, truth, len(in_pool)), *truth.left_out)
     )
-
-
-def places_in_pool(labels: LabelSet, pool: Boxes) -> list[int | None]:
-    """Return the index into the pool of each labelled image; None for one that is not there."""
-    return match_images(labels.images, pool.images).places()
 
 
 def _words(
@@ -211,7 +206,7 @@ def labelled_categories(
 
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
     """Return the words of the labels that have a box on the images of a pool."""
-    places = places_in_pool(labels, pool)
+    places = match_images(labels.images, pool.images).places()
     outside = {
         image.image_id for image, at in zip(labels.images, places, strict=True) if at is None
     }

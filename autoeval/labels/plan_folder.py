@@ -129,7 +129,9 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
             name: MixingWeights.from_dict(weights) for name, weights in document["points"].items()
         },
         probabilities=arrays.get("probabilities"),
-        objects=_objects(arrays, len(images)),
+        objects=ByImage.of_arrays("objects", arrays, len(images))
+        if "objects_usual" in arrays
+        else None,
         holding=arrays.get("holding"),
         sizes=arrays.get("sizes"),
         printed={
@@ -139,10 +141,6 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
         **{name: document[name] for name in PLAIN},
     )
-
-
-def _objects(arrays: Mapping[str, np.ndarray], n: int) -> ByImage | None:
-    return ByImage.of_arrays("objects", arrays, n) if "objects_usual" in arrays else None
 
 
 def _boxes(
