@@ -1,11 +1,13 @@
 """Processor time and memory of an estimate from a predictions file, by number of images and format.
 
     python -m benchmarks.predictions_scale --images 10000 100000 1000000
+    python -m benchmarks.predictions_scale --images 100000 --formats parquet --labels
 
 Made-up boxes of 80 categories, 20 an image, are written as Parquet, JSON lines and COCO results.
 An estimator is fitted on 2,000 other images, on which boxes are right as often as their scores say.
 Each row is one `autoeval estimate --predictions FILE --images FILE` in a process of its own:
-reading, scoring, the bootstrap over images, and the report.
+reading, scoring, the bootstrap over images, and the report. With ``--labels`` a second row of each
+is the same with the labels of all images (``--labels FILE``).
 """
 
 from __future__ import annotations
@@ -84,21 +86,21 @@ def results(part: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
         yield {"image_id": image, "category_id": category, "bbox": bbox, "score": score}
 
 
-def write_labelled(folder: Path) -> None:
-    """Write labelled images: a box is right with the probability that its score is."""
-    (part,) = made_up(N_FITTED, seed=0)
+def write_labels(path: Path, n_images: int, seed: int) -> None:
+    """Write labels of images: a box is right with the probability that its score is."""
     rng = np.random.default_rng(7)
-    right = np.flatnonzero(rng.random(len(part["score"])) < part["score"])
-    rows = list(results(part))
+    rows: list[dict[str, Any]] = []
+    for part in made_up(n_images, seed):
+        right = rng.random(len(part["score"])) < part["score"]
+        rows += results({name: column[right] for name, column in part.items()})
     labels = {
         "images": [
-            {"id": k, "file_name": f"{k}.jpg", "height": 700, "width": 700} for k in range(N_FITTED)
+            {"id": k, "file_name": f"{k}.jpg", "height": 700, "width": 700} for k in range(n_images)
         ],
         "categories": [{"id": k + 1, "name": f"thing {k}"} for k in range(N_CATEGORIES)],
-        "annotations": [{**rows[k], "id": n + 1} for n, k in enumerate(right)],
+        "annotations": [{**row, "id": n} for n, row in enumerate(rows, 1)],
     }
-    write_text(folder / "val.json", json.dumps(labels))
-    write_text(folder / "val_predictions.json", json.dumps(rows))
+    write_text(path, json.dumps(labels))
 
 
 def run(*words: object) -> dict[str, float]:
@@ -123,26 +125,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=list(FORMATS))
+    parser.add_argument("--labels", action="store_true", help="also with all images labelled")
     parser.add_argument("--folder", type=Path, help="where files are kept (default: nowhere)")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
         folder, rows = Path(name), []
-        write_labelled(folder)
+        write_labels(folder / "val.json", N_FITTED, seed=0)
+        (part,) = made_up(N_FITTED, seed=0)
+        write_text(folder / "val_predictions.json", json.dumps([*results(part)]))
         fit = ["fit", "--labels", folder / "val.json", "--work-dir", folder / "fit"]
         run(*fit, "--predictions", folder / "val_predictions.json")
         for n_images in args.images:
             write_predictions(folder, n_images, args.formats)
+            if args.labels:
+                write_labels(folder / "new_labels.json", n_images, seed=1)
             for kind in args.formats:
                 file = folder / f"new.{kind}"
                 words = ["--predictions", file, "--images", folder / "images.txt"]
                 words += ["--estimator", folder / "fit" / "estimator.parquet"]
-                used = run("estimate", *words, "--work-dir", folder / "estimate")
-                n_boxes = n_images * PER_IMAGE
-                row = {"format": kind, "images": n_images, "boxes": n_boxes, **used}
-                row["file, MB"] = file.stat().st_size / 1e6
-                row["µs a box"] = 1e6 * used["processor, s"] / n_boxes
-                rows.append(row)
-                print(row, file=sys.stderr, flush=True)
+                words += ["--work-dir", folder / "estimate"]
+                labelled = ["--labels", folder / "new_labels.json"]
+                for more in ([], labelled) if args.labels else ([],):
+                    used = run("estimate", *words, *more)
+                    n_boxes = n_images * PER_IMAGE
+                    name = f"{kind}, all labels" if more else kind
+                    row = {"format": name, "images": n_images, "boxes": n_boxes, **used}
+                    row["file, MB"] = file.stat().st_size / 1e6
+                    row["µs a box"] = 1e6 * used["processor, s"] / n_boxes
+                    rows.append(row)
+                    print(row, file=sys.stderr, flush=True)
     table = pd.DataFrame(rows)[["format", *COLUMNS]]
     print(to_markdown(format_cells(table, COLUMNS)))
 
