@@ -402,7 +402,11 @@ def plan_beside(labels: GivenLabels) -> Path | None:
 
 
 def read_labels(
-    labels: GivenLabels, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
+    labels: GivenLabels,
+    img_dir: PathLike | None,
+    *,
+    layout: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> LabelSet:
     """Read labels; a COCO file without a folder of images needs no library that reads images.
 
@@ -425,7 +429,7 @@ def read_labels(
     from autoeval.io.labels.any_format import load_labels
 
     folder = None if img_dir is None else os.fspath(img_dir)
-    content = load_labels(path, folder, layout=layout, **options)
+    content = load_labels(path, folder, layout=layout, **(options or {}))
     there = (Path(folder or "") / image.file_name for image in content.images)
     if is_coco and not any(path.is_file() for path in there):
         raise InputError(

@@ -66,24 +66,31 @@ FILES_WRONG = (
 
 
 def set_of_detector(
-    site: Site, truth: Boxes, *, name: str, left_out: Sequence[str] = (), **of_set: Any
+    site: Site,
+    truth: Boxes,
+    *,
+    name: str,
+    group: str | None = None,
+    everywhere: bool = False,
+    left_out: Sequence[str] = (),
 ) -> Site:
     """Evaluate a labelled set on which a detector was run, with the checks that files get.
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
     Images without a box were seen: they are no reason to doubt.
-    **of_set: of `labelled_set`.
+    Parameters are those of `labelled_site`.
     """
     what = f"what the detector found on {name}"
     made = labelled_site(
         site,
         truth,
         name=name,
+        group=group,
+        everywhere=everywhere,
         left_out=(*left_out, *check_floor(site.boxes, what, complete=False, ran=True)),
         warnings=check_limit(site.boxes, what, ran=True),
-        **of_set,
     )
-    if not of_set.get("everywhere") and _mean_right(made) < HARDLY_RIGHT:
+    if not everywhere and _mean_right(made) < HARDLY_RIGHT:
         others = "Are the labels of these images, in pixels of them?"
         raise _hardly_right(made, what, "by its labels", others)
     return _noting_all_wrong(made, what, "are the labels of these images, in its words?")
@@ -151,7 +158,7 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
                 seed_set.labels,
                 None if is_coco_file(seed_set.labels, seed_set.layout) else seed_set.img_dir,
                 layout=seed_set.layout,
-                **seed_set.options,
+                options=seed_set.options,
             ),
             files[seed_set.name],
             task.categories,
@@ -364,7 +371,13 @@ def _observer(run: Detector, task: Task) -> Observer:
 
 
 def _observed(
-    run: Detector, seed_set: SeedSet, task: Task, *, folder: Path | None, **of_set: Any
+    run: Detector,
+    seed_set: SeedSet,
+    task: Task,
+    *,
+    folder: Path | None,
+    group: str | None = None,
+    everywhere: bool = False,
 ) -> Site:
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
     from autoeval.io.tasks.labelled_samples import SeedSetSamples
@@ -386,7 +399,8 @@ def _observed(
         site,
         truth_of_samples(site.boxes, truth),
         name=seed_set.name,
+        group=group,
+        everywhere=everywhere,
         left_out=(*seed_set.warnings, *lost),
-        **of_set,
     )
     return replace(made, statistics=replace(made.looks, categories=own.categories))

@@ -7,6 +7,7 @@ closed.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,11 @@ def find_results(
     in a folder for each site. Raises InputError if there is no results file, two have the same
     name, or what belongs to one is missing.
     """
+    if not isinstance(predictions, str | os.PathLike):
+        raise InputError(
+            "Expected predictions as files, a folder with those of each site, but got "
+            f"{type(predictions).__name__}."
+        )
     path = Path(predictions)
     stronger, lists = (None if p is None else Path(p) for p in (reference, image_list))
     if path.is_file():
