@@ -327,25 +327,18 @@ def estimate_with_labels(
             f"This plan drew the images that {plan.target} depends on, which measure nothing at "
             f"{score_thr:g}: choose a higher threshold, or plan for that one."
         )
-    others = {
-        target: estimates
-        for of_kind in (tuple(LEVELS), points)
-        for target, estimates in estimate_targets(
-            plan,
-            labels,
-            [target for target in of_kind if target != plan.target and plan.measures(target)],
-            words=words,
-            planned=planned,
-        ).items()
-    }
-    plan, subset = _labelled_part(
-        plan,
-        labels,
-        words,
-        planned=planned,
-        at_threshold=OperatingPoint.of(plan.target) is not None,
-    )
+    of_plan = plan  # as it was, for targets that are about other categories
+    own_kind = OperatingPoint.of(plan.target) is not None
+    plan, subset = _labelled_part(plan, labels, words, planned=planned, at_threshold=own_kind)
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
+    others: dict[str, LabelEstimates] = {}
+    for at_threshold, of_kind in ((False, tuple(LEVELS)), (True, points)):
+        targets = [name for name in of_kind if name != plan.target and plan.measures(name)]
+        if at_threshold == own_kind:  # labels are matched already
+            for name in targets:
+                others[name] = estimate_target(plan, subset.images, rankings, name).whole
+        else:
+            others |= estimate_targets(of_plan, labels, targets, words=words, planned=planned)
     estimates = estimate_target(plan, subset.images, rankings, plan.target)
     whole, categories = estimates.whole, estimates.each
     k = len(subset.images)
