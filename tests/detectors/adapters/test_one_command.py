@@ -188,11 +188,13 @@ def test_one_command_fits_and_estimates(world, tmp_path, capsys):
     words += ["--images", folder / "new_site", "--work-dir", tmp_path / "one"]
     assert run(*words) == 0
     printed = capsys.readouterr()
-    assert "estimated mAP" in printed.out and "90% interval" in printed.out
+    assert "mAP" in printed.out and "90% interval" in printed.out
     assert "add --trained-here" in printed.out and "next step" in printed.out
     once = numbers_of(tmp_path / "one")
     codes = [warning["code"] for warning in once["warning_codes"]]
     assert once["n_images"] == N and "splits-left-out" in codes  # of train
+    values = [of["value"] for of in once["per_category"].values()]
+    assert values and all(0 < value < 1 for value in values)
     assert run(*words) == 0
     again = capsys.readouterr()
     assert again.err.count(f"all {N} images are kept") == 2  # of val, and of the new site
