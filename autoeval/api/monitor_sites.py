@@ -15,12 +15,12 @@ from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import Categories, Detector, Predictions
     from autoeval.io.image_folder import ImageFile
-    from autoeval.monitoring.monitored import Monitored, MonitorSettings
+    from autoeval.monitoring.candidate import ReadSites
+    from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.monitored import Monitored
     from autoeval.runtime.files import PathLike
 
 OF_AGAINST = "goes with --against: give that, too, or leave it out."
@@ -149,10 +149,12 @@ def monitor(
         image of any site can be read, or options exclude each other.
     """
     from autoeval.api.estimator_paths import load_estimator
-    from autoeval.estimation.given import Predictions, named_categories
-    from autoeval.monitoring.monitor import monitor_predictions
+    from autoeval.estimation.given import Detector, Predictions, named_categories
+    from autoeval.monitoring.candidate import compare_at_sites
+    from autoeval.monitoring.monitor import monitor_images, monitor_predictions
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.monitored import MonitorSettings, labelled_level
+    from autoeval.monitoring.windows import Clock
 
     check_names(boxes, ResultsOptions)
     if images is None and predictions is None:
@@ -205,48 +207,36 @@ def monitor(
             given, fitted, store, settings, images_list=images, time_form=time, **counting
         )
     else:
-        monitored, files = _watched(
-            fitted, given, images, img_dir, store, settings, time=time, **counting
+        files = _image_files(images, img_dir)
+        run = given or Detector(fitted.load_detector())
+        monitored = monitor_images(
+            files, fitted, run, store, settings, clock=Clock(time), **counting
         )
     if against is not None:
         other = load_estimator(against)
         if not by_files:
             _observe(other, given, files, Path(work_dir), time, depth)
-        candidate = _compared(
-            fitted, other, given, against_predictions, images, store, against_known, **counting
+        sites, lost = _sites_of_both(
+            fitted, other, given, against_predictions, images, store, counting
         )
-        monitored = replace(monitored, candidate=candidate)
+        table, not_compared = compare_at_sites(
+            fitted, other, sites, categories=counting["categories"], known=against_known
+        )
+        monitored = replace(monitored, candidate=(table, (*lost, *not_compared)))
     return replace(monitored, pictures={image.image_id: image.path for image in files})
 
 
-def _watched(
-    fitted: AccuracyEstimator,
-    given: Any,
-    images: Any,
-    img_dir: Any,
-    store: Any,
-    settings: MonitorSettings,
-    *,
-    time: str,
-    **counting: Any,
-) -> tuple[Monitored, tuple[ImageFile, ...]]:
-    """Run the detector on images that it has not seen yet; return the images, too."""
-    from autoeval.estimation.given import Detector
+def _image_files(images: Any, img_dir: Any) -> tuple[ImageFile, ...]:
+    """Find the images of all sites, and name what is passed over."""
     from autoeval.io.find_images import find_images
     from autoeval.io.image_folder import ImageFile
-    from autoeval.monitoring.monitor import monitor_images
-    from autoeval.monitoring.windows import Clock
 
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")
-    clock = Clock(time)
     listed = find_images(images, img_dir)
-    files = tuple(image for image in listed.images if isinstance(image, ImageFile))
-    run = given or Detector(fitted.load_detector())
-    monitored = monitor_images(files, fitted, run, store, settings, clock=clock, **counting)
     for skipped in listed.skipped:
         print(f"note: {skipped}", file=sys.stderr)
-    return monitored, files
+    return tuple(image for image in listed.images if isinstance(image, ImageFile))
 
 
 def _observe(
@@ -277,51 +267,41 @@ def _observe(
     observe_images(files, other, run, store, clock, depth)
 
 
-def _compared(
+def _sites_of_both(
     fitted: AccuracyEstimator,
     other: AccuracyEstimator,
     given: Predictions | Detector | None,
     against_predictions: PathLike | None,
     images: Any,
-    store: Any,
-    known: Mapping[str, float] | None,
-    *,
-    categories: Categories | None,
-    site_categories: Mapping[str, Categories],
-    present: Collection[str],
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Compare the other detector with this one at every site, and name what is not compared."""
+    store: MonitorStore,
+    counting: Mapping[str, Any],
+) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
+    """Find the sites where both detectors looked, and name those that cannot be compared.
+
+    `counting` says which categories count: categories, site_categories, present.
+    """
     from autoeval.estimation.given import Predictions
     from autoeval.io.predictions.category_words import read_names
     from autoeval.io.wording import listed
-    from autoeval.monitoring.candidate import (
-        CANDIDATE,
-        compare_at_sites,
-        sites_of_predictions,
-        sites_of_records,
-    )
+    from autoeval.monitoring.candidate import CANDIDATE, sites_of_predictions, sites_of_records
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.site_windows import SiteCategories
 
-    of_sites = SiteCategories((), fitted.pass_.words, categories, site_categories, present)
-    lost: tuple[str, ...] = ()
-    if isinstance(given, Predictions):
-        if len(given.references) > 1:
-            raise InputError(f"Expected one --reference but got {listed(given.references)}.")
-        words = given.reference_names
-        sites, lost = sites_of_predictions(
-            fitted,
-            other,
-            given.path,
-            against_predictions,  # type: ignore[arg-type]
-            images_list=images,
-            reference=next(iter(given.references), None),
-            reference_names=words if isinstance(words, Mapping) else read_names(Path(words)),
-            categories=categories,
-            site_categories=of_sites.of_site,
-            present=present,
-        )
-    else:
-        sites = sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites)
-    table, not_compared = compare_at_sites(fitted, other, sites, categories=categories, known=known)
-    return table, (*lost, *not_compared)
+    of_sites = SiteCategories((), fitted.pass_.words, *counting.values())
+    if not isinstance(given, Predictions):
+        return sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites), ()
+    if len(given.references) > 1:
+        raise InputError(f"Expected one --reference but got {listed(given.references)}.")
+    words = given.reference_names
+    return sites_of_predictions(
+        fitted,
+        other,
+        given.path,
+        against_predictions,  # type: ignore[arg-type]
+        images_list=images,
+        reference=next(iter(given.references), None),
+        reference_names=words if isinstance(words, Mapping) else read_names(Path(words)),
+        categories=counting["categories"],
+        site_categories=of_sites.of_site,
+        present=counting["present"],
+    )

@@ -6,12 +6,12 @@ import time
 import traceback
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from types import SimpleNamespace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from autoeval.cli import _shown
+from autoeval.cli import COMMANDS
+from autoeval.commands.command_line import read_words
 from autoeval.errors import InputError
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import Monitored, MonitoredSite, MonitorSettings
@@ -204,6 +204,7 @@ def test_no_message_holds_the_secret_of_a_webhook(url):
 def test_the_command_on_a_page_masks_the_address_of_a_webhook():
     address = "https://hooks.example.org/services/sEcReT"
     for words in (["--webhook", address], [f"--webhook={address}"]):
-        shown = _shown(["monitor", *words, "--json"], SimpleNamespace(webhook=address))
+        given = read_words("monitor", COMMANDS["monitor"], ["--estimator", "a b", *words])
+        shown = given.command_line
         assert "sEcReT" not in shown and "https://hooks.example.org/***" in shown
-    assert _shown(["fit", "a b"], SimpleNamespace()) == "autoeval fit 'a b'"
+        assert shown.startswith("autoeval monitor --estimator 'a b' ")
