@@ -48,4 +48,8 @@ def demo(
     from autoeval.demo.showing import show_method
 
     folder = Path(work_dir or "work_dirs/demo")
-    print(show_method(folder, held_back=held_back or HELD_BACK, published=published))
+    print(
+        show_method(
+            folder, held_back=HELD_BACK if held_back is None else held_back, published=published
+        )
+    )
