@@ -81,7 +81,7 @@ def test_all_results_are_of_one_family(world, site, few, tmp_path):
         strong, tmp_path / "sites", images=_lists(tmp_path, images), work_dir=tmp_path / "out"
     )
     compared = autoeval.compare(both, files, images=images)
-    at_threshold = strong.predict(**site, score_thr=0.3)
+    at_threshold = strong.predict(**given(site), score_thr=0.3)
     for result in (
         strong.predict(**site),
         estimate_labelled(strong, labels=few, **site),
