@@ -83,7 +83,7 @@ def test_all_results_are_of_one_family(world, site, few, tmp_path):
     compared = autoeval.compare(both, files, images=images)
     at_threshold = strong.predict(**given(site), score_thr=0.3)
     for result in (
-        strong.predict(**site),
+        strong.predict(**given(site)),
         estimate_labelled(strong, labels=few, **site),
         at_threshold,
         autoeval.threshold(strong, recall=0.4, **given(site)),
@@ -121,7 +121,9 @@ def test_labels_that_do_not_fit_are_warned_of_by_a_threshold(world, site, tmp_pa
 
 
 def test_an_estimate_s_plot_names_no_repeats_that_there_are_not(world, site):
-    estimate = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet").predict(**site)
+    estimate = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet").predict(
+        **given(site)
+    )
     values = estimate_fields(estimate)
     assert "std" not in values and values["method"] == "bayes"
     ends = {f"estimate/{end}": getattr(estimate, end) for end in ("lower", "upper")}
