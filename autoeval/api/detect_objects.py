@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 SUFFIX = ".parquet"
-PACKAGES = (
-    *("autoeval", "torch", "mmdet", "mmcv", "ultralytics", "torchvision", "transformers"),
-    "onnxruntime",
-)
-"""Packages whose versions are noted, where they were imported."""
+PACKAGES = ("autoeval", "torch", "mmdet", "mmcv")
+"""Packages whose versions are noted, where they were imported, besides those of the adapters."""
 WHAT = "detecting"
 
 
@@ -212,8 +209,10 @@ def _file_names(pictures: Sequence[UnlabelledImage]) -> dict[str, str]:
 
 def _versions() -> dict[str, str]:
     """Return the versions of the packages that were imported."""
+    from autoeval.detectors.adapters import adapters
+
     versions = {}
-    for name in PACKAGES:
+    for name in (*PACKAGES, *(adapter.PACKAGE for adapter in adapters())):
         if name in sys.modules:
             try:
                 versions[name] = version(name)

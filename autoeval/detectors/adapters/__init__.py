@@ -3,11 +3,12 @@
 A file here is an adapter. It imports its framework only inside its functions, and has
 
 - ``EXTRA``: the extra that installs the framework,
+- ``PACKAGE``: the package whose version is noted with what it found,
 - ``SETTINGS``: the fields of a `DetectorSpec` that it reads, besides the name,
 - ``named(name)``: whether ``--detector NAME`` is its own, without touching the framework,
 - ``load(spec)``: the `BlackBoxDetector` of a spec,
-- ``OBJECTS``: beginnings of the names of modules whose objects it takes, and ``wrap(model)``: the
-  `BlackBoxDetector` of such an object; neither where nothing is taken.
+- ``OBJECTS``: beginnings of the names of modules whose objects it takes; ``()`` for none,
+- ``wrap(model)``: the `BlackBoxDetector` of such an object, unless there are none.
 
 Nothing else registers it. ``tests/detectors/adapters`` has a test for each, against the call of the
 framework itself.

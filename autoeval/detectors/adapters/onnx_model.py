@@ -25,6 +25,7 @@ from autoeval.errors import InputError
 from autoeval.io.wording import listed
 
 EXTRA = "onnx"
+PACKAGE = "onnxruntime"
 SETTINGS = ("device", "cfg_options", "classes")
 OBJECTS = ()
 

@@ -17,6 +17,7 @@ from autoeval.errors import InputError
 from autoeval.io.wording import listed
 
 EXTRA = "torchvision"
+PACKAGE = "torchvision"
 SETTINGS = ("checkpoint", "device", "cfg_options", "classes")
 OBJECTS = ("torchvision.models.detection.",)
 

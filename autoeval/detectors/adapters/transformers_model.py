@@ -21,6 +21,7 @@ from autoeval.detectors.fingerprint import hash_json, hash_weights
 from autoeval.errors import DownloadError, InputError
 
 EXTRA = "transformers"
+PACKAGE = "transformers"
 SETTINGS = ("device", "cfg_options", "classes")
 OBJECTS = ("transformers.modeling_utils.",)
 

@@ -18,6 +18,7 @@ from autoeval.detectors.fingerprint import hash_weights
 from autoeval.errors import DownloadError, InputError
 
 EXTRA = "ultralytics"
+PACKAGE = "ultralytics"
 SETTINGS = ("device", "cfg_options")
 OBJECTS = ("ultralytics.engine.model.", "ultralytics.models.")
 

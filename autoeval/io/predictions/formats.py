@@ -43,6 +43,8 @@ SIDES = ("x", "y", "w", "h")
 LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
 PICKLES, CHECKPOINTS = (".pkl", ".pickle"), (".pth", ".pt")
 PARQUET = b"PAR1"
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+"""Ends of the names of predictions files that are found in a folder, one file a site."""
 READ = (
     "COCO results (.json), JSON lines (.jsonl), both also compressed by gzip, Parquet (.parquet), "
     "or a folder of YOLO text files"

@@ -23,12 +23,11 @@ from autoeval.io.image_identity import Named, place_images, uncovered_images
 from autoeval.io.in_memory import content_in_memory, name_of
 from autoeval.io.labels.content import FARTHEST, normal_id
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
-from autoeval.io.predictions.formats import Coded, RawColumns, read_columns
+from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 FEWEST_USABLE = 0.5  # of the entries
 MOST_BEYOND = 0.01  # of the scores, outside [0, 1]
 LARGEST_FACTOR = 10.0  # of scores that exceed 1; beyond it they are percentages

@@ -5,6 +5,7 @@ have an accuracy.
 """
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import cv2
@@ -14,6 +15,7 @@ from framework_images import scenes
 
 import autoeval
 from autoeval.cli import main
+from autoeval.detectors.adapters import adapter_of
 from autoeval.detectors.detector_spec import DetectorSpec
 from tests.clients.torchvision_operators import usable_torchvision
 from tests.doc_pages import ROOT
@@ -212,6 +214,13 @@ def test_one_command_fits_and_estimates(world, tmp_path, capsys):
     assert run("detect", *named, *new, "-o", boxes, "--work-dir", tmp_path / "kept") == 0
     assert run("estimate", *by_fit, "--predictions", boxes, "--work-dir", tmp_path / "three") == 0
     assert same(numbers_of(tmp_path / "three"), once)
+
+
+def test_the_version_of_the_framework_is_noted(world):
+    folder, _, spec = world
+    package = adapter_of(spec.name).PACKAGE
+    noted = autoeval.load_predictions(folder / "val.parquet").run.versions
+    assert noted[package] == version(package)
 
 
 def test_the_other_commands_take_the_detector(world, tmp_path):
