@@ -146,6 +146,14 @@ def test_help_explains_every_option(name):
         (["--level", "much"], "--level"),
         (["--labels", "a", "--labels", "b"], "--labels"),
         (["a.json"], "'a.json'"),
+        (["-"], "'-'"),
+        (["--join"], "--join"),  # a list without a word
+        (["--cfg-options", "--json"], "--cfg-options"),
+        (["--category", ""], "--category"),
+        (["--category", "=car"], "--category"),
+        (["--batch-size", "4.7"], "--batch-size"),  # no number is rounded
+        (["--batch-size=0x10"], "--batch-size"),
+        (["--batch-size", "1e2"], "--batch-size"),
         (["--category", "a=b", "--json", "--verbose"], "--json"),
     ],
 )
@@ -161,6 +169,38 @@ def test_a_dash_is_a_value():
     values = read_words("compare", COMMANDS["compare"], words).values
     assert values["estimators"] == ["a", "b"]
     assert (values["predictions"], values["images"]) == (["-", "c.json"], "-")
+
+
+def test_a_value_may_begin_with_a_dash():
+    words = ["--columns", "-,class,x,y,w,h,score", "--group=-x", "--level", "-.5"]
+    values = read_words("fit", COMMANDS["fit"], words).values
+    assert values["columns"] == "-,class,x,y,w,h,score"
+    assert (values["group"], values["level"]) == ("-x", -0.5)
+
+
+def test_an_option_may_have_low_lines_and_a_short_one_its_value_at_once():
+    words = ["--site_category", "a_b", "c", "--site_category", "a_b", "d", "--work_dir=x_y"]
+    given = read_words("monitor", COMMANDS["monitor"], ["--estimator", "e", *words])
+    assert given.values["site_categories"] == {"a_b": {"c": ["c"], "d": ["d"]}}
+    assert given.words["work_dir"] == ["--work-dir", "x_y"]
+    words = ["--detector", "d", "--images", "i", "-oboxes.json"]
+    assert read_words("detect", COMMANDS["detect"], words).values["output"] == "boxes.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "kept"),
+    [
+        ("compare", "--images i a b", {"images": "--images i", "estimators": "a b"}),
+        ("compare", "--predictions p q -- a", {"predictions": "--predictions p q"}),
+        ("compare", "--predictions p q -- --a", {"estimators": "--a"}),
+        ("count capture report", "s a b", {"split": "s", "answers": "a b"}),
+        ("count capture report", "s --task t a", {"task": "--task t", "answers": "a"}),
+        ("convert-labels", "in --option a=b c=d -- out", {"option": "--option a=b c=d"}),
+    ],
+)
+def test_each_parameter_keeps_its_own_words(name, words, kept):
+    typed = read_words(name, COMMANDS[name], words.split()).words
+    assert {option: " ".join(typed[option]) for option in kept} == kept
 
 
 def test_what_was_typed_is_kept_for_the_line_on_the_next_step():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +56,7 @@ IN_GROUPS = ("seed_set", "site_categories")
 LISTS = ("Sequence", "Collection", "Mapping")
 INDENT, WIDEST = 26, 100  # columns of help
 SCREEN = 60  # lines
-DASH = "\0"  # for a lone "-", which cyclopts takes for an option in a list
+DASH = "\0"  # for the "-" that begins a value such as "-" and "-,x,y": no option, no number
 #: The command that runs, for pages; empty where a function is called from Python.
 TYPED: ContextVar[str] = ContextVar("typed", default="")
 SECRET = "webhook"  # its address holds a password
@@ -144,13 +146,15 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
     """Read what was typed behind the name of a command; `InputError` where that is impossible."""
     from cyclopts import CycloptsError
 
+    plain = [_plain(word) for word in words]
     try:
         app = _app(name, command)
-        hidden = [DASH if word == "-" else word for word in words]
+        hidden = [re.sub(r"^-(?![-.\w])", DASH, word) for word in plain]
         _, bound, _ = app.parse_args(hidden, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise InputError(_in_one_line(error)) from None
-    parameters, as_typed = parameters_of(command), _as_typed(words, command)
+    parameters, as_typed = parameters_of(command), _as_typed(plain, command)
+    _check_whole_numbers(parameters, as_typed)
     values = {option: parameter.default for option, parameter in parameters.items()}
     for option, value in bound.arguments.items():
         value = _with_dashes(value)
@@ -163,10 +167,33 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
     return Given(values, typed, _shown(name, words, values))
 
 
+def _plain(word: str) -> str:
+    """Return an option as cyclopts lists it, however it was typed; other words as they are.
+
+    >>> _plain("--work_dir=a_b"), _plain("-oboxes.json")
+    ('--work-dir=a_b', '-o=boxes.json')
+    """
+    if word[:2] in SHORT.values() and word[2:3] not in ("", "="):
+        return f"{word[:2]}={word[2:]}"
+    option, sign, value = word.partition("=")
+    return option.replace("_", "-") + sign + value if option.startswith("--") else word
+
+
 def _with_dashes(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_dashes(item) for item in value]
-    return "-" if value == DASH else value
+    return re.sub(f"^{DASH}", "-", value) if isinstance(value, str) else value
+
+
+def _check_whole_numbers(
+    parameters: Mapping[str, inspect.Parameter], as_typed: Mapping[str, Sequence[str]]
+) -> None:
+    """Raise `InputError` for a number such as 15.7 where images are counted: cyclopts rounds it."""
+    for name, words in as_typed.items():
+        if _type_of(parameters[name], is_list=False) in (int, list[int]):
+            for word in words[1:]:
+                if not re.fullmatch(r"[-+]?\d+", word) and word != words[0]:
+                    raise InputError(f"Expected a whole number behind {words[0]} but got '{word}'.")
 
 
 def loaded(path: str) -> Callable[..., Any]:
@@ -351,7 +378,9 @@ def _several(option: str, kind: Any) -> bool | int:
     """Return whether an option takes several words, or from how many on."""
     if option in MAY_BE_EMPTY:
         return (0, sys.maxsize)  # type: ignore[return-value]
-    return get_origin(kind) is list and option not in ONE_AT_A_TIME
+    if _most_words(option, kind) > 1:
+        return (1, sys.maxsize)  # type: ignore[return-value]
+    return False
 
 
 def _explained(command: Command) -> dict[str, str]:
@@ -404,22 +433,45 @@ def _scalar(text: str) -> Any:
 
 
 def _as_typed(words: Sequence[str], command: Command) -> dict[str, list[str]]:
-    """Return the option and the words of each parameter that was given."""
+    """Return the option and the words of each parameter that was given, as cyclopts reads them.
+
+    An option without a list takes one word, and a flag none; others are positional.
+    """
+    parameters = parameters_of(command)
     parameter_of = {
         typed: name
-        for name, parameter in parameters_of(command).items()
+        for name, parameter in parameters.items()
         for typed in (*_names(name, parameter, command), option_of(name))
+        if name not in command.positional
     }
+    takes = {n: _most_words(n, _type_of(p, is_list=n in READERS)) for n, p in parameters.items()}
+    positional = {name: takes[name] for name in command.positional}
     typed: dict[str, list[str]] = {}
-    name = next(iter(command.positional), "")
-    for word in words:
+    name, room = "", 0.0
+    for k, word in enumerate(words):
         option, sign, value = word.partition("=")
-        if option in parameter_of and option.startswith("-"):
+        if word == "--":
+            name, room = "", 0
+        elif option in parameter_of and "--" not in words[:k]:
             name = parameter_of[option]
-            typed.setdefault(name, []).extend([option, value] if sign else [option])
+            room = takes[name] - bool(sign)
+            flag = not takes[name]
+            typed.setdefault(name, []).extend([word] if flag or not sign else [option, value])
+        elif room > 0:
+            room -= 1
+            typed[name].append(word)
         else:
-            typed.setdefault(name, []).append(word)
+            place = next((n for n, left in positional.items() if left > 0), "")
+            positional[place] = positional.get(place, 0) - 1
+            typed.setdefault(place, []).append(word)
     return typed
+
+
+def _most_words(name: str, kind: Any) -> float:
+    """Return how many words an option takes each time, at most."""
+    if get_origin(kind) is list and name not in ONE_AT_A_TIME:
+        return math.inf
+    return 0 if kind is bool else 1
 
 
 def _groups(typed: Sequence[str]) -> list[list[str]]:
@@ -451,6 +503,6 @@ def _in_one_line(error: Exception) -> str:
     from cyclopts import UnusedCliTokensError
 
     if isinstance(error, UnusedCliTokensError):
-        unused = " ".join(error.unused_tokens or ())
+        unused = " ".join(error.unused_tokens or ()).replace(DASH, "-")
         return f"Expected an option in front of '{unused}'; --help lists them."
-    return " ".join(str(error).split())
+    return " ".join(str(error).replace(DASH, "-").split())

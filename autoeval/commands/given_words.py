@@ -86,6 +86,8 @@ def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None
     """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
     categories: dict[str, list[str]] = {}
     for name, _, words in (text.partition("=") for text in given or []):
+        if not name:
+            raise InputError("Expected --category NAME or NAME=WORD,... but got no name.")
         its_words = categories.setdefault(name, [])
         its_words += [w for w in words.split(",") or [name] if w and w not in its_words]
     return {name: words or [name] for name, words in categories.items()} or None
