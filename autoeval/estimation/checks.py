@@ -13,7 +13,7 @@ import numpy as np
 from autoeval.io.wording import listed
 from autoeval.model.features import REFERENCE_AP
 from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns, floats, names
-from autoeval.model.prediction_interval import PredictionInterval
+from autoeval.model.prediction_interval import WIDEST, PredictionInterval
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice
@@ -74,6 +74,8 @@ def of_scores(
     >>> known = {"n_images": 60, "backbone": "ResNet"}
     >>> of_scores(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
     ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
+    >>> of_scores(math.nan, {"bos": .5}, {}, **known)
+    ('no estimate: its interval would be wider than ±42 points',)
     """
     notices, doubtful = list[Notice](), find_target(target).doubtful
     for name, score in features.items():
@@ -87,7 +89,9 @@ def of_scores(
             )
             notices.append(Notice("extrapolation", text))
     if math.isnan(value):
-        text = "no estimate: the scores cannot be computed on these images"
+        text = f"no estimate: its interval would be wider than ±{100 * WIDEST:.0f} points"
+        if any(math.isnan(score) for score in features.values()):
+            text = "no estimate: the scores cannot be computed on these images"
         notices.append(Notice("no-estimate", text, severity="refused"))
     elif value < doubtful:
         text = (
