@@ -13,7 +13,13 @@ pytestmark = pytest.mark.rare
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
-WITH_OPTIONS = [n for n in NAMES if "parse_args" in (FOLDER / f"{n}.py").read_text()]
+SOURCES = {name: (FOLDER / f"{name}.py").read_text() for name in NAMES}
+WITH_OPTIONS = [(name,) for name, text in SOURCES.items() if "parse_args" in text]
+PARTS = [
+    (name, part)
+    for name, text in SOURCES.items()
+    for part in re.findall(r'prog="\w+ ([\w-]+)"', text)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -32,25 +38,32 @@ def test_everything_that_a_benchmark_imports_is_there(name):
     import_module(f"benchmarks.{name}")
 
 
-@pytest.mark.parametrize("name", WITH_OPTIONS)
-def test_a_benchmark_explains_itself(name, monkeypatch, capsys):
+PARTS = [
+    (name, part)
+    for name in NAMES
+    for part in getattr(import_module(f"benchmarks.{name}"), "PARTS", ())
+]
+
+
+@pytest.mark.parametrize("words", WITH_OPTIONS + PARTS)
+def test_a_benchmark_explains_itself(words, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
-        start(name, "--help", monkeypatch=monkeypatch)
+        start(*words, "--help", monkeypatch=monkeypatch)
     assert stopped.value.code == 0
-    assert re.match(r"usage: \S+ \[-h\] ", capsys.readouterr().out)
+    assert re.match(r"usage: [\w. -]+ \[-h\] ", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    ("name", "part", "options"),
     [
-        ("pass_ratio", ["--only", "one"]),
-        ("pass_speed", ["--batch", 1, "--workers", 1, "--repeats", 1]),
-        ("adapters", []),
+        ("passes", "ratio", ["--only", "one"]),
+        ("passes", "speed", ["--batch", 1, "--workers", 1, "--repeats", 1]),
+        ("detect", "loops", []),
     ],
 )
-def test_the_cost_of_the_network_is_measured(name, options, tmp_path, monkeypatch, capsys):
+def test_the_cost_of_the_network_is_measured(name, part, options, tmp_path, monkeypatch, capsys):
     small = ["--detector", "roadworld_nano", "--n-images", 1, "--rounds", 1, *options]
-    start(name, *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
+    start(name, part, *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
     assert capsys.readouterr().out
     assert json.loads((tmp_path / "found.json").read_text())
 

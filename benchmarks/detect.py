@@ -1,34 +1,51 @@
-"""What `autoeval.detect` costs beside the framework's own loop over the same images.
+"""What autoeval detect costs beside the frameworks' own loops, and what workers of Ray gain.
+
+loops: what `autoeval.detect` costs beside the framework's own loop over the same images.
 
 Both run in turns in one process, with the same loaded network and options. The loops: mmdet's
 ``inference_detector``, a module of torchvision, or model, processor and post-processing of
 transformers, one decoded image after another; ``predict(FOLDER, stream=True)`` of Ultralytics, also
 for ONNX files, which decodes the files, as `detect` then does.
 
-    python -m benchmarks.adapters --detector yolox_nano --checkpoint yolox_nano_coco.pth
-    python -m benchmarks.adapters --detector best.pt --images photographs/ --n-images 200
-    python -m benchmarks.adapters --detector torchvision:ssdlite320_mobilenet_v3_large
-    python -m benchmarks.adapters --detector hf:FOLDER
-    python -m benchmarks.adapters --detector best.onnx
+    python -m benchmarks.detect loops --detector yolox_nano --checkpoint yolox_nano_coco.pth
+    python -m benchmarks.detect loops --detector best.pt --images photographs/ --n-images 200
+    python -m benchmarks.detect loops --detector torchvision:ssdlite320_mobilenet_v3_large
+    python -m benchmarks.detect loops --detector hf:FOLDER
+    python -m benchmarks.detect loops --detector best.onnx
 
 `detect` also checks the images, writes the boxes and reads them again; target: at most 1.10.
+
+workers: images a second of `autoeval.detect` in this process, and with one and two workers of Ray.
+
+A cluster of this machine is started once, and its start is not timed; loading the detector is, in
+each run. Runs take turns, each into a fresh work dir, and the boxes of all are compared. Two
+workers need two idle cores: the load of the machine is printed.
+
+    python -m benchmarks.detect workers                                # a small detector, drawings
+    python -m benchmarks.detect workers --detector best.pt --images photographs/ --n-images 2000
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 import autoeval
 from autoeval.detectors.adapters import adapter_of
 from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.runtime.ray_executor import RayExecutor
 from benchmarks.timing import (
     CLOCKS,
     add_subject_options,
@@ -42,14 +59,15 @@ from benchmarks.timing import (
 
 MOST = 1.10
 Loop = Callable[[], object]
+WORKERS = (1, 2)
 
 
-def main() -> None:
+def loops(words: list[str]) -> None:
     """Measure, and print the ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="detect loops")
     add_subject_options(parser, n_images=100)
     parser.add_argument("--rounds", type=int, default=5)
-    args = parser.parse_args()
+    args = parser.parse_args(words)
     torch.set_num_threads(args.threads)
     adapter = adapter_of(args.detector)
     if adapter is None:
@@ -152,6 +170,73 @@ def ultralytics_loop(name: str, detector: Any, folder: Path) -> Loop:
             result.boxes.cpu().numpy()
 
     return loop
+
+
+def workers(words: list[str]) -> None:
+    """Measure, and print images a second and ratios."""
+    parser = argparse.ArgumentParser(prog="detect workers")
+    add_subject_options(parser, n_images=400)
+    parser.set_defaults(detector="roadworld_nano")
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args(words)
+    torch.set_num_threads(args.threads)
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)
+    import ray
+
+    ray.init("local", num_cpus=max(WORKERS), include_dashboard=False, log_to_driver=False)
+    spec = DetectorSpec(args.detector, args.checkpoint, args.device)
+    executors = {"one process": None} | {
+        f"{n} worker{'s' * (n > 1)}": RayExecutor(workers=n, cpus=args.threads, gpus=0)
+        for n in WORKERS
+    }
+    rounds = []
+    with image_files(args.images, args.n_images) as files, TemporaryDirectory() as temporary:
+        folder, loads = Path(temporary), list[float]()
+        (folder / "site").mkdir()
+        for number, file in enumerate(files):
+            shutil.copy(file.path, folder / f"site/{number:06}{Path(file.path).suffix}")
+        for number in range(args.rounds):
+            took = {}
+            for name in list(executors)[:: 1 if number % 2 == 0 else -1]:
+                run = autoeval.Detector(spec, executor=executors[name])
+                work, start = folder / "work", time.perf_counter()
+                autoeval.detect(run, folder / "site", folder / f"{name}.parquet", work_dir=work)
+                took[name] = {"wall": time.perf_counter() - start}
+                shutil.rmtree(work)
+                loads.append(os.getloadavg()[0])
+            rounds.append(took)
+        tables = [pd.read_parquet(folder / f"{name}.parquet") for name in executors]
+    same = all(table.equals(tables[0]) for table in tables)
+    lines = [f"load of the machine: {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} cores"]
+    lines.append(f"boxes of all runs equal: {same}, {len(tables[0])} boxes")
+    figures: dict[str, Any] = {"load": [min(loads), max(loads)], "equal": same}
+    for name in executors:
+        of_one = partial(ratio, name)
+        rate = args.n_images / median(rounds, itemgetter(name), "wall")
+        low, high = spread(rounds, of_one, "wall")
+        figures[name] = {"images_per_s": rate, "range": [low, high]}
+        lines.append(
+            f"{name:12} {rate:6.1f} images a second, {median(rounds, of_one, 'wall'):.2f} times "
+            f"one worker ({low:.2f} to {high:.2f})"
+        )
+    report(args, lines, figures=figures)
+
+
+def ratio(name: str, seconds: dict[str, float]) -> float:
+    """Return how many times as fast as one worker a run was."""
+    return seconds["1 worker"] / seconds[name]
+
+
+PARTS = {"loops": loops, "workers": workers}
+
+
+def main() -> None:
+    """Run one part with the words behind its name."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
+    args = parser.parse_args()
+    PARTS[args.part](args.words)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,449 @@
+"""What the pass costs, on a processor and on a GPU, and the paper's protocol by it.
+
+ratio: what the pass costs beside plain inference, and beside the naive way to the same scores.
+
+Runs in turns, over the same image files: plain inference (``model.test_step``, one by one), the
+pass without and with perturbed passes, all scores of these and mAP included, and the naive way of
+`naive_estimate`. Prints medians of ratios within rounds, by the clock on the wall and of the CPU.
+
+    python -m benchmarks.passes ratio --checkpoint yolox_nano_coco.pth --images photographs/
+    python -m benchmarks.passes ratio --detector retinanet_r50 --n-images 1 --only one
+    python -m benchmarks.passes ratio --detector retinanet_r50 --n-images 1 --size 667 400 \
+        --only many
+
+``--only one`` leaves out the many repeats, ``--only many`` all but them.
+
+speed: images a second of the pass, beside MMDetection's own loop and the bare network, in one run.
+
+Runs in turns, over the same image files: the network on a batch that is prepared already;
+MMDetection's loop (its pipeline, a data loader with and without worker processes, ``test_step``);
+the plain pass, which gives boxes alone; and the pass with all scores, clean and with perturbed
+passes. Prints images and network passes a second, and the ratio to MMDetection's loop with workers
+within rounds.
+
+    python -m benchmarks.passes speed --checkpoint yolox_nano_coco.pth --device cuda
+    python -m benchmarks.passes speed --detector retinanet_r50 --device cuda
+
+protocol: how long the paper's full protocol takes, from the time that one image takes here.
+
+Observes a few images of 640 x 480 pixels of noise with each detector, on one thread, once without
+and once with a perturbed pass, scores and mAP included, and multiplies: 10 seed sets x 50 sample
+sets x 250 images, 10 repeats. Times are CPU seconds on a CPU, which other processes on the machine
+hardly change, and seconds by the clock on a GPU. Weights are random where none are given; their
+heads are initialised so that, as with trained ones, few boxes pass the threshold.
+
+    python -m benchmarks.passes protocol --n-images 2 --workers 64 --json rates.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from mmengine.dataset import Compose, pseudo_collate
+from scipy.optimize import linear_sum_assignment
+from torch.nn.functional import dropout
+from torch.utils.data import DataLoader, Dataset
+
+from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.detections import Detections
+from autoeval.detectors.detector import MMDetector
+from autoeval.detectors.loading import load_detector
+from autoeval.detectors.predicting import Batch
+from autoeval.detectors.preprocessing import collate, test_pipeline
+from autoeval.estimation.observation.observing import Observer
+from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.task import Task
+from autoeval.runtime.files import write_text
+from autoeval.stability.network.backbones import split_backbone
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.passes.presets import BY_PRODUCTS, preset
+from autoeval.stability.passes.tally import scored_rows
+from benchmarks.timing import (
+    CLOCKS,
+    LabelledFiles,
+    Rounds,
+    add_subject_options,
+    image_files,
+    in_turns,
+    label_by,
+    make_detector,
+    median,
+    random_detector,
+    report,
+    score,
+    spread,
+)
+
+MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
+Seconds = dict[str, float]
+MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
+LOOP = "MMDetection's loop, {} workers"
+PAPER = ("retinanet_r50", "faster_rcnn_r50", "retinanet_swin_t", "faster_rcnn_swin_t")
+SAMPLE_SETS, IMAGES, REPEATS = 10 * 50, 250, 10
+BOX = np.array([[100.0, 100.0, 300.0, 300.0]])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A ratio and what it should be.
+
+    Parameters
+    ----------
+    name : str
+    ratio : callable
+        Makes it of the seconds of one round.
+    most, least : float, optional
+        The target.
+    """
+
+    name: str
+    ratio: Callable[[Seconds], float]
+    most: float | None = None
+    least: float | None = None
+
+    @property
+    def target(self) -> str:
+        """The target in words."""
+        if self.most is not None:
+            return f"at most {self.most}"
+        return f"at least {self.least}" if self.least is not None else ""
+
+
+ONE = (
+    Figure("scores of one clean pass / plain", lambda s: s["clean"] / s["plain"], most=1.15),
+    Figure("clean + 1 repeat / plain", lambda s: s["one"] / s["plain"], most=1.9),
+    Figure("naive, clean + 1 repeat / plain", lambda s: s["naive one"] / s["plain"]),
+    Figure("naive / pass, clean + 1 repeat", lambda s: s["naive one"] / s["one"]),
+)
+
+
+def many(repeats: int) -> tuple[Figure, ...]:
+    """Return the figures of many repeats."""
+
+    def share(name: str) -> Callable[[Seconds], float]:
+        return lambda s: (s[name] - s["clean"]) / (repeats * s["plain"])
+
+    return (
+        Figure(f"{repeats} repeats, stages [1, 2] / {repeats} plain", share("middle"), most=0.85),
+        Figure(f"{repeats} repeats, stage [3] / {repeats} plain", share("last")),
+        Figure(
+            f"naive / pass, clean + {repeats} repeats, stage [3]",
+            lambda s: s["naive last"] / s["last"],
+            least=1.5,
+        ),
+    )
+
+
+def runs(
+    detector: MMDetector, samples: LabelledFiles, repeats: int, only: str | None
+) -> dict[str, Callable[[], object]]:
+    """Return what is timed, by name."""
+    settings = preset("paper")
+
+    def observed(spec: DropoutSpec, k: int) -> Callable[[], object]:
+        return partial(score, detector, samples, replace(settings, dropout=spec, repeats=k))
+
+    found: dict[str, Callable[[], object]] = {
+        "plain": partial(infer, detector, samples),
+        "clean": observed(MIDDLE, 0),
+    }
+    if only != "many":
+        found["one"] = observed(MIDDLE, 1)
+        found["naive one"] = partial(naive_estimate, detector, samples, MIDDLE, 1)
+    if only != "one":
+        found["middle"], found["last"] = observed(MIDDLE, repeats), observed(LAST, repeats)
+        found["naive last"] = partial(naive_estimate, detector, samples, LAST, repeats)
+    return found
+
+
+def table(rounds: Rounds, figures: tuple[Figure, ...]) -> pd.DataFrame:
+    """Return one row a figure: medians by both clocks, their spread, and the target."""
+    rows = []
+    for figure in figures:
+        row: dict[str, object] = {"ratio": figure.name, "target": figure.target}
+        for clock in CLOCKS:
+            row[clock] = round(median(rounds, figure.ratio, clock), 3)
+            low, high = spread(rounds, figure.ratio, clock)
+            row[f"{clock} range"] = f"{low:.2f} to {high:.2f}"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def ratio(words: list[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="passes ratio")
+    add_subject_options(parser, n_images=8)
+    parser.add_argument("--repeats", type=int, default=10, metavar="K")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N")
+    parser.add_argument("--only", choices=("one", "many"))
+    args = parser.parse_args(words)
+    detector = make_detector(args)
+    figures = {"one": ONE, "many": many(args.repeats)}
+    chosen = figures[args.only] if args.only else (*ONE, *figures["many"])
+    with image_files(args.images, args.n_images) as files:
+        samples = label_by(detector, files)
+        timed = runs(detector, samples, args.repeats, args.only)
+        for warm_up in ("plain", "clean"):
+            timed[warm_up]()
+        rounds = in_turns(timed, args.rounds)
+    result = table(rounds, chosen)
+    lines = []
+    for name in timed:
+        spent = [median(rounds, itemgetter(name), clock) for clock in CLOCKS]
+        each = [1000 * value / len(samples) for value in spent]
+        lines.append(f"{name:12} {each[0]:9.1f} ms an image, {each[1]:9.1f} ms on the processor")
+    lines.append(result.to_string(index=False))
+    report(args, lines, ratios=result.to_dict("records"), rounds=rounds)
+
+
+def infer(detector: MMDetector, samples: LabelledFiles) -> list[Detections]:
+    """Run ``model.test_step`` on each file, read and resized by mmdet's own pipeline."""
+    steps = [step for step in test_pipeline(detector.config) if "Annotations" not in step["type"]]
+    pipeline, found = Compose(steps), []
+    with torch.no_grad():
+        for file in samples.files:
+            data = pipeline({"img_path": str(file.path), "img_id": 0})
+            batch = {name: [value] for name, value in data.items()}
+            boxes = detector.model.test_step(batch)[0].pred_instances.cpu()
+            columns = boxes.bboxes, boxes.scores, boxes.labels
+            found.append(Detections(*(column.numpy() for column in columns)))
+    return found
+
+
+def naive_estimate(
+    detector: MMDetector, samples: LabelledFiles, spec: DropoutSpec, repeats: int
+) -> tuple[dict[str, float], list[float]]:
+    """Return mAP, and the box stability of each repeat."""
+    clean = infer(detector, samples)
+    stability = []
+    for _ in range(repeats):
+        with _dropout(detector, spec):
+            perturbed = infer(detector, samples)
+        pairs = zip(clean, perturbed, strict=True)
+        stability.append(float(np.nanmean([_stability(a, b) for a, b in pairs] or [np.nan])))
+    accuracy = MeanAP(["object"])
+    for file, boxes in zip(samples.files, clean, strict=True):
+        true, labels = samples.truth[file.image_id]
+        as_one = boxes.relabel(np.zeros(len(detector.categories), np.int64))
+        accuracy.update(as_one, true, np.zeros_like(labels), np.zeros(len(labels), bool))
+    return accuracy.compute(), stability
+
+
+def _dropout(detector: MMDetector, spec: DropoutSpec) -> ExitStack:
+    """Drop elements of what leaves the stages until the stack is closed."""
+    staged = split_backbone(detector.model.backbone)
+    assert staged is not None and spec.position == "after"
+    stack = ExitStack()
+    for stage in spec.stages:
+        handle = staged.points.exits[stage].register_forward_hook(
+            lambda module, inputs, output: dropout(output, spec.rate, training=True)
+        )
+        stack.callback(handle.remove)
+    return stack
+
+
+def _stability(clean: Detections, perturbed: Detections) -> float:
+    from mmdet.structures.bbox import bbox_overlaps
+
+    a, b = (torch.from_numpy(d.above(0.05).boxes) for d in (clean, perturbed))
+    if not len(a) or not len(b):
+        return float("nan")
+    overlaps = bbox_overlaps(a, b, mode="giou").numpy()
+    rows, columns = linear_sum_assignment(-overlaps)
+    return float(overlaps[rows, columns].mean())
+
+
+class Prepared(Dataset):
+    """Image files as MMDetection's own pipeline prepares them."""
+
+    def __init__(self, detector: MMDetector, paths: Sequence[Path]) -> None:
+        steps = test_pipeline(detector.config)
+        self.run = Compose([step for step in steps if "Annotations" not in str(step["type"])])
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        """Read and prepare one image."""
+        return self.run({"img_path": str(self.paths[index]), "img_id": index})
+
+
+@torch.no_grad()
+def framework(detector: MMDetector, samples: LabelledFiles, batch: int, workers: int) -> None:
+    """Run MMDetection's loop, boxes on the host in the end."""
+    loader = DataLoader(
+        Prepared(detector, [file.path for file in samples.files]),
+        batch,
+        num_workers=workers,
+        collate_fn=pseudo_collate,
+    )
+    for data in loader:
+        for result in detector.model.test_step(data):
+            result.pred_instances.cpu()
+
+
+@torch.inference_mode()
+def bare(detector: MMDetector, batch: Batch, n_images: int) -> None:
+    """Run the network alone on one batch, again and again."""
+    for _ in range(0, n_images, len(batch.inputs)):
+        detector.model(batch.inputs, batch.samples, mode="tensor")
+
+
+def plain(detector: MMDetector, samples: LabelledFiles, batch: int) -> None:
+    """Run the pass that gives boxes alone."""
+    task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
+    for _ in Observer(detector, task, batch_size=batch).stream(samples, detector.observe):
+        pass
+
+
+def speed(words: list[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="passes speed")
+    add_subject_options(parser, n_images=64)
+    parser.add_argument("--batch", type=int, default=16, metavar="N")
+    parser.add_argument("--workers", type=int, default=8, metavar="N", help="of MMDetection's loop")
+    parser.add_argument("--repeats", type=int, default=10, metavar="K")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    args = parser.parse_args(words)
+    detector = make_detector(args)
+    settings = replace(preset("paper"), wants=BY_PRODUCTS)
+    with image_files(args.images, args.n_images) as files:
+        samples = label_by(detector, files)
+        prepared = [detector._preprocess(file.read()) for file in files[: args.batch]]
+        of_one_size = [p for p in prepared if p["inputs"].shape == prepared[0]["inputs"].shape]
+        with torch.inference_mode():
+            batch = Batch(*collate(detector.model, of_one_size))
+
+        def scored(spec: DropoutSpec, repeats: int) -> Callable[[], object]:
+            return partial(
+                score, detector, samples, replace(settings, dropout=spec, repeats=repeats)
+            )
+
+        loop = LOOP.format(args.workers)
+        runs: dict[str, Callable[[], object]] = {
+            "bare network": partial(bare, detector, batch, len(files)),
+            loop: partial(framework, detector, samples, args.batch, args.workers),
+            LOOP.format(0): partial(framework, detector, samples, args.batch, 0),
+            "plain pass": partial(plain, detector, samples, args.batch),
+            "clean, all scores": scored(MIDDLE, 0),
+            "clean + 1 repeat, stages 1, 2": scored(MIDDLE, 1),
+            f"clean + {args.repeats} repeats, stage 3": scored(LAST, args.repeats),
+        }
+        for run in runs.values():
+            run()
+        rounds = in_turns(runs, args.rounds)
+    passes = dict(zip(runs, (1, 1, 1, 1, 1, 2, 1 + args.repeats), strict=True))
+    table = [
+        {
+            "run": name,
+            "images a second": len(files) / statistics.median(one[name]["wall"] for one in rounds),
+            "passes a second": passes[name]
+            * len(files)
+            / statistics.median(one[name]["wall"] for one in rounds),
+            "passes / loop": statistics.median(
+                passes[name] * one[loop]["wall"] / one[name]["wall"] for one in rounds
+            ),
+        }
+        for name in runs
+    ]
+    lines = [pd.DataFrame(table).round(2).to_string(index=False)]
+    report(args, lines, table=table, rounds=rounds)
+
+
+def noise(n: int) -> list[Sample]:
+    """Make n images of noise with one box each."""
+    rng = np.random.default_rng(0)
+    labels = np.zeros(1, np.int64), np.zeros(1, bool)
+    return [
+        Sample(str(k), rng.integers(0, 256, (480, 640, 3), np.uint8), BOX, *labels)
+        for k in range(n)
+    ]
+
+
+def rates(detector: MMDetector, samples: list[Sample]) -> dict[str, float]:
+    """Return the seconds that the clean pass of one image takes, and each perturbed one."""
+    clean, both = (seconds_an_image(detector, samples, repeats) for repeats in (0, 1))
+    return {"clean_s": clean, "perturbed_s": both - clean}
+
+
+def seconds_an_image(detector: MMDetector, samples: list[Sample], repeats: int) -> float:
+    """Return the seconds that an image takes, all scores and mAP included."""
+    clock: Callable[[], float] = time.process_time
+    if detector.device.type != "cpu":
+        clock = time.perf_counter
+        run(detector, samples[:1], repeats)
+    start = clock()
+    run(detector, samples, repeats)
+    return (clock() - start) / len(samples)
+
+
+def run(detector: MMDetector, samples: list[Sample], repeats: int) -> None:
+    """Do the pass."""
+    settings = replace(preset("paper"), repeats=repeats, wants=BY_PRODUCTS)
+    task = Task("all", detector.categories, ())
+    scored_rows(Observer(detector, task, settings), samples)
+
+
+def sized(rate: dict[str, float], workers: int) -> dict[str, float]:
+    """Multiply the rates of a detector up to the protocol."""
+    image = rate["clean_s"] + REPEATS * rate["perturbed_s"]
+    days = SAMPLE_SETS * IMAGES * image / 86400
+    return {**rate, "image_s": image, "worker_days": days, "hours": 24 * days / workers}
+
+
+def protocol(words: list[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="passes protocol")
+    parser.add_argument("--detector", nargs="+", default=PAPER, metavar="ALIAS")
+    parser.add_argument("--checkpoint", metavar="FILE", help="weights of a single detector")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--n-images", type=int, default=2, metavar="N")
+    parser.add_argument("--workers", type=int, default=64, metavar="N")
+    parser.add_argument("--json", metavar="FILE")
+    args = parser.parse_args(words)
+    torch.set_num_threads(1)
+    samples, rows = noise(args.n_images), []
+    for name in args.detector:
+        detector = (
+            load_detector(name, checkpoint=args.checkpoint, device=args.device)
+            if args.checkpoint
+            else random_detector(name, args.device)
+        )
+        rows.append({"detector": name, **sized(rates(detector, samples), args.workers)})
+        print(rows[-1], flush=True)
+    table = pd.DataFrame(rows)
+    days, hours = table["worker_days"].sum(), table["hours"].sum()
+    print(table.round(2).to_string(index=False))
+    print(f"together {days:.1f} worker days, {hours:.1f} hours on {args.workers} workers")
+    if args.json:
+        write_text(args.json, json.dumps({"rows": rows, "torch": torch.__version__}, indent=2))
+
+
+PARTS = {"ratio": ratio, "speed": speed, "protocol": protocol}
+
+
+def main() -> None:
+    """Run one part with the words behind its name."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
+    args = parser.parse_args()
+    PARTS[args.part](args.words)
+
+
+if __name__ == "__main__":
+    main()
