@@ -95,6 +95,23 @@ def test_everything_or_json_is_printed_and_not_both(name, capsys):
     assert "--json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("monitor --estimator e --predictions p --webhook hooks.example/secret", "--webhook"),
+        ("estimate-map --target count_mae --count-thr 30", "--count-thr"),
+        ("estimate-map --target count_mae --count-thr -.1", "--count-thr"),
+        ("estimate-map --count-thr .3", "--target is mAP"),
+        ("train-demo-detector --config gone.py", "gone.py"),
+        ("label plan --estimator e --n 15.7", "--n"),
+    ],
+)
+def test_wrong_values_are_refused_before_anything_is_read(words, named, capsys):
+    assert ask(words.split()) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and named in err and "secret" not in err
+
+
 def test_the_package_is_the_program():
     words = [sys.executable, "-m", "autoeval", "--version"]
     ended = subprocess.run(words, capture_output=True, text=True, check=True)

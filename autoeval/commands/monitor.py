@@ -26,8 +26,12 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")  # of results files
 
 @contextlib.contextmanager
 def around(given: Given) -> Iterator[None]:
-    """Refuse ways to print that exclude each other; with --quiet suppress progress."""
+    """Refuse what cannot be printed or sent; with --quiet suppress progress."""
     typed = given.values
+    if typed["webhook"] is not None:
+        from autoeval.report.alarms import check_webhook
+
+        check_webhook(typed["webhook"])
     if typed["quiet"] + typed["json_lines"] + typed["verbose"] > 1:
         raise InputError(
             "--json-lines prints every row, --quiet alarms and warnings alone, --verbose "

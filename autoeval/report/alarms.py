@@ -75,6 +75,13 @@ def json_lines(rows: pd.DataFrame) -> str:
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in plain(rows.to_dict("records")))
 
 
+def check_webhook(url: str) -> None:
+    """Raise `InputError` for what is no address of a web server."""
+    if not url.startswith(("http://", "https://")):
+        shown = masked_address(url)
+        raise InputError(f"Expected --webhook as an http or https address, but got {shown!r}.")
+
+
 def post_json(url: str, value: Any, *, deadline_s: float = DEADLINE_S) -> None:
     """Send a value as JSON to an address (POST).
 
@@ -83,9 +90,8 @@ def post_json(url: str, value: Any, *, deadline_s: float = DEADLINE_S) -> None:
     `deadline_s` seconds in all. Messages name the host alone: the rest of the address of a webhook
     is its password.
     """
+    check_webhook(url)
     shown = masked_address(url)
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"Expected --webhook as an http or https address, but got {shown!r}.")
     try:
         status, reason = _posted(urllib.parse.urlsplit(url), value, deadline_s)
     except TimeoutError:

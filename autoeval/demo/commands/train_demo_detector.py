@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.errors import refuse_given
+from autoeval.errors import InputError, refuse_given
 from autoeval.io.config_file import shipped_config
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def train_demo_detector(
     if report_only:
         reason = "is about the training, which --report-only leaves out: leave it out, too."
         refuse_given({"config": config, "work_dir": work_dir}, reason)
+    if config is not None and not Path(config).is_file():
+        raise InputError(f"No configuration file {config}: check the path.")
     import pandas as pd
     import torch
     from mmengine.config import Config

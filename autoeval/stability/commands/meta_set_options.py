@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from autoeval.api.options import BoxOptions, NetworkOptions, check_names, given_boxes_of
 from autoeval.errors import InputError, refuse_given
 from autoeval.stability.commands import road_world
-from autoeval.targets import TARGETS
+from autoeval.targets import AP_TARGETS, TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -276,9 +276,11 @@ def check_counting_options(args: Any) -> None:
         refuse_beside(
             args,
             OF_COUNTING,
-            f"is for a counting error, and --target is {args.target}: give a target such as "
-            f"{COUNT_TARGETS[0]}, or leave it out.",
+            f"is for a counting error, and --target is {args.target or AP_TARGETS[0]}: give a "
+            f"target such as {COUNT_TARGETS[0]}, or leave it out.",
         )
+    if args.count_thr is not None and not 0 <= args.count_thr < 1:
+        raise InputError(f"Expected --count-thr from 0 to under 1 but got {args.count_thr}.")
     if args.bins is None:
         refuse_beside(args, ["bins_name"], "names a list in --bins, which is missing: give both.")
 
