@@ -22,6 +22,7 @@ GROUPS = {
             "estimate accuracy on new images without labels, by a saved estimator",
             "autoeval.api.site_functions:estimate",
             "autoeval.commands.estimate:show",
+            around="autoeval.commands.estimate:around",
         ),
         "label plan": Command(
             "draw images to label, and say how exact their labels will make the estimate",

@@ -12,7 +12,7 @@ import pytest
 
 import autoeval
 from autoeval.api.options import given_boxes_of
-from autoeval.cli import COMMANDS
+from autoeval.cli import COMMANDS, main
 from autoeval.commands import command_line
 from autoeval.commands.command_line import (
     Given,
@@ -219,7 +219,6 @@ GIVEN = Given({"plan": "p", "labels": None, "images": "i"}, {}, "autoeval")
 @pytest.mark.parametrize(
     ("show", "options", "named"),
     [
-        ("estimate", {"words": {"a": "b"}}, "--words"),
         ("label_estimate", {"until": 0.0}, "--until"),
         ("label_estimate", {"until": -1.0}, "--until"),
         ("label_estimate", {"until": float("inf")}, "--until"),
@@ -228,6 +227,52 @@ GIVEN = Given({"plan": "p", "labels": None, "images": "i"}, {}, "autoeval")
 def test_what_would_do_nothing_is_refused(show, options, named):
     with pytest.raises(InputError, match=named):
         import_module(f"autoeval.commands.{show}").show(None, GIVEN, **options)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--words", "a=b"], "--words goes with --labels"),
+        (["--labels", "gone.json"], "gone.json"),
+        (["--labels", "plan/annotations.json"], "label estimate --plan plan"),
+    ],
+)
+def test_labels_of_an_estimate_are_looked_at_before_a_detector_is_run(
+    words, named, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan").mkdir()
+    for name in ("annotations.json", "plan.json"):
+        (tmp_path / "plan" / name).write_text("{}")
+    assert main(["estimate", "--estimator", "none", "--images", "new", *words]) == 2
+    err = capsys.readouterr().err
+    assert named in err and "No estimator" not in err
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("monitor", ["--estimator", "e", "--site", "gate=a", "gate=b"]),
+        ("monitor", ["--estimator", "e", "--labelled", "gate=a", "--labelled", "gate=b"]),
+        ("compare", ["a", "b", "--known", "gate=31", "gate=32"]),
+        ("convert-labels", ["a", "b", "--option", "gate=a", "gate=b"]),
+        ("label estimate", ["--plan", "p", "--labels", "l", "--words", "gate=a,gate=b"]),
+    ],
+)
+def test_a_name_has_one_value(name, words):
+    with pytest.raises(InputError, match="gives 'gate' two values"):
+        read_words(name, COMMANDS[name], words)
+    repeated = [word.replace("gate=b", "gate=a").replace("=32", "=31") for word in words]
+    assert read_words(name, COMMANDS[name], repeated)
+
+
+@pytest.mark.parametrize("word", ["layout=coco", "img_dir=.", "path=x", "annotations=y"])
+def test_an_option_of_a_format_is_none_of_the_command(word, tmp_path, capsys):
+    (tmp_path / "a.json").write_text('{"images": [], "annotations": [], "categories": []}')
+    words = ["convert-labels", str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    assert main([*words, "--option", word]) == 2
+    assert word.partition("=")[0] in capsys.readouterr().err
+    assert not (tmp_path / "b.json").exists()
 
 
 @pytest.mark.parametrize("options", [{"boxes": "c.json"}, {"images": "new/"}])

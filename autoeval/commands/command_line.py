@@ -25,7 +25,7 @@ from autoeval.commands.given_words import (
     labelled_at_sites,
     named_categories,
     named_folders,
-    named_pairs,
+    named_values,
     sites_of_fit,
     word_pairs,
 )
@@ -44,7 +44,7 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "known": known_accuracies,
     "known_sites": sites_of_fit,
     "labelled": labelled_at_sites,
-    "option": lambda texts: dict(named_pairs(texts, "--option", "as KEY=VALUE")),
+    "option": lambda texts: named_values(texts, "--option", "as KEY=VALUE"),
     "site_categories": categories_of_sites,
     "words": lambda texts: word_pairs(",".join(texts)),
 }

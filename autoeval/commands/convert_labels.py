@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from autoeval.errors import InputError
+
 if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
@@ -37,6 +39,8 @@ def convert_labels(
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.wording import listed, printable
 
+    for name in {"path", "img_dir", "layout"} & set(option or {}):
+        raise InputError(f"--option {name}=VALUE is no option of a format: see --help.")
     content = load_labels(labels, img_dir, layout=layout, **(option or {}))
     write_coco(content, out)
     for warning in content.warnings:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
     from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.report.page import Page
     from autoeval.runtime.files import PathLike
+
+
+@contextmanager
+def around(given: Given) -> Iterator[None]:
+    """Refuse, before a detector is run, labels that are not there or that a plan drew."""
+    from autoeval.labels.plan_folder import PLAN
+
+    labels, words = given.values["labels"], given.values["words"]
+    if words and not labels:
+        raise InputError("--words goes with --labels: give that, too, or leave it out.")
+    if labels and not Path(labels).exists():
+        raise InputError(f"No labels {labels}: check the path.")
+    folder = Path(labels or "").parent
+    if labels and (folder / PLAN).exists():
+        raise InputError(
+            f"{labels} lies in the folder of a plan, which did not draw images at random: "
+            f"`autoeval label estimate --plan {folder} --labels {labels}` reads it as drawn."
+        )
+    yield
 
 
 def show(
@@ -58,8 +78,6 @@ def show(
     from autoeval.report.estimate import export as export_to
     from autoeval.report.text import next_command, print_result
 
-    if words and not labels:
-        raise InputError("--words goes with --labels: give that, too, or leave it out.")
     folder, typed = Path(work_dir), given.values
     fits_here = typed["fit_labels"] is not None
     path = folder / FIT_HERE if fits_here else typed["estimator"] or ESTIMATOR
@@ -120,14 +138,7 @@ def _with_labels(
 ) -> LabelledEstimate:
     """Estimate from labels that no plan drew, as a simple random sample."""
     from autoeval.api import estimate_with_labels
-    from autoeval.labels.plan_folder import PLAN
 
-    folder = Path(labels).parent
-    if (folder / PLAN).exists():
-        raise InputError(
-            f"{labels} lies in the folder of a plan, which did not draw images at random: "
-            f"`autoeval label estimate --plan {folder} --labels {labels}` reads it as drawn."
-        )
     return estimate_with_labels(
         estimator.plan_labels(estimate, n=1),
         labels,

@@ -30,6 +30,15 @@ def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str,
     return pairs
 
 
+def named_values(texts: Sequence[str], option: str, form: str) -> dict[str, str]:
+    """Read ``NAME=VALUE ...`` as `named_pairs`, where a name has one value."""
+    values: dict[str, str] = {}
+    for name, value in named_pairs(texts, option, form):
+        if values.setdefault(name, value) != value:
+            raise InputError(f"{option} gives '{name}' two values: expected one.")
+    return values
+
+
 def accuracy_in_points(text: str, name: str) -> float:
     """Read a known accuracy in points of 100, which a share such as .312 is not, as in [0, 1]."""
     try:
@@ -56,30 +65,19 @@ def known_at_sites(text: str) -> dict[str, float]:
             begun += ","  # of a site with a comma in its name
     if begun:
         parts.append(begun.removesuffix(","))
-    pairs = named_pairs(parts, "--against-known", "SITE=POINTS,..., such as gate=31.2,")
-    accuracies: dict[str, float] = {}
-    for site, points in pairs:
-        value = accuracy_in_points(points, site)
-        if accuracies.setdefault(site, value) != value:
-            raise InputError(
-                f"--against-known gives the site '{site}' two accuracies: expected one."
-            )
-    return accuracies
+    pairs = named_values(parts, "--against-known", "SITE=POINTS,..., such as gate=31.2,")
+    return {site: accuracy_in_points(points, site) for site, points in pairs.items()}
 
 
 def known_accuracies(texts: Sequence[str]) -> dict[str, float]:
     """Read ``NAME=POINTS ...``: the known accuracy of each detector."""
-    pairs = named_pairs(texts, "--known", "NAME=POINTS, such as weaker=31.2,")
-    return {name: accuracy_in_points(points, name) for name, points in pairs}
+    pairs = named_values(texts, "--known", "NAME=POINTS, such as weaker=31.2,")
+    return {name: accuracy_in_points(points, name) for name, points in pairs.items()}
 
 
 def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
     """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
-    categories: dict[str, str] = {}
-    for word, category in named_pairs(texts, option, "WORD=CATEGORY"):
-        if categories.setdefault(word, category) != category:
-            raise InputError(f"{option} gives the word '{word}' two categories: expected one.")
-    return categories or None
+    return named_values(texts, option, "WORD=CATEGORY") or None
 
 
 def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None:
@@ -108,12 +106,12 @@ def categories_of_sites(given: Sequence[Sequence[str]]) -> dict[str, dict[str, l
 
 def sites_of_fit(texts: Sequence[str]) -> dict[str, str]:
     """Read ``SITE=NAME ...``: the labelled set of the fit that a site is."""
-    return dict(named_pairs(texts, "--site", "SITE=NAME, such as gate=gate_2025,"))
+    return named_values(texts, "--site", "SITE=NAME, such as gate=gate_2025,")
 
 
 def labelled_at_sites(texts: Sequence[str]) -> dict[str, str]:
     """Read ``SITE=FILE ...``: the file with the labelled accuracy of a site."""
-    return dict(named_pairs(texts, "--labelled", "SITE=FILE, such as gate=gate.json,"))
+    return named_values(texts, "--labelled", "SITE=FILE, such as gate=gate.json,")
 
 
 def named_folders(texts: Sequence[str]) -> Sequence[str] | dict[str, str]:

@@ -351,7 +351,7 @@ def test_known_accuracies_of_several_sites(text, known):
         ("gate=30,yard", "Expected --against-known SITE=POINTS"),
         ("gate=.455", "accuracy in points of 100 such as gate=31.2"),
         ("gate", "Expected --against-known SITE=POINTS"),
-        ("gate=30,gate=31", "gives the site 'gate' two accuracies"),
+        ("gate=30,gate=31", "gives 'gate' two values"),
     ],
 )
 def test_known_accuracies_that_are_none(known, message, capsys):

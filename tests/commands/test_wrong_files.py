@@ -269,7 +269,7 @@ def test_words_of_one_category_that_are_given_apart(fitted, tmp_path, capsys):
 
 def test_a_word_with_two_translations_is_refused():
     assert word_pairs("car=vehicle,bus=vehicle") == {"car": "vehicle", "bus": "vehicle"}
-    with pytest.raises(InputError, match="--words gives the word 'car' two categories"):
+    with pytest.raises(InputError, match="--words gives 'car' two values"):
         word_pairs("car=vehicle,car=person")
 
 

@@ -82,7 +82,7 @@ def load_labels(
     try:
         return chosen.read(path, None if img_dir is None else Path(img_dir), **options)
     except TypeError as error:
-        if "unexpected keyword" not in str(error):
+        if not any(of in str(error) for of in ("unexpected keyword", "multiple values")):
             raise
         unknown = str(error).rpartition("argument ")[2].strip("'")
         raise InputError(
