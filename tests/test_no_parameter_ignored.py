@@ -25,6 +25,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.read_site import NewSite, observe_site
 from autoeval.io.coco import read_coco_images
+from autoeval.labels.plan import LabelPlan
 from autoeval.runtime.job import LocalExecutor
 from tests.result_values import VALUES
 
@@ -597,7 +598,7 @@ def plain(value):
         files = [path.name for path in result.files]
         known = [repr(value), value.table_.to_csv(), value.context_, result.warnings, files]
         return plain([*known, value.calibration_, value.label_assistance_])
-    if hasattr(value, "to_dict"):
+    if hasattr(value, "to_dict") and not isinstance(value, LabelPlan):  # the rest is not numbers
         return json.dumps(value.to_dict(), default=str)
     if isinstance(value, dict):
         return repr({name: plain(of) for name, of in value.items()})

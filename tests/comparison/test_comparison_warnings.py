@@ -5,7 +5,7 @@ import json
 import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
-from autoeval import AccuracyEstimator, compare, plan_labels
+from autoeval import compare, estimate_with_labels, plan_labels
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
 
@@ -46,14 +46,21 @@ def of_the_next_but_one(content):
         annotation["image_id"] = (annotation["image_id"] + 2) % 80
 
 
-def warnings_of_both(world, labels, **options):
+def warnings_of_both(world, labels):
     """Those of the comparison, and those of each detector by itself."""
     files = dict(zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True))
-    fits = {name: AccuracyEstimator.load(world / name / "estimator.parquet") for name in DETECTORS}
-    given = {"images": site_labels(world), "labels": labels, **options}
-    together = compare(fits, list(files.values()), **given).warnings
-    alone = {name: fit.predict(files[name], **given).warnings for name, fit in fits.items()}
-    return together, alone
+    images = site_labels(world)
+    together = compare(
+        {name: world / name for name in DETECTORS},
+        list(files.values()),
+        images=images,
+        labels=labels,
+    )
+    alone = {}
+    for name, file in files.items():
+        plan = plan_labels(world / name, file, images=images, n=20)
+        alone[name] = estimate_with_labels(plan, labels, planned=False).warnings
+    return together.warnings, alone
 
 
 @pytest.mark.parametrize(

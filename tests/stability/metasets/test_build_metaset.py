@@ -48,7 +48,8 @@ def test_says_what_was_made_and_what_was_wrong(words, tmp_path, capsys):
 
 def test_what_another_call_left_is_refused_or_removed(words, tmp_path, capsys):
     out = ["--work-dir", str(tmp_path / "out"), "--no-contact-sheet"]
-    first = ["build-metaset", *words, "--n-sets", "3", "--materialise", *out]
+    first = [*words[:-4], "--n-sets", "3", "--n-images", "2", "--materialise", *out]
+    first = ["build-metaset", *first]
     assert main(first) == 0
     before = files(tmp_path / "out")
     assert main(first) == 0 and files(tmp_path / "out") == before  # the same call goes on
