@@ -104,6 +104,10 @@ def test_everything_or_json_is_printed_and_not_both(name, capsys):
         ("estimate-map --count-thr .3", "--target is mAP"),
         ("train-demo-detector --config gone.py", "gone.py"),
         ("label plan --estimator e --n 15.7", "--n"),
+        ("fit --labels a --predictions b --iou .75", "--iou"),
+        ("monitor --estimator e --predictions p --iou .75", "--iou"),
+        (f"fit --labels a --predictions b --work-dir {__file__}", "--work-dir"),
+        ("fit --labels a --predictions b --work-dir=", "--work-dir"),
     ],
 )
 def test_wrong_values_are_refused_before_anything_is_read(words, named, capsys):

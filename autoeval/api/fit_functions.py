@@ -153,6 +153,8 @@ def fit(
 
 def _target(target: str, score_thr: float | None, iou: float) -> str:
     """Return the name of a target with its threshold."""
+    if score_thr is None and iou != IOUS[0]:
+        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
     if score_thr is None:
         return target if target not in MEASURES else named_target(target)
     if target not in MEASURES:

@@ -159,6 +159,8 @@ def monitor(
     check_names(boxes, ResultsOptions)
     if images is None and predictions is None:
         raise InputError("Expected --images ROOT, or --predictions PATH.")
+    if score_thr is None and iou != IOUS[0]:
+        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
     fitted = load_estimator(estimator)
     if target is not None:
         fitted = fitted.for_target(named_target(target, score_thr, iou))

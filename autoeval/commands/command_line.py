@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import shorten, wrap
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -126,6 +127,9 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         print(help_of(name, command) if whole else short_help(name, command))
         return 0
     given = read_words(name, command, words)
+    folder = given.values.get("work_dir")
+    if "work_dir" in given.words and (not folder or Path(folder).is_file()):
+        raise InputError(f"Expected --work-dir as a folder but got '{folder}'.")
     function = loaded(command.function)
     passed = {
         option: given.values[option]
@@ -170,8 +174,10 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
 def _plain(word: str) -> str:
     """Return an option as cyclopts lists it, however it was typed; other words as they are.
 
-    >>> _plain("--work_dir=a_b"), _plain("-oboxes.json")
-    ('--work-dir=a_b', '-o=boxes.json')
+    An option may be typed with low lines, and a short one in front of its value.
+
+    >>> _plain("-oboxes.json")
+    '-o=boxes.json'
     """
     if word[:2] in SHORT.values() and word[2:3] not in ("", "="):
         return f"{word[:2]}={word[2:]}"

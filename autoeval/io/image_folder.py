@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -169,10 +171,11 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
     """List images, with their sizes by the headers of their files where the list has none.
 
     The path is a text file with a file name or an id a line (those that begin with # are comments),
-    a COCO JSON file, whose annotations are not read, or a folder of images. The files that a text
-    file names are relative to its folder or to the current one; for those of a JSON file see
-    `image_folders`. `warnings` takes which entries of a JSON file are malformed and left out;
-    without it they are refused.
+    ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, a COCO JSON file,
+    whose annotations are not read, or a folder of images. The files that a text file names are
+    relative to its folder or to the current one; for those of a JSON file see `image_folders`.
+    `warnings` takes which entries of a JSON file are malformed and left out; without it they are
+    refused.
     """
     path = Path(path)
     if path.is_dir():
@@ -181,7 +184,12 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
     if is_json(path):
         return with_sizes(read_coco_images(path, warnings), image_folders(path))
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        if os.fspath(path) == "-":
+            lines = list(sys.stdin)
+        elif glob.has_magic(os.fspath(path)) and not path.exists():
+            lines = sorted(glob.glob(os.fspath(path), recursive=True), key=natural_order)
+        else:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
         raise InputError(f"No list of images {path}: check the path.") from None
     except (OSError, UnicodeDecodeError) as error:

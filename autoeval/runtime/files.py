@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.errors import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -24,7 +26,8 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that replaces it when the body ends well.
 
     The temporary file keeps the suffix of ``path`` (libraries choose a format by it), is flushed to
-    disk before the rename, and is removed when the body raises. An `OSError` names ``path``.
+    disk before the rename, and is removed when the body raises. An `OSError` names ``path``; a
+    folder in its place is refused.
 
     Examples
     --------
@@ -37,6 +40,8 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     ('whole', 1)
     """
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"Expected a file to write but {path} is a folder: name a file in it.")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
     os.close(handle)

@@ -7,6 +7,7 @@ import time
 import pandas as pd
 import pytest
 
+from autoeval.errors import InputError
 from autoeval.runtime.files import alone_in, atomic_path, write_table, write_text
 
 
@@ -102,3 +103,9 @@ def test_files_of_one_result_are_of_one_process(tmp_path):
         process.join()
         assert process.exitcode == 0
     assert {path.name for path in tmp_path.glob("*.txt")} == {"a.txt", "b.txt"}
+
+
+def test_a_folder_is_no_file_to_write(tmp_path):
+    with pytest.raises(InputError, match="folder"):
+        write_text(tmp_path, "a")
+    assert list(tmp_path.iterdir()) == []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
@@ -113,6 +115,20 @@ def test_predictions_of_more_images_than_are_known_are_read_and_named():
 def test_text(tmp_path, text, names):
     (tmp_path / "all.txt").write_text(text)
     assert [image.file_name for image in read_image_list(tmp_path / "all.txt")] == names
+
+
+def test_standard_input_and_a_pattern_are_lists_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("b/10.jpg", "b/9.jpg", "a.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (7, 5)).save(tmp_path / name)
+    monkeypatch.setattr("sys.stdin", io.StringIO("b/9.jpg\n# none\n\nelsewhere.jpg\n"))
+    shown = [(i.file_name, i.size) for i in read_image_list("-")]
+    assert shown == [("b/9.jpg", (5, 7)), ("elsewhere.jpg", None)]
+    shown = [(i.file_name, i.size) for i in read_image_list("**/*.jpg")]
+    assert shown == [("b/9.jpg", (5, 7)), ("b/10.jpg", (5, 7))]
+    with pytest.raises(InputError, match="lists no image"):
+        read_image_list("c/*.jpg")
 
 
 def test_coco(tmp_path):
