@@ -160,3 +160,10 @@ def test_what_is_kept_of_a_detector_names_the_same_detector():
     assert DetectorSpec.from_dict(kept).cfg_options == options
     assert isinstance(DetectorSpec.from_dict(kept).cfg_options["a.scale"], tuple)
     assert DetectorSpec.from_dict(DetectorSpec("mine").to_dict()).cfg_options is None
+
+
+@pytest.mark.parametrize("text", ["a = 1\n", "raise ValueError('no')\n"])
+def test_a_file_without_a_model_is_told_how_a_function_is_named(text, tmp_path):
+    (tmp_path / "own.py").write_text(text)
+    with pytest.raises(InputError, match="FILE.py:NAME"):
+        read_config(tmp_path / "own.py")

@@ -35,6 +35,7 @@ TEACHERS = (
 #: What panoptic segmentation puts on top of Mask R-CNN.
 PANOPTIC = ("semantic_head", "panoptic_fusion_head")
 #: What precedes the path of a config among those that mmdet brings along.
+NO_CONFIG = "Expected an mmdet config; a BlackBoxDetector in it is named as FILE.py:NAME."
 OF_MMDET = ("mmdet::", "configs/")
 #: Packages that some detectors need and that come with no other, and how they are installed.
 EXTRAS = {
@@ -116,9 +117,11 @@ def read_config(
             config = Config.fromfile(path)
         config.merge_from_dict(dict(cfg_options or {}))
     except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
-        raise InputError(f"Cannot use {path} as a detector's config: {explained(error)}") from error
+        raise InputError(
+            f"Cannot use {path} as a detector's config: {explained(error).rstrip('.')}. {NO_CONFIG}"
+        ) from error
     if not isinstance(config.get("model"), dict):
-        raise InputError(f"Cannot use {path} as a detector's config: it has no `model`.")
+        raise InputError(f"Cannot use {path} as a detector's config: no `model`. {NO_CONFIG}")
     unwrap(config)
     for part in dicts_in(config.model):
         _without_training(part)
