@@ -233,6 +233,8 @@ def _main(argv: Sequence[str] | None) -> int:
     if words == ["--version"]:
         print(f"autoeval {__version__}")
         return 0
+    if words[:1] and words[0] in HELP:  # autoeval --help fit
+        words = [*words[1:], words[0]]
     name = next((n for n in (" ".join(words[:k]) for k in (3, 2, 1)) if n in COMMANDS), None)
     if name is None:
         return _usage(words)

@@ -95,6 +95,12 @@ def test_everything_or_json_is_printed_and_not_both(name, capsys):
     assert "--json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["--help", "label", "plan"], ["-h", "label", "plan"]])
+def test_help_may_stand_in_front_of_the_command(words, capsys):
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith("usage: autoeval label plan [options]")
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

@@ -165,5 +165,5 @@ def test_what_is_kept_of_a_detector_names_the_same_detector():
 @pytest.mark.parametrize("text", ["a = 1\n", "raise ValueError('no')\n"])
 def test_a_file_without_a_model_is_told_how_a_function_is_named(text, tmp_path):
     (tmp_path / "own.py").write_text(text)
-    with pytest.raises(InputError, match="FILE.py:NAME"):
+    with pytest.raises(InputError, match=r"FILE\.py:NAME"):
         read_config(tmp_path / "own.py")
