@@ -136,8 +136,8 @@ def find_data_root(
         return root
     what = "is not given" if root is None else f"{root} does not exist"
     raise InputError(
-        f"The folder with the data of task {task!r} {what}. Give it behind the task, "
-        f"data_root=DIR, or set {ROOT_VARIABLE}, or write `data_root` in {config_path}."
+        f"The folder with the data of task {task!r} {what}. Give it as `data_root` "
+        f"(--data-root DIR), or set {ROOT_VARIABLE}, or write `data_root` in {config_path}."
     )
 
 

@@ -149,8 +149,8 @@ def thresholds(
     missing = [family for family in families if family not in stems]
     if missing or not stems:
         raise InputError(
-            f"Expected a score table with thresholded scores ({', '.join(missing) or 'any'}) but "
-            f"it has {', '.join(stems) or 'none'}; their columns are named like ps@0.95."
+            f"Expected a score table with thresholded scores {', '.join(missing) or 'of any kind'} "
+            f"but it has {', '.join(stems) or 'none'}; their columns are named like ps@0.95."
         )
     chosen = {name: at for name, at in parted.items() if at[0] in (families or stems)}
     points = labelled_sample_sets(table, list(chosen), target)
