@@ -168,9 +168,9 @@ def _given(**options):
         # Both parts that are missing stand in one message.
         (
             ["estimate-map", "--task", "configs/tasks/vehicle.py"],
-            "--detector NAME.*data_root=DIR",
+            "--detector NAME.*--data-root DIR",
         ),
-        (["search-dropout", "--task", "configs/tasks/vehicle.py"], "--detector.*data_root=DIR"),
+        (["search-dropout", "--task", "configs/tasks/vehicle.py"], "--detector.*--data-root DIR"),
         (["build-metaset", "--mapping", "car=vehicle"], "--mapping is for --seed-set"),
     ],
 )

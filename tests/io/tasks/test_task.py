@@ -54,7 +54,7 @@ def test_root_comes_from_argument_then_environment_then_file(tmp_path, monkeypat
 
 
 def test_a_missing_root_says_how_to_give_it(tmp_path):
-    with pytest.raises(InputError, match=rf"not given.*data_root=.*{ROOT_VARIABLE}.*task\.py"):
+    with pytest.raises(InputError, match=rf"not given.*--data-root DIR.*{ROOT_VARIABLE}.*task\.py"):
         load_task(write(tmp_path))
     with pytest.raises(InputError, match=r"typo does not exist.*--data-root"):
         load_task(write(tmp_path), tmp_path / "typo")
