@@ -326,8 +326,11 @@ class MonitorStore:
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Make the tables of a new file; refuse one of something else, or that is damaged."""
-        (application,) = db.execute("PRAGMA application_id").fetchone()
+        db.execute("BEGIN")  # all of one moment: another process may be making the tables
         (n_tables,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+        db.execute("COMMIT")
         if not application and not n_tables:
             db.execute("BEGIN IMMEDIATE")  # another process may have been faster
             if not db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
@@ -337,7 +340,6 @@ class MonitorStore:
                 db.execute(f"PRAGMA user_version = {FORMAT}")
             db.execute("COMMIT")
             return
-        (found,) = db.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION or found != FORMAT:
             raise InputError(
                 f"{self.path} is no store of this version of the monitor (format {found}, expected "

@@ -152,6 +152,23 @@ def _add_round(folder, k, barrier):
         store.add(rows, numbered=True, file=(f"site {file} {k}", "1", {}))
 
 
+def _make(folder, barrier):
+    barrier.wait()
+    MonitorStore(folder).add_words(["word"])
+
+
+def test_two_processes_may_make_a_store_at_the_same_time(tmp_path):
+    context = multiprocessing.get_context("fork")
+    for k in range(20):
+        barrier = context.Barrier(2)
+        both = [context.Process(target=_make, args=(tmp_path / f"{k}", barrier)) for _ in range(2)]
+        for process in both:
+            process.start()
+        for process in both:
+            process.join()
+            assert process.exitcode == 0
+
+
 def test_twenty_rounds_of_two_processes_lose_nothing_and_keep_nothing_twice(tmp_path):
     context = multiprocessing.get_context("fork")
     for k in range(20):
