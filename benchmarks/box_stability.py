@@ -107,6 +107,7 @@ from autoeval.stability.passes.presets import PRESETS, ScoredSettings, preset
 from autoeval.stability.scores.box_stability import box_stability
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.entropy import binary_entropy
+from benchmarks.parts import run_part
 
 DROPOUT = DropoutSpec()
 DEFAULT = BoxStabilitySettings()
@@ -522,14 +523,5 @@ PARTS = {
 }
 
 
-def main() -> None:
-    """Run one part with the words behind its name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
-    args = parser.parse_args()
-    PARTS[args.part](args.words)
-
-
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, PARTS)

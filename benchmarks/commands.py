@@ -40,6 +40,8 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks.parts import run_part
+
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "docs/getting-started/sample"
 NEW = "--predictions new_predictions.json --images new_site.json"
@@ -242,14 +244,5 @@ def processor_time(command: str, checkout: Path, work_dir: Path) -> float:
 PARTS = {"entered": entered, "first-line": first_line, "times": times}
 
 
-def main() -> None:
-    """Run one part with the words behind its name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
-    args = parser.parse_args()
-    PARTS[args.part](args.words)
-
-
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, PARTS)

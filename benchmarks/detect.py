@@ -46,6 +46,7 @@ import autoeval
 from autoeval.detectors.adapters import adapter_of
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.runtime.ray_executor import RayExecutor
+from benchmarks.parts import run_part
 from benchmarks.timing import (
     CLOCKS,
     add_subject_options,
@@ -230,14 +231,5 @@ def ratio(name: str, seconds: dict[str, float]) -> float:
 PARTS = {"loops": loops, "workers": workers}
 
 
-def main() -> None:
-    """Run one part with the words behind its name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
-    args = parser.parse_args()
-    PARTS[args.part](args.words)
-
-
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, PARTS)

@@ -65,6 +65,7 @@ from autoeval.io.predictions import read_predictions
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.runtime.files import write_text
 from benchmarks.many_categories import LOWEST_SCORE, SET
+from benchmarks.parts import run_part
 
 N_IMAGES, N_CATEGORIES, N_SITES = 4920, 80, 30
 LARGEST = 90  # number of a category
@@ -502,14 +503,5 @@ def write_site(folder: Path, number: int, sample: list[list[dict[str, Any]]]) ->
 PARTS = {"coco": coco, "boxes": boxes, "monitor": monitor}
 
 
-def main() -> None:
-    """Run one part with the words behind its name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
-    args = parser.parse_args()
-    PARTS[args.part](args.words)
-
-
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, PARTS)

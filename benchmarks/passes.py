@@ -71,6 +71,7 @@ from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import BY_PRODUCTS, preset
 from autoeval.stability.passes.tally import scored_rows
+from benchmarks.parts import run_part
 from benchmarks.timing import (
     CLOCKS,
     LabelledFiles,
@@ -436,14 +437,5 @@ def protocol(words: list[str]) -> None:
 PARTS = {"ratio": ratio, "speed": speed, "protocol": protocol}
 
 
-def main() -> None:
-    """Run one part with the words behind its name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
-    args = parser.parse_args()
-    PARTS[args.part](args.words)
-
-
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, PARTS)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.rare
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 SOURCES = {name: (FOLDER / f"{name}.py").read_text() for name in NAMES}
-WITH_OPTIONS = [(name,) for name, text in SOURCES.items() if "parse_args" in text]
+WITH_OPTIONS = [(name,) for name, text in SOURCES.items() if "__main__" in text]
 PARTS = [
     (name, part)
     for name, text in SOURCES.items()

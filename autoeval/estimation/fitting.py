@@ -62,7 +62,7 @@ NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What a fit is asked for.
+    """Settings of a fit.
 
     target, level: see `AccuracyEstimator`.
     trained_here: whether the detector was trained on other images of all labelled sites.
