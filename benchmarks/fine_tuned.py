@@ -50,7 +50,7 @@ from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.features import FEATURES, REFERENCE_FEATURES
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
-from autoeval.model.priors import read_calibration_prior, shipped_reference_prior
+from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, read_calibration_prior, shipped
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     QUARTERS,
@@ -340,7 +340,7 @@ def fit_with_reference(home: pd.DataFrame, scaling: Scaling, prior: Prior) -> Re
     if home[REFERENCE_FEATURES[0]].isna().all():
         return None
     fitted = Regression(
-        scaling=scaling, prior=prior, reference_prior=shipped_reference_prior()
+        scaling=scaling, prior=prior, reference_prior=ReferencePrior(**shipped(REFERENCE_PRIOR))
     ).fit(home)
     return fitted if fitted.reference_weight_ else None
 

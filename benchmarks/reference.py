@@ -41,7 +41,7 @@ from autoeval.model.pair_table import (
     floats,
     n_rows,
 )
-from autoeval.model.priors import ReferenceStrength, shipped_reference_prior
+from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, ReferenceStrength, shipped
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     COMMON,
@@ -252,7 +252,7 @@ def left_out_precisions() -> Iterator[pd.DataFrame]:
     for (student, reference), own in tqdm([*rows.groupby(PAIR)], "pairs", disable=None):
         labelled, left = own[own["kind"] == CATEGORY], frozenset(map(maker, (student, reference)))
         strength = ReferenceStrength.of(labelled)
-        if not shipped_reference_prior().weight(strength):
+        if not ReferencePrior(**shipped(REFERENCE_PRIOR)).weight(strength):
             continue
         sites = own[(own["kind"] != CATEGORY) & enough(own)]
         for fold in sorted(set(of_groups.values())):

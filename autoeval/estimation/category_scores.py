@@ -37,7 +37,6 @@ from autoeval.model.pair_table import (
     REFERENCE_TRUE,
     SEED,
     TRAINED_HERE,
-    needs_of,
     table_of,
 )
 from autoeval.sites.site import Presence, Site
@@ -74,7 +73,7 @@ class CategoryScores:
         self.images = images
         self._highest = float(found.scores[rows].max(initial=0.0))
         self._features = [
-            name for name in features if reference is not None or not needs_of([name])
+            name for name in features if reference is not None or name not in REFERENCE_FEATURES
         ]
         points, agreed = (
             [
@@ -104,7 +103,8 @@ class CategoryScores:
         )
         self._reference: ReferenceFeatures | None = None
         self._unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
-        if reference is not None and q is not None and (needs_of(self._features) or agreed):
+        read = agreed or {*self._features} & {*REFERENCE_FEATURES}
+        if reference is not None and q is not None and read:
             others = reference.rows_of(category)
             others = others[place[reference.image[others]] >= 0]
             self._reference = ReferenceFeatures(

@@ -318,6 +318,8 @@ def estimate_rows(
     if COUNTED in rows or n_rows(rows) > 1:
         intervals = regression.predict(rows, unseen=unseen)
         each = dict(zip(names(rows, "category"), intervals, strict=True))
+    known_effects = {n: regression.prior_.of_category(n) for n in names(counted, "category")}
+    effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
     without = {name for name, weight in _weights(counted, target) if not weight} if each else set()
     estimate = Estimate(
@@ -338,7 +340,7 @@ def estimate_rows(
         left_out=_left_out(rows, each, target),
         raw=interval.raw,
         width_warning=checks.width(interval, target),
-        category_effects={n: of for n, of in regression.prior_effects(counted).items() if of},
+        category_effects=effects,
         undefined=(target,) if none_over and undefined_at(target) else (),
     )
     return estimate if not others else _beside(estimate, rows, regression, others, unseen)

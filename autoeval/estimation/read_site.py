@@ -45,7 +45,8 @@ from autoeval.io.predictions.reading import unseen_images
 from autoeval.io.same_files import copies, copies_left_out, labels_of_images, without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed
-from autoeval.model.pair_table import CATEGORY, Table, needs_of
+from autoeval.model.features import REFERENCE_FEATURES
+from autoeval.model.pair_table import CATEGORY, Table
 from autoeval.notices import Notice, as_notice
 from autoeval.sites.category_numbers import numbered_by_fit
 from autoeval.sites.file_looks import ListStart, Looks, check_floor
@@ -138,7 +139,7 @@ class FittedPass:
 
     def needs(self, columns: Iterable[str]) -> frozenset[str]:
         """Return the passes beside the clean one that columns of the table are made of."""
-        return needs_of(columns)
+        return frozenset({"reference"} if {*columns} & {*REFERENCE_FEATURES} else ())
 
     def box_observer(
         self,

@@ -64,11 +64,6 @@ class Pairs:
         return Pairs(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Say which of N names equal which of M, shape (N, M), bool."""
-    return np.asarray(a, object)[:, None] == np.asarray(b, object)[None, :]
-
-
 @dataclass(frozen=True, eq=False)
 class Scaling:
     r"""Location and scale of P scores, learned with some trust in a first guess.
@@ -205,9 +200,12 @@ class Shared:
     @classmethod
     def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
         """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
-        group = same(a.group, b.group)
-        place = group & same(a.place, b.place)
-        category = same(a.category, b.category)
+        columns = ((a.group, b.group), (a.place, b.place), (a.category, b.category))
+        group, place, category = (
+            np.asarray(of_a, object)[:, None] == np.asarray(of_b, object)[None, :]
+            for of_a, of_b in columns
+        )
+        place &= group
         x_a, x_b = x
         return cls(
             x_a @ x_b.T,
@@ -238,19 +236,18 @@ class Solution(NamedTuple):
     coefficients: np.ndarray  # inverse covariance times what the prior mean leaves, (N,)
 
 
+@dataclass(eq=False)
 class MixedModel:
     """The regression of this module.
 
+    variances: possibilities that it averages over; by default those of the prior.
     intercept_std_: of the prior, with what so few pairs leave open.
     weights_ (G,): posterior weight of each possibility that is not negligible.
     """
 
-    def __init__(
-        self, scaling: Scaling, prior: Prior, *, variances: Sequence[Variances] | None = None
-    ) -> None:
-        self.scaling = scaling
-        self.prior = prior
-        self.variances = variances
+    scaling: Scaling
+    prior: Prior
+    variances: Sequence[Variances] | None = None
 
     def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
         """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1]."""
@@ -267,7 +264,8 @@ class MixedModel:
         logs = []
         for variances in every:
             noise = np.diag(variances.pair + pairs.sampling)
-            factor = cho_factor(self._covariance(shared, variances) + noise, lower=True)
+            covariance = shared.covariance(variances, self.intercept_std_**2)
+            factor = cho_factor(covariance + noise, lower=True)
             coefficients = cho_solve(factor, residual)
             solutions.append(Solution(variances, factor, coefficients))
             # log marginal likelihood: half the log determinant is the sum of the factor's logs
@@ -290,12 +288,14 @@ class MixedModel:
         x, x_seen = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
         cross = Shared.of(self.pairs_, pairs, (x_seen, x))
         among_new = Shared.of(pairs, pairs, (x, x))
-        prior, means, stds = self._prior_mean(pairs), [], []
+        prior, intercept = self._prior_mean(pairs), self.intercept_std_**2
+        means, stds = [], []
         for variances, factor, coefficients in self._likely:
             # a pair that was seen, on other images: its effect is shared, its sampling error is not
-            reach = self._covariance(cross, variances) + variances.pair * cross.pair
+            reach = cross.covariance(variances, intercept) + variances.pair * cross.pair
             # conditional mean and covariance (Rasmussen & Williams 2006, equations 2.25 and 2.26)
-            spread = self._covariance(among_new, variances) - reach.T @ cho_solve(factor, reach)
+            spread = among_new.covariance(variances, intercept)
+            spread -= reach.T @ cho_solve(factor, reach)
             spread += np.diag(variances.pair + pairs.sampling)
             of_pairs = prior + reach.T @ coefficients
             if average is None:
@@ -374,6 +374,3 @@ class MixedModel:
         effects = np.array([self.prior.of_category(name) for name in pairs.category])
         slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
         return np.asarray(self.prior.intercept + slopes + effects)
-
-    def _covariance(self, shared: Shared, variances: Variances) -> np.ndarray:
-        return shared.covariance(variances, self.intercept_std_**2)

@@ -12,7 +12,7 @@ detector was trained on other images of; it may be missing. Rows of a new site h
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,9 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
         given = [row[name] for row in rows if name in row]
         numbers = all(isinstance(value, int | float | np.number | np.bool_) for value in given)
         values = [row.get(name, math.nan if numbers else None) for row in rows]
-        table[name] = np.array(values) if numbers else _objects(values)
+        table[name] = np.array(values) if numbers else np.empty(len(values), object)
+        if not numbers:
+            table[name][:] = values
     return table
 
 
@@ -86,12 +88,6 @@ def without_nothing(table: Table) -> dict[str, np.ndarray]:
     }
 
 
-def _objects(values: Sequence[Any]) -> np.ndarray:
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
-
-
 def n_rows(table: Table) -> int:
     """Return the number of rows, by the first column."""
     return len(table[next(iter(table))]) if len(table) else 0
@@ -119,15 +115,6 @@ def features_at(target: str) -> tuple[str, ...]:
     ('expected_recall@0.3', 'likely_share', 'box_size')
     """
     return (f"{EXPECTED}{target}", *FEATURES[1:]) if OperatingPoint.of(target) else FEATURES
-
-
-def needs_of(features: Iterable[str]) -> frozenset[str]:
-    """Return the passes beside the clean one that features read.
-
-    >>> needs_of(["expected_ap"]), needs_of(["expected_ap", "reference_ap"])
-    (frozenset(), frozenset({'reference'}))
-    """
-    return frozenset({"reference"} if {*features} & {*REFERENCE_FEATURES} else ())
 
 
 def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
@@ -224,14 +211,33 @@ def undefined_at(target: str) -> bool:
 
 
 def pairs_of(rows: Table, features: Sequence[str], of_one_image: float) -> Pairs:
-    """Turn rows into the arrays of the model, scores by `values_of`."""
+    """Turn rows into the arrays of the model, scores by `values_of`.
+
+    Refused where a score would count as 0 because its pass was not made. A reference may have no
+    confident box where the detector has one, which does count as 0; a score is undefined where the
+    category is not found.
+    """
     missing = [name for name in (*features, "n_images") if name not in rows]
     if missing:
         raise InputError(
             f"Expected the columns {', '.join(missing)} but the rows hold only "
             f"{', '.join(map(str, list(rows)[:12]))}."
         )
-    _check_measured(rows, features)
+    always_read = (*FEATURES, *REFERENCE_FEATURES)
+    computed = (EXPECTED, f"{BY_REFERENCE}precision@")  # from counts
+    for name in features:
+        if CONFIDENCE not in rows or name in always_read or name.startswith(computed):
+            continue
+        lacking = np.isnan(floats(rows, name)) & ~np.isnan(floats(rows, CONFIDENCE))
+        if lacking.any():
+            k = int(np.flatnonzero(lacking)[0])
+            called = [str(rows[n][k]) for n in ("source", "category") if n in rows]
+            first = " ".join(n for n in called if n and not n.startswith("\0")) or "the site"
+            raise InputError(
+                f"Expected {name} of every pair with a confident box, but {lacking.sum()} of "
+                f"{len(lacking)} lack it, first {first}: its pass was not made there. Score all "
+                "sites the same way, or leave that score out of what is read."
+            )
     x = values_of(rows, features)
     sampling = of_one_image**2 / floats(rows, "n_images")
     group, place, category = (
@@ -248,30 +254,6 @@ def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:
         values[:, k] = floats(rows, name)
     least = np.array([NOTHING_FOUND.get(name, 0.0) for name in features])
     return np.where(np.isfinite(values), values, least)
-
-
-def _check_measured(rows: Table, features: Sequence[str]) -> None:
-    """Make sure that no score counts as 0 because its pass was not made.
-
-    A reference may have no confident box where the detector has one, which does count as 0; a score
-    is undefined where the category is not found.
-    """
-    if CONFIDENCE not in rows:
-        return
-    always_read = (*FEATURES, *REFERENCE_FEATURES)
-    computed = (EXPECTED, f"{BY_REFERENCE}precision@")  # from counts
-    for name in (n for n in features if n not in always_read and not n.startswith(computed)):
-        lacking = np.isnan(floats(rows, name)) & ~np.isnan(floats(rows, CONFIDENCE))
-        if not lacking.any():
-            continue
-        k = int(np.flatnonzero(lacking)[0])
-        called = [str(rows[n][k]) for n in ("source", "category") if n in columns(rows)]
-        first = " ".join(n for n in called if n and not n.startswith("\0")) or "the site"
-        raise InputError(
-            f"Expected {name} of every pair with a confident box, but {lacking.sum()} of "
-            f"{len(lacking)} lack it, first {first}: its pass was not made there. Score all "
-            "sites the same way, or leave that score out of what is read."
-        )
 
 
 def leave_one_group_out(groups: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:

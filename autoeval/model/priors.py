@@ -60,7 +60,7 @@ SYNONYMS = {
 TRAINED = "trained_here_prior.json"
 PAIRS = "panel_pairs.json"
 FULL = 0.0  # floor of files as they come, from .05 on or lower
-REFERENCE = "reference_prior.json"
+REFERENCE_PRIOR = "reference_prior.json"
 READ_BY = dict(zip(("mAP", "mAP50", "mAP75"), REFERENCE_FEATURES, strict=True))
 """Score that a target reads."""
 PRECISION_OF = ("person",)
@@ -72,7 +72,7 @@ REFERENCE_MIDDLE = 0.3
 
 def calibration_prior(floor: float = FULL) -> CalibrationPrior:
     """Return the usual calibration of detectors whose files hold boxes from a score on."""
-    content = _content(FILES[0])
+    content = shipped(FILES[0])
     missed = _at_floor(FILES[0], floor)["missed"]
     return read_calibration_prior({"boxes": content["boxes"], "missed": missed})
 
@@ -93,6 +93,13 @@ def regression_prior(
         of ``recall`` at any.
     floor: score from which on boxes are in the files; that of the panel's tables which is nearest
         by ratio counts.
+
+    Other words for a category (`SYNONYMS`) have the effect that the prior knows by its name:
+
+    >>> from autoeval.model.features import FEATURES
+    >>> prior = regression_prior(FEATURES, "mAP")[1]
+    >>> prior.of_category("Pedestrian") == prior.of_category("person") != 0
+    True
     """
     if OperatingPoint.of(target):
         features, target = [_kind(name) for name in features], _kind(target)
@@ -104,7 +111,10 @@ def regression_prior(
             units = [fitted["scores"][name] for name in features]
             location, scale, slopes = np.array(units).T
             prior = Prior(tuple(slopes.tolist()), **fitted["prior"])
-            return Scaling(location, scale), with_synonyms(prior)
+            effects = dict(prior.categories)
+            for name, words in SYNONYMS.items():
+                effects |= dict.fromkeys(words, effects[name]) if name in effects else {}
+            return Scaling(location, scale), replace(prior, categories=effects)
     same_target = (regression for regression in regressions if regression["target"] == target)
     possible = "; ".join(", ".join(regression["scores"]) for regression in same_target)
     raise InputError(
@@ -115,7 +125,7 @@ def regression_prior(
 
 def away_prior(target: str) -> Away:
     """Return what is known of detectors away from the site that they were trained on."""
-    return Away(**_content(TRAINED)[_kind(target)])
+    return Away(**shipped(TRAINED)[_kind(target)])
 
 
 def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
@@ -128,23 +138,9 @@ def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
     return {name: np.array(column, np.float64) for name, column in columns.items()}
 
 
-def with_synonyms(prior: Prior) -> Prior:
-    """Give other words for a category the effect that the prior knows by its name.
-
-    Examples
-    --------
-    >>> with_synonyms(Prior((), categories={"person": -.1})).of_category("Pedestrian")
-    -0.1
-    """
-    effects = dict(prior.categories)
-    for name, words in SYNONYMS.items():
-        effects |= dict.fromkeys(words, effects[name]) if name in effects else {}
-    return replace(prior, categories=effects)
-
-
 def _at_floor(name: str, floor: float) -> Any:
     """Return the part of a file that was fitted nearest to a floor; NaN counts as `FULL`."""
-    parts = _content(name)["floors"]
+    parts = shipped(name)["floors"]
     if not floor > parts[0]["floor"]:
         return parts[0]
     return min(parts, key=lambda part: abs(math.log(part["floor"] / floor)))
@@ -159,7 +155,8 @@ def _usual(values_by_name: Mapping[str, Any]) -> Usual:
 
 
 @cache
-def _content(name: str) -> Any:
+def shipped(name: str) -> Any:
+    """Return the content of a file of priors, by its name in ``configs``."""
     return json.loads(shipped_config(name).read_text(encoding="utf-8"))
 
 
@@ -199,7 +196,7 @@ class ReferenceStrength:
 
 @dataclass(frozen=True)
 class ReferencePrior:
-    """The numbers of `REFERENCE`.
+    """The numbers of `REFERENCE_PRIOR`.
 
     start, full: differences between the reference's accuracy and its agreement with the detector at
         which the weight begins and is 1.
@@ -271,9 +268,3 @@ class WithReference:
         effects = np.array([self.prior_without.of_category(name) for name in categories])
         slopes = self.without.apply(x) @ np.array(self.prior_without.slopes)
         return np.asarray(self.prior_without.intercept + slopes + effects)
-
-
-@cache
-def shipped_reference_prior() -> ReferencePrior:
-    """Return the one that is shipped."""
-    return ReferencePrior(**json.loads(shipped_config(REFERENCE).read_text(encoding="utf-8")))

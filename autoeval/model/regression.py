@@ -6,7 +6,7 @@ Tables are those of `autoeval.model.pair_table`. Needs no network and no torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,12 +53,13 @@ from autoeval.model.priors import (
     FULL,
     PRECISION_OF,
     READ_BY,
+    REFERENCE_PRIOR,
     ReferencePrior,
     ReferenceStrength,
     WithReference,
     away_prior,
     regression_prior,
-    shipped_reference_prior,
+    shipped,
 )
 from autoeval.targets import OperatingPoint, find_target
 
@@ -72,6 +73,7 @@ SIZE = "box_size"  # the feature that needs the sizes of images
 MIN_SOURCES = 3  # whose errors left out say anything
 
 
+@dataclass(eq=False, repr=False)
 class Regression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
@@ -89,29 +91,21 @@ class Regression:
     reference_strength_, reference_weight_: of the reference detector on the labelled images, None
         without one; and how much the agreement with it counts, in [0, 1].
     pairs_: the rows that it was fitted on, those with the target.
+    prior_: what is believed of the slopes that it has, with those of a reference detector.
+    accuracy_std_: standard deviation of accuracies, by the pairs and a first guess: uniform in
+        [0, 1].
     training_range_: smallest and largest value over the pairs, for each score that it reads.
     """
 
-    def __init__(
-        self,
-        *,
-        target: str = "mAP",
-        level: float = 0.9,
-        features: Sequence[str] | None = None,
-        scaling: Scaling | None = None,
-        prior: Prior | None = None,
-        floor: float = FULL,
-        away: Away | None = None,
-        reference_prior: ReferencePrior | None = None,
-    ) -> None:
-        self.target = target
-        self.level = level
-        self.features = features
-        self.scaling = scaling
-        self.prior = prior
-        self.floor = floor
-        self.away = away
-        self.reference_prior = reference_prior
+    _: KW_ONLY
+    target: str = "mAP"
+    level: float = 0.9
+    features: Sequence[str] | None = None
+    scaling: Scaling | None = None
+    prior: Prior | None = None
+    floor: float = FULL
+    away: Away | None = None
+    reference_prior: ReferencePrior | None = None
 
     def fit(self, table: Table) -> Self:
         """Fit on a table of pairs; a row without a group is its own.
@@ -129,12 +123,18 @@ class Regression:
             )
         check_level(self.level)
         named = _named(table)
-        rows = with_target(_own_images(named), self.target)
+        # transformed sample sets, and repeats but the first, are no observations of a site
+        own = np.ones(n_rows(named), bool)
+        if "kind" in named:
+            own &= named["kind"] != SAMPLE
+        if "repeat" in named and own.any():
+            own &= named["repeat"] == named["repeat"][own].min()
+        rows = with_target(rows_where(named, own), self.target)
         self.features_ = tuple(self.features or features_at(self.target))
         if self.prior is None or self.scaling is None:
-            self._scaling, self._prior = regression_prior(self.features_, self.target, self.floor)
+            self._scaling, self.prior_ = regression_prior(self.features_, self.target, self.floor)
         else:
-            self._scaling, self._prior = self.scaling, self.prior
+            self._scaling, self.prior_ = self.scaling, self.prior
         self._add_reference(rows)
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
@@ -150,8 +150,18 @@ class Regression:
         self.categories_ = list(dict.fromkeys(names(self.pairs_, "category")))
         self.groups_ = list(dict.fromkeys(names(self.pairs_, "group")))
         self._pairs = self._arrays(self.pairs_)
-        self.training_range_ = {name: _range(floats(self.pairs_, name)) for name in self.features_}
+        self.training_range_ = {}
+        for name in self.features_:
+            scores = floats(self.pairs_, name)
+            scores = (
+                scores[np.isfinite(scores)] if np.isfinite(scores).any() else np.full(1, np.nan)
+            )
+            self.training_range_[name] = (float(scores.min()), float(scores.max()))
         self._true = floats(self.pairs_, self.target)
+        # 12 ** -0.5 is the standard deviation of a uniform distribution; that of a few pairs alone
+        # may be 0.
+        uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self.prior_.guess)
+        self.accuracy_std_ = float(uniform.learn(self._true[:, None]).scale[0])
         self._model = self._mixed_model().fit(self._pairs, self._true)
         self._fit_home()
         self.__dict__.pop("left_out_", None)
@@ -164,7 +174,13 @@ class Regression:
         """
         self.away_: Away | None = None
         self._elsewhere = self._model
-        trained, groups = self._trained, self._pairs.group
+        trained, groups = np.zeros(n_rows(self.pairs_), bool), self._pairs.group
+        if TRAINED_HERE in self.pairs_:
+            given = self.pairs_[TRAINED_HERE]
+            trained = np.array([value is True or value == 1 for value in given], bool)
+        # the mean accuracy where the detector was trained, and which pairs count as home
+        self.home_ = float(self._true[trained].mean()) if trained.any() else np.nan
+        self._at_home = trained | ~trained.any()
         # A reference detector shows at a site itself which boxes are right.
         of_precision = self.target.startswith(PRECISION)
         if not trained.any() or (of_precision and self.reads_reference(self.pairs_).all()):
@@ -194,7 +210,7 @@ class Regression:
         """Read the agreement with a reference detector, if its prior gives that a weight."""
         self.reference_: WithReference | None = None
         self.reference_strength_ = ReferenceStrength.of(rows)
-        reference_prior = self.reference_prior or shipped_reference_prior()
+        reference_prior = self.reference_prior or ReferencePrior(**shipped(REFERENCE_PRIOR))
         self.reference_weight_ = reference_prior.weight(self.reference_strength_)
         read = READ_BY.get(self.target)
         has_them = bool({*names(rows, "category")} & {*PRECISION_OF})
@@ -202,8 +218,8 @@ class Regression:
             read = f"{BY_REFERENCE}{self.target}"
         if read is None or self.features or not self.reference_weight_:
             return
-        self.reference_ = reference_prior.added(self._scaling, self._prior, self.reference_weight_)
-        self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
+        self.reference_ = reference_prior.added(self._scaling, self.prior_, self.reference_weight_)
+        self._scaling, self.prior_ = self.reference_.scaling, self.reference_.prior
         self.features_ += (read,)
 
     @property
@@ -213,14 +229,10 @@ class Regression:
 
         return pd.DataFrame(self.pairs_)
 
-    def prior_effects(self, rows: Table) -> dict[str, float]:
-        """Return what the prior adds for the category of each row, in [-1, 1], by its name."""
-        return {str(name): self._prior.of_category(name) for name in rows["category"]}
-
     def site_rows(self, rows: Table) -> dict[str, np.ndarray]:
         """Lay out the scores of a new site as this target reads them, one row a category."""
         made = _named(rows)
-        if self.single and (made["category"] == ONLY).all():
+        if len(self.categories_) == 1 and (made["category"] == ONLY).all():
             made["category"] = np.full(n_rows(made), self.categories_[0], object)
         made = with_target(made, self.target)
         if self.reference_ and self.features_[-1] not in made:
@@ -258,17 +270,6 @@ class Regression:
         """Predict rows of a new site as if the detector was trained elsewhere."""
         return self._elsewhere.predict(self._new_pairs(rows))
 
-    @property
-    def _trained(self) -> np.ndarray:
-        if TRAINED_HERE not in self.pairs_:
-            return np.zeros(n_rows(self.pairs_), bool)
-        return np.array([value is True or value == 1 for value in self.pairs_[TRAINED_HERE]], bool)
-
-    @property
-    def home_(self) -> float:
-        """Mean accuracy at the sites that the detector was trained on."""
-        return float(self._true[self._trained].mean())
-
     def confidence_above_home(self, rows: Table) -> np.ndarray:
         """Return by how much the first score of rows of new sites exceeds the mean at home, (N,).
 
@@ -277,8 +278,7 @@ class Regression:
         return self._above_home(self._new_pairs(rows))
 
     def _above_home(self, new: Pairs) -> np.ndarray:
-        at_home = self._trained | ~self._trained.any()
-        return np.asarray(new.x[:, 0] - self._pairs.x[at_home, 0].mean())
+        return np.asarray(new.x[:, 0] - self._pairs.x[self._at_home, 0].mean())
 
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
@@ -308,11 +308,6 @@ class Regression:
             seed=seed,
         )
 
-    @property
-    def single(self) -> bool:
-        """Whether all pairs are of one category."""
-        return len(self.categories_) == 1
-
     def predict(self, rows: Table, *, unseen: float = 0.0) -> list[PredictionInterval]:
         """Estimate each row, a category of one new site.
 
@@ -340,14 +335,6 @@ class Regression:
         widened = self.distribution(rows, weights[None]).blurred(unseen * self.accuracy_std_)
         value = mean_of_possible(self.distribution(rows).mean, weights)
         return predict_intervals(widened, self.level, np.array([value]))[0]
-
-    @property
-    def accuracy_std_(self) -> float:
-        """Standard deviation of accuracies, by the pairs and a first guess: uniform in [0, 1]."""
-        # 12 ** -0.5 is the standard deviation of a uniform distribution; that of a few pairs alone
-        # may be 0.
-        uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self._prior.guess)
-        return float(uniform.learn(self._true[:, None]).scale[0])
 
     @cached_property
     def left_out_(self) -> dict[str, np.ndarray]:
@@ -401,17 +388,9 @@ class Regression:
         groups = names(self.table_, "group")
         if len({*groups}) < 2 or any("/" in name for name in self.table_):
             return estimates
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
         for rest, left_out in leave_one_group_out(groups):
-            regression = Regression(
-                target=self.target,
-                level=self.level,
-                features=self.features,
-                scaling=self.scaling,
-                prior=self.prior,
-                floor=self.floor,
-                away=self.away,
-                reference_prior=self.reference_prior,
-            ).fit(rows_where(self.table_, rest))
+            regression = Regression(**settings).fit(rows_where(self.table_, rest))
             asked = rows_where(self.table_, left_out)
             estimates[left_out] = regression.distribution(asked).mean
         return np.clip(estimates, 0, 1)
@@ -424,12 +403,13 @@ class Regression:
             made["group"] = made.get(GROUP, np.full(n, NEW, object))
             made["source"] = np.full(n, NEW, object)
         if "category" not in made or self.categories_ == [ONLY]:  # fitted without their names
-            made["category"] = np.full(n, self.categories_[0] if self.single else NEW, object)
+            one = len(self.categories_) == 1
+            made["category"] = np.full(n, self.categories_[0] if one else NEW, object)
         return self._arrays(made)
 
     def _mixed_model(self) -> MixedModel:
         variances = self.reference_.variances if self.reference_ else None
-        return MixedModel(self._scaling, self._prior, variances=variances)
+        return MixedModel(self._scaling, self.prior_, variances)
 
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""
@@ -441,34 +421,25 @@ class Regression:
         return readable
 
     def _arrays(self, rows: Table) -> Pairs:
-        pairs = self._with_sizes(rows, pairs_of(rows, self.features_, self._prior.of_one_image))
-        if self.reference_ is None:
-            return pairs
-        lacking = ~self.reads_reference(rows)
+        """Turn rows into the arrays of the model, with what stands in where a score is unknown."""
+        pairs = pairs_of(rows, self.features_, self.prior_.of_one_image)
         x, sampling = pairs.x.copy(), pairs.sampling.copy()
-        # At the score that the prior expects, the reference moves no prediction.
-        x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
-        sampling[lacking] += self.reference_.lost
-        return replace(pairs, x=x, sampling=sampling)
-
-    def _with_sizes(self, rows: Table, pairs: Pairs) -> Pairs:
-        """Let the size of boxes move nothing where the sizes of images are not known.
-
-        It counts as the mean of the pairs of the fit, and its slope adds to the error. A fit
-        without any size reads none at new sites, either.
-        """
-        if SIZE not in self.features_:
-            return pairs
-        at = self.features_.index(SIZE)
-        found = np.isfinite(floats(rows, self.features_[0]))
-        unknown = found & ~np.isfinite(floats(rows, SIZE))
-        seen = floats(self.pairs_, SIZE)
-        seen = seen[np.isfinite(seen)]
-        if not len(seen):
-            unknown = found
-        x, sampling = pairs.x.copy(), pairs.sampling.copy()
-        x[unknown, at] = seen.mean() if len(seen) else self._scaling.location[at]
-        sampling[unknown] += self._prior.slopes[at] ** 2 if len(seen) else 0.0
+        if SIZE in self.features_:
+            # Where the sizes of images are not known the size of boxes counts as the mean of the
+            # pairs of the fit, and its slope adds to the error. A fit without any size reads none
+            # at new sites, either.
+            at = self.features_.index(SIZE)
+            found = np.isfinite(floats(rows, self.features_[0]))
+            seen = floats(self.pairs_, SIZE)
+            seen = seen[np.isfinite(seen)]
+            unknown = found & ~np.isfinite(floats(rows, SIZE)) if len(seen) else found
+            x[unknown, at] = seen.mean() if len(seen) else self._scaling.location[at]
+            sampling[unknown] += self.prior_.slopes[at] ** 2 if len(seen) else 0.0
+        if self.reference_ is not None:
+            # At the score that the prior expects, the reference moves no prediction.
+            lacking = ~self.reads_reference(rows)
+            x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
+            sampling[lacking] += self.reference_.lost
         return replace(pairs, x=x, sampling=sampling)
 
 
@@ -493,19 +464,3 @@ def _named(table: Table) -> dict[str, np.ndarray]:
                 "or each of two sites a name of its own."
             )
     return rows
-
-
-def _own_images(table: Table) -> dict[str, np.ndarray]:
-    """Leave out the rows of transformed sample sets, and of repeats but the first."""
-    rows = columns(table)
-    own = np.ones(n_rows(rows), bool)
-    if "kind" in rows:
-        own &= rows["kind"] != SAMPLE
-    if "repeat" in rows and own.any():
-        own &= rows["repeat"] == rows["repeat"][own].min()
-    return rows if own.all() else rows_where(rows, own)
-
-
-def _range(values: np.ndarray) -> tuple[float, float]:
-    finite = values[np.isfinite(values)]
-    return (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)

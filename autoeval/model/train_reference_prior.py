@@ -24,7 +24,7 @@ from autoeval.io.config_file import shipped_config
 from autoeval.model import Prior, Scaling
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE
-from autoeval.model.priors import REFERENCE, ReferencePrior, ReferenceStrength
+from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, ReferenceStrength
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     COMMON,
@@ -52,7 +52,7 @@ def main() -> None:
     """Read the table, choose, and write the prior."""
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     cells = pd.concat(estimated(pd.read_csv(TABLE)), ignore_index=True)
-    write_json(shipped_config(REFERENCE), asdict(chosen(cells)), indent=1)
+    write_json(shipped_config(REFERENCE_PRIOR), asdict(chosen(cells)), indent=1)
 
 
 def maker(detector: str) -> str:

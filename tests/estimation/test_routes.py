@@ -90,7 +90,9 @@ def test_the_fit_of_one_category(sites, tmp_path):
     one = write_distinct(tmp_path / "one", 0, n_images=30, names=("car",))
     labels = one / LABELS
     fitted = autoeval.fit(labels, load_black_box(name), img_dir=one / IMAGES)
-    assert fitted.table_["category"].tolist() == ["car"] and fitted.regression_.single
+    assert fitted.table_["category"].tolist() == ["car"] and fitted.regression_.categories_ == [
+        "car"
+    ]
     assert fitted.fit_result_.cross_validation == ()
     estimate = fitted.predict(images=sites[1] / IMAGES, categories={"car": ["car"]})
     assert 0 <= estimate.lower < estimate.value < estimate.upper <= 1
