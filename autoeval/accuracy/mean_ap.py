@@ -81,10 +81,14 @@ class MeanAP:
         return np.array([of_category.average_precision() for of_category in ranked])
 
 
+def ap_summary(levels: np.ndarray) -> np.ndarray:
+    """Return the mean over `IOU_THRESHOLDS`, and what is at .5 and .75, (3, ...) of (10, ...)."""
+    return np.array([levels.mean(axis=0), levels[0], levels[5]])
+
+
 def coco_summary(levels: np.ndarray) -> dict[str, float]:
     """Name the average precisions that COCO reports, given those at `IOU_THRESHOLDS`, (10,)."""
-    values = (levels.mean(), levels[0], levels[5])
-    return {name: float(value) for name, value in zip(AP_TARGETS, values, strict=True)}
+    return dict(zip(AP_TARGETS, ap_summary(levels).tolist(), strict=True))
 
 
 class _Image(NamedTuple):

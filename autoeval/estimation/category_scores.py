@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections, influence_function
+from autoeval.accuracy.average_precision import influence_function
 from autoeval.accuracy.coco_matching import AT_HALF
-from autoeval.accuracy.mean_ap import coco_summary
+from autoeval.accuracy.mean_ap import ap_summary, coco_summary
 from autoeval.accuracy.operating_point import CountCurve
 from autoeval.detections import Detections
 from autoeval.errors import InputError
@@ -40,7 +40,7 @@ from autoeval.model.pair_table import (
     table_of,
 )
 from autoeval.sites.site import Presence, Site
-from autoeval.targets import AP_TARGETS, OperatingPoint
+from autoeval.targets import OperatingPoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,11 +66,11 @@ class CategoryScores:
         *,
         probabilities: np.ndarray | None = None,
     ) -> None:
-        _check_features(features)
         found, reference, q = site.boxes, site.reference, site.reference_right
         rows = found.rows_of(category)
         self.category = found.categories[category]
         self.images = images
+        self.found = len(images) > 0  # whether any image has a box that may be right
         self._highest = float(found.scores[rows].max(initial=0.0))
         self._features = [
             name for name in features if reference is not None or name not in REFERENCE_FEATURES
@@ -119,11 +119,6 @@ class CategoryScores:
                 at_thresholds=agreed,
             )
 
-    @property
-    def found(self) -> bool:
-        """Whether any image has a box that may be right."""
-        return len(self.images) > 0
-
     def row(self) -> dict[str, Any]:
         """Return the category, the number of images, the features and expected counts by name.
 
@@ -154,23 +149,22 @@ class CategoryScores:
         return {name: computed[name] for name in self._features}
 
 
-def _check_features(features: Sequence[str]) -> None:
-    unknown = [name for name in features if name not in LABELLED_FEATURES]
-    unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(EXPECTED))]
-    unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(BY_REFERENCE))]
-    if unknown:
-        raise InputError(
-            f"Expected features among {', '.join(LABELLED_FEATURES)}, or {EXPECTED}TARGET or "
-            f"{BY_REFERENCE}TARGET of a target at a threshold, but got {', '.join(unknown)}."
-        )
-
-
 def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
     """Score the categories that count or are found, each on the images where it is.
 
     At a new site nobody knows which images hold a category, so those that show none of its boxes
     say nothing of it: absence is not taken for blindness.
+
+    Raises InputError where a feature is none of boxes, such as one of perturbed passes.
     """
+    unknown = [name for name in features if name not in LABELLED_FEATURES]
+    for start in (EXPECTED, BY_REFERENCE):  # of a target at a threshold
+        unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(start))]
+    if unknown:
+        raise InputError(
+            f"Expected features among {', '.join(LABELLED_FEATURES)}, or {EXPECTED}TARGET or "
+            f"{BY_REFERENCE}TARGET of a target at a threshold, but got {', '.join(unknown)}."
+        )
     candidates = site.presence.candidates.tolist()
     return [CategoryScores(site, k, site.images_with(k), features) for k in candidates]
 
@@ -205,14 +199,24 @@ def labelled_pairs(
         ranking = labelled.rankings[k]
         images = labelled.images_with(k, p)
         scores = CategoryScores(labelled, k, images, LABELLED_FEATURES, probabilities=probabilities)
-        held = np.flatnonzero(ranking.n_true)
-        evaluated = ranking if labelled.everywhere else ranking.take(held)
-        precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)
+        evaluated = ranking
+        if not labelled.everywhere:
+            evaluated = ranking.take(np.flatnonzero(ranking.n_true))
+        n_boxes = int(ranking.n_true.sum())
+        # The standard error of each average precision is by the influence of its images; NaN
+        # without labelled boxes or with a single image.
+        influence, n = ap_summary(influence_function(evaluated)), len(evaluated)
+        errors = influence.std(axis=1) / np.sqrt(n - 1) if n > 1 else np.full(3, np.nan)
+        precision = coco_summary(evaluated.average_precision())
+        precision |= dict(zip((f"{name}_std" for name in precision), errors.tolist(), strict=True))
         counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
         row = {name: value for name, value in scores.row().items() if name != HIGHEST}
         if REFERENCE_AP in row:
-            row[REFERENCE_TRUE] = _true_ap_of_reference(labelled, k)
-        rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
+            of_reference = labelled.reference_rankings[k]
+            if not labelled.everywhere:
+                of_reference = of_reference.take(np.flatnonzero(of_reference.n_true))
+            row[REFERENCE_TRUE] = float(of_reference.average_precision().mean())
+        rows.append({**row, "n_boxes": n_boxes, **precision, **counts})
     table, n = table_of(rows), len(rows)
     same = {
         **{"source": labelled.name, "group": labelled.group, "sample_set": labelled.name},
@@ -230,22 +234,3 @@ def labelled_rows(
     import pandas as pd
 
     return pd.DataFrame(labelled_pairs(labelled, calibration, probabilities=probabilities))
-
-
-def _true_ap_of_reference(labelled: Site, category: int) -> float:
-    """Return the average precision of the reference detector where the labels are known."""
-    ranking = labelled.reference_rankings[category]
-    if not labelled.everywhere:
-        ranking = ranking.take(np.flatnonzero(ranking.n_true))
-    return float(ranking.average_precision().mean())
-
-
-def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
-    """Return the standard error of each average precision by the influence of its images.
-
-    By name, ``mAP_std`` and the like; NaN without labelled boxes or with a single image.
-    """
-    influence, n = influence_function(ranking), len(ranking)
-    by_image = np.array([list(coco_summary(of_image).values()) for of_image in influence.T])
-    stds = by_image.std(axis=0) / np.sqrt(n - 1) if n > 1 else np.full(len(AP_TARGETS), np.nan)
-    return {f"{name}_std": float(std) for name, std in zip(AP_TARGETS, stds, strict=True)}

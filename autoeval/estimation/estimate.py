@@ -261,14 +261,15 @@ def estimate_site(site: Site, regression: Regression, others: Others) -> Estimat
             rows[column] = np.full(n_rows(rows), name, object)
     n_images, blocks = len(site), site.blocks
     n_units = n_images if blocks is None else int(blocks.max()) + 1
-    std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
     estimate = estimate_rows(
         regression, rows, others, backbone=site.backbone, unseen=site.unseen, n_units=n_units
     )
-    rows["n_images"] = np.minimum(rows["n_images"], n_units)
+    few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
+        std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
         estimate = replace(estimate, sampling_std=std)
-        estimate = _warned(estimate, checks.few_blocks(n_images, n_units))
+        few_blocks = checks.few_blocks(n_images, n_units)
+    rows["n_images"] = np.minimum(rows["n_images"], n_units)
     of_site = (
         *site.warnings,
         *site.left_out,
@@ -278,7 +279,7 @@ def estimate_site(site: Site, regression: Regression, others: Others) -> Estimat
     return replace(
         estimate,
         n_images=n_images,
-        warnings=tuple(dict.fromkeys((*of_site, *estimate.warnings))),
+        warnings=tuple(dict.fromkeys((*of_site, *estimate.warnings, *few_blocks))),
         site=replace(site, row={**site.row, "rows": rows}),
     )
 
@@ -307,7 +308,11 @@ def estimate_rows(
     counted = rows_where(rows, counted_rows(rows))
     none_over = bool(nothing_over(counted, target).all())
     interval = regression.predict_mean(rows, unseen=unseen)
-    features = {name: _mean(floats(counted, name)) for name in regression.features_}
+    features = {}
+    for name in regression.features_:
+        scores = floats(counted, name)
+        scores = scores[np.isfinite(scores)]
+        features[name] = float(scores.mean()) if len(scores) else math.nan
     of_value: tuple[Notice, ...] = (checks.nothing_over_text(target),) if none_over else ()
     if not none_over:
         known = regression.training_range_ if n_rows(regression.pairs_) >= FEWEST_OF_RANGE else {}
@@ -321,8 +326,12 @@ def estimate_rows(
     known_effects = {n: regression.prior_.of_category(n) for n in names(counted, "category")}
     effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
-    without = {name for name, weight in _weights(counted, target) if not weight} if each else set()
-    estimate = Estimate(
+    weights = zip(names(counted, "category"), category_weights(counted, target), strict=True)
+    without = {name for name, weight in weights if not weight} if each else set()
+    undefined = [target] if none_over and undefined_at(target) else []
+    undefined += [n for n in others or () if undefined_at(n) and nothing_over(rows, n).all()]
+    beside, of_others = _beside(rows, regression, interval.value, others or {}, unseen)
+    return Estimate(
         value=interval.value,
         lower=interval.lower,
         upper=interval.upper,
@@ -331,7 +340,9 @@ def estimate_rows(
         target=target,
         n_images=n_images,
         features=features,
-        warnings=(*checks.outside_range(each or {"": interval}), *of_value),
+        warnings=tuple(
+            dict.fromkeys((*checks.outside_range(each or {"": interval}), *of_value, *of_others))
+        ),
         per_category={
             name: bounds(None) if name in without else category_bounds(each[name])
             for name in names(counted, "category")
@@ -341,15 +352,17 @@ def estimate_rows(
         raw=interval.raw,
         width_warning=checks.width(interval, target),
         category_effects=effects,
-        undefined=(target,) if none_over and undefined_at(target) else (),
+        beside=beside,
+        undefined=tuple(undefined),
     )
-    return estimate if not others else _beside(estimate, rows, regression, others, unseen)
 
 
 def _beside(
-    estimate: Estimate, rows: Table, regression: Regression, others: Others, unseen: float
-) -> Estimate:
-    """Add the estimates of other targets, and what they say of loosely drawn boxes."""
+    rows: Table, regression: Regression, value: float, others: Others, unseen: float
+) -> tuple[dict[str, Bounds], list[Notice]]:
+    """Estimate other targets beside a value, and say what they show of loosely drawn boxes."""
+    if not others:
+        return {}, []
     none_over = [name for name in others if nothing_over(rows, name).all()]
     beside = {
         name: bounds(
@@ -361,26 +374,20 @@ def _beside(
         )
         for name, other in others.items()
     }
-    values = {estimate.target: estimate.value}
+    values = {regression.target: value}
     values |= {name: math.nan if name in none_over else of["value"] for name, of in beside.items()}
     notices = list(checks.tightness(regression.pairs_, values))
     if none_over:
         notices.append(checks.nothing_over_text(none_over[0]))
     elif any(name.startswith("precision@") for name in values):
-        every: Others = {estimate.target: regression, **others}
+        every: Others = {regression.target: regression, **others}
         precise = [
             fitted for name, fitted in every.items() if name.startswith("precision@") and fitted
         ]
         read = bool(precise) and all(fitted.reads_reference(rows).all() for fitted in precise)
         notices += () if read else (checks.PRECISION_HARDLY_KNOWN,)
         notices += [checks.no_box_in_fit(name) for name, other in others.items() if other is None]
-    undefined = tuple(name for name in none_over if undefined_at(name))
-    estimate = replace(estimate, beside=beside, undefined=(*estimate.undefined, *undefined))
-    return _warned(estimate, notices)
-
-
-def _warned(estimate: Estimate, more: Sequence[Notice]) -> Estimate:
-    return replace(estimate, warnings=tuple(dict.fromkeys((*estimate.warnings, *more))))
+    return beside, notices
 
 
 def _nothing_found(site: Site, regression: Regression, others: Others) -> Estimate:
@@ -430,26 +437,22 @@ def sampling_std(
     """
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     counts = resampled_counts(n_images, resamples=RESAMPLES, seed=0, blocks=blocks, dtype=np.uint8)
+    # how the estimate of each row changes with each of its scores, one score at a time: the
+    # regression compares all rows that it is given with each other
+    features = regression.features_
+    filled = {**rows, **dict(zip(features, values_of(rows, features).T, strict=True))}
+    changed = ({**filled, name: filled[name] + STEP} for name in features)
+    means = np.array([regression.distribution(r).mean for r in changed])
+    slopes = (means - regression.distribution(filled).mean).T / STEP
     moved = np.zeros(RESAMPLES)
     weights = category_weights(rows, regression.target)
-    of_category = zip(scores, _slopes(regression, rows), weights, strict=True)
-    for category, slopes, weight in of_category:
+    for category, of_category, weight in zip(scores, slopes, weights, strict=True):
         at_once = max(AT_ONCE // max(len(category.images), 1), 1)
         for start in range(0, RESAMPLES, at_once):
             part = slice(start, start + at_once)
             drawn = category.resample(counts[part][:, category.images])
-            moved[part] += weight * (values_of(drawn, regression.features_) @ slopes)
+            moved[part] += weight * (values_of(drawn, features) @ of_category)
     return bootstrap_std(moved, n_units)
-
-
-def _slopes(regression: Regression, rows: Table) -> np.ndarray:
-    """Return how the estimate of each row changes with each of its scores, (N, F)."""
-    features = regression.features_
-    filled = {**rows, **dict(zip(features, values_of(rows, features).T, strict=True))}
-    mean = regression.distribution(filled).mean
-    # one score at a time: the regression compares all rows that it is given with each other
-    moved = ({**filled, name: filled[name] + STEP} for name in features)
-    return (np.array([regression.distribution(r).mean for r in moved]) - mean).T / STEP
 
 
 def _left_out(
@@ -511,12 +514,3 @@ def bounds(interval: PredictionInterval | None) -> Bounds:
 def category_bounds(interval: PredictionInterval) -> Bounds:
     """Return value and ends of a category: the value also where its interval is too wide."""
     return {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}
-
-
-def _weights(rows: Table, target: str) -> list[tuple[str, float]]:
-    return list(zip(names(rows, "category"), category_weights(rows, target), strict=True))
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else math.nan

@@ -12,6 +12,7 @@ import numpy as np
 
 from autoeval.accuracy.average_precision import RankedDetections, influence_function
 from autoeval.accuracy.coco_matching import AT_HALF, top_detections
+from autoeval.accuracy.mean_ap import ap_summary
 from autoeval.accuracy.operating_point import (
     CountCurve,
     denominators,
@@ -92,9 +93,12 @@ class CalibratedFeatures:
 
         n = len(images)
         self.images = images
+        self.found = n > 0  # on any image
         at_half = p[AT_HALF]
         n_true = np.bincount(at, at_half, minlength=n) + calibration.n_missed(at_half, at, n)
         self._ranking = RankedDetections.of(scores[kept], at, p, n_true)
+        # expected counts at every threshold; None where the category is not found
+        self.curve = CountCurve.of(self._ranking) if self.found else None
         likely, boxes = (
             np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
         )
@@ -103,11 +107,6 @@ class CalibratedFeatures:
         self._likely_share = likely / np.maximum(boxes, 1)  # (n,), as are the two that follow
         self._size_sum = np.bincount(at, weights * np.where(sized, sides[kept], 0), minlength=n)
         self._weight_sum = np.bincount(at, weights, minlength=n)
-
-    @property
-    def found(self) -> bool:
-        """Whether the category is found on any image."""
-        return len(self.images) > 0
 
     def compute(self) -> dict[str, float]:
         """Return the features; NaN where the category is not found."""
@@ -125,11 +124,6 @@ class CalibratedFeatures:
             },
             **{f"{WEIGHT}{point}": self._weight(point) for point in self.points.values()},
         }
-
-    @property
-    def curve(self) -> CountCurve | None:
-        """Expected counts at every threshold; None where the category is not found."""
-        return CountCurve.of(self._ranking) if self.found else None
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of images that count as often as drawn (B, n_images), each (B,).
@@ -228,27 +222,20 @@ class ReferenceFeatures:
         hits = match_weighted(clean.boxes[best], at, reference.boxes[ref], true_at, q)
         n_true = np.bincount(true_at, q, minlength=n_images)
         self._ranking = RankedDetections.of(clean.scores[best], at, hits, n_true)
-
-    @property
-    def known(self) -> bool:
-        """Whether the reference has a box."""
-        return bool(self._ranking.n_true.any())
+        self.known = bool(n_true.any())  # whether the reference has a box
+        # counts by the boxes of the reference at every threshold; None where it has no box
+        self.curve = CountCurve.of(self._ranking) if self.known else None
 
     def compute(self) -> dict[str, float]:
         """Return the features; NaN where the reference has no box."""
         if not self.known:
             return dict.fromkeys((*REFERENCE_FEATURES, *self.points), math.nan)
         levels = self._ranking.average_precision()
-        of_ap = dict(zip(REFERENCE_FEATURES, _summary(levels).tolist(), strict=True))
+        of_ap = dict(zip(REFERENCE_FEATURES, ap_summary(levels).tolist(), strict=True))
         return of_ap | {
             name: value_of(point.measure, self._counts(point))
             for name, point in self.points.items()
         }
-
-    @property
-    def curve(self) -> CountCurve | None:
-        """Counts by the boxes of the reference at every threshold; None where it has no box."""
-        return CountCurve.of(self._ranking) if self.known else None
 
     def _counts(self, point: OperatingPoint) -> np.ndarray:
         return image_counts(self._ranking, point.score_thr, point.level)
@@ -260,7 +247,7 @@ class ReferenceFeatures:
         total = np.where(total > 0, total, np.nan)
         influence = np.zeros((3, counts.shape[1]))
         if self.known:
-            influence = _summary(influence_function(self._ranking))
+            influence = ap_summary(influence_function(self._ranking))
         values = self.compute()
         of_ap = {
             name: values[name] + counts @ moved / total
@@ -275,8 +262,3 @@ class ReferenceFeatures:
         counts = self._counts(point)
         below = drawn @ denominators(point.measure, counts)
         return np.divide(drawn @ counts[0], below, out=nothing, where=below > 0)
-
-
-def _summary(levels: np.ndarray) -> np.ndarray:
-    """Return the mean over the ten thresholds, and what is at .5 and .75, (3, ...)."""
-    return np.array([levels.mean(axis=0), levels[0], levels[5]])

@@ -87,7 +87,7 @@ def test_nothing_found(found):
 
 def test_a_column_that_is_no_feature(found):
     with pytest.raises(InputError, match=r"among expected_ap, .* but got beauty"):
-        CategoryScores(Site(found), 0, np.arange(3), ["expected_ap", "beauty"])
+        site_scores(Site(found, calibration=USUAL), ["expected_ap", "beauty"])
 
 
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
