@@ -6,7 +6,7 @@ share it. They take numpy arrays or torch tensors, and any leading batch dimensi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -152,11 +152,15 @@ def overlapping_pairs(
     first = np.searchsorted(b_group[order], a_group)
     counts = np.searchsorted(b_group[order], a_group, side="right") - first
     sides = [np.ascontiguousarray(side) for side in (*a.T, *b.T)]
-    a_area = _written_area(a)
-    b_area = a_area if b is a else _written_area(b)
+    a_area = np.multiply(*written_sides(a).T)
+    b_area = a_area if b is a else np.multiply(*written_sides(b).T)
     pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-    for part in _parts(counts):
-        rows = np.repeat(np.arange(part.start, part.stop), counts[part])
+    # in parts of few more than `MOST_PAIRS` pairs, so that memory is bounded
+    part_of_row = np.cumsum(counts) // MOST_PAIRS
+    starts = [0, *(np.flatnonzero(np.diff(part_of_row)) + 1).tolist(), len(counts)]
+    for start_row, end_row in pairwise(starts):
+        part = slice(start_row, end_row)
+        rows = np.repeat(np.arange(start_row, end_row), counts[part])
         ends = np.cumsum(counts[part])
         within = np.arange(len(rows)) - np.repeat(ends - counts[part], counts[part])
         columns = order[first[rows] + within]
@@ -178,11 +182,6 @@ def overlapping_pairs(
     return rows, columns, overlaps
 
 
-def _written_area(boxes: np.ndarray) -> np.ndarray:
-    sides = written_sides(boxes)
-    return sides[:, 0] * sides[:, 1]
-
-
 def written_sides(boxes: np.ndarray) -> np.ndarray:
     """Return width and height of boxes (N, 4) of files that write them, (N, 2), to the last bit.
 
@@ -201,13 +200,6 @@ def written_sides(boxes: np.ndarray) -> np.ndarray:
     largest = np.maximum(np.maximum(left, top), np.maximum(right, bottom))
     possible = np.abs(rounded - sides) <= np.spacing(largest)[:, None]
     return np.where(possible, rounded, sides)
-
-
-def _parts(counts: np.ndarray) -> Iterator[slice]:
-    """Cut rows so that no part has many more than `MOST_PAIRS` pairs."""
-    part = np.cumsum(counts) // MOST_PAIRS
-    ends = [0, *(np.flatnonzero(np.diff(part)) + 1), len(counts)]
-    yield from (slice(int(i), int(j)) for i, j in pairwise(ends))
 
 
 # The one table of boxes.
@@ -454,17 +446,13 @@ class Boxes:
         rows = rows[ends[image] : ends[image + 1]]
         return Detections(self.boxes[rows], self.scores[rows], self.label[rows])
 
-    def rows_of(self, category: int) -> np.ndarray:
-        """Return the rows of the boxes of one category, in the order of the file."""
-        order, ends = self._by_label
-        return order[ends[category] : ends[category + 1]]
-
     @cached_property
-    def _by_label(self) -> tuple[np.ndarray, np.ndarray]:
+    def rows_of(self) -> list[np.ndarray]:
+        """The rows of the boxes of each category, int64, in the order of the file."""
         # NumPy sorts integers of 16 bits or less by their digits, in linear time.
         small = self.label.astype(np.min_scalar_type(len(self.categories)))
-        counts = np.bincount(self.label, minlength=len(self.categories))
-        return np.argsort(small, kind="stable"), np.append(0, np.cumsum(counts))
+        ends = np.cumsum(np.bincount(self.label, minlength=len(self.categories)))
+        return np.split(np.argsort(small, kind="stable"), ends[:-1])
 
     @cached_property
     def _by_image(self) -> tuple[np.ndarray, np.ndarray]:

@@ -147,14 +147,13 @@ def named_target(name: str, score_thr: float | None = None, iou: float = IOUS[0]
     return find_target(name).name
 
 
-def _count(name: str) -> Target:
-    return Target(name, "objects an image", scale=1.0, digits=2, upper=math.inf, doubtful=0.0)
-
-
+IN_OBJECTS = ("count_mae", "count_rmse", "count_pooled_mae", "count_pooled_std")
 TARGETS = {
     **{name: Target(name) for name in AP_TARGETS},
-    **{f"count_{name}": _count(f"count_{name}") for name in ("mae", "rmse", "pooled_mae")},
-    "count_pooled_std": _count("count_pooled_std"),
+    **{
+        name: Target(name, "objects an image", scale=1.0, digits=2, upper=math.inf, doubtful=0.0)
+        for name in IN_OBJECTS
+    },
     "count_relative_mae": Target(
         "count_relative_mae", "percent of the mean true count", upper=math.inf, doubtful=0.0
     ),

@@ -56,7 +56,7 @@ class Found:
     def of(cls, site: Site, category: int) -> Found:
         """Take the boxes of one category of a calibrated site."""
         found = site.boxes
-        rows = found.rows_of(category)
+        rows = found.rows_of[category]
         p = site.calibrated.probabilities(found.scores[rows], found.boxes[rows])
         kept = p[AT_HALF] > LEAST
         rows, p = rows[kept], p[:, kept]

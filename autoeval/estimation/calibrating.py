@@ -401,7 +401,7 @@ def _missed(
     p = calibration.at_half(boxes.scores, boxes.boxes)
     terms, missed = [np.zeros((3, 0))], [np.zeros(0)]
     for k, ranking in enumerate(labelled_set.rankings):
-        rows = boxes.rows_of(k)
+        rows = boxes.rows_of[k]
         shown = ranking.n_true > 0
         if not (shown & chosen).any():
             continue

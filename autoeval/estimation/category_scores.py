@@ -67,7 +67,7 @@ class CategoryScores:
         probabilities: np.ndarray | None = None,
     ) -> None:
         found, reference, q = site.boxes, site.reference, site.reference_right
-        rows = found.rows_of(category)
+        rows = found.rows_of[category]
         self.category = found.categories[category]
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
@@ -105,7 +105,7 @@ class CategoryScores:
         self._unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
         read = agreed or {*self._features} & {*REFERENCE_FEATURES}
         if reference is not None and q is not None and read:
-            others = reference.rows_of(category)
+            others = reference.rows_of[category]
             others = others[place[reference.image[others]] >= 0]
             self._reference = ReferenceFeatures(
                 Detections(found.boxes[rows], found.scores[rows], found.label[rows]),

@@ -8,16 +8,27 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.json_file import BadItems, read_json
-from autoeval.io.labels.content import ANY, EVERYWHERE, FARTHEST, LabelledBox, LabelSet, normal_id
+from autoeval.io.json_file import MALFORMED, BadItems, read_json
+from autoeval.io.labels.content import (
+    ANY,
+    EVERYWHERE,
+    FARTHEST,
+    BoxColumns,
+    LabelledBox,
+    LabelSet,
+    normal_id,
+)
 from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike, write_text
 
@@ -38,37 +49,43 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     """
     warnings = list[str]()
     path, document = _content(source)
-    images = tuple(_each(path, document, "images", _image, warnings))
-    image_ids = _unique(path, [image.image_id for image in images])
+    images = _images(path, document, warnings)
     categories = dict(_each(path, document, "categories", _category, warnings))
-    boxes = _each(
-        path, document, "annotations", lambda entry: _box(entry, image_ids, categories), warnings
-    )
+    annotations = document.get("annotations")
+    boxes: Sequence[LabelledBox] | None = None
+    if isinstance(annotations, list):
+        boxes = _regular_boxes(annotations, images, categories)
+    if boxes is None:  # one by one, which says what is wrong with which
+        image_ids = frozenset(image.image_id for image in images)
+        boxes = tuple(
+            _each(path, document, "annotations", lambda e: _box(e, image_ids, categories), warnings)
+        )
     content = LabelSet(
         path,
         images,
         tuple(categories.values()),
-        tuple(boxes),
+        boxes,
         warnings=tuple(warnings),
         numbers=tuple(categories),
     )
-    return _as_in_lvis(content, document["images"], categories)
+    entries = document["images"] or []
+    if any(isinstance(entry, dict) and ABSENT in entry for entry in entries):
+        return _as_in_lvis(content, entries, categories)
+    return content
 
 
 def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str]) -> LabelSet:
-    """Add which categories were looked for in each image, where the images say so.
+    """Add which categories were looked for in each image, which LVIS says of each.
 
     LVIS lists by image the categories that are not there (``neg_category_ids``); of those that are,
     not all objects are labelled where they are in ``not_exhaustive_category_ids``.
     """
-    if not any(isinstance(entry, dict) and ABSENT in entry for entry in entries):
-        return content
 
     def words(entry: dict[str, Any], field: str) -> frozenset[str]:
-        numbers = (normal_id(str(number)) for number in entry.get(field) or ())
+        numbers = (normal_id(number) for number in entry.get(field) or ())
         return frozenset(categories[number] for number in numbers if number in categories)
 
-    of_image = {_id(e.get("id")): e for e in entries if isinstance(e, dict)}
+    of_image = {printable(normal_id(e.get("id"))): e for e in entries if isinstance(e, dict)}
     labelled: dict[str, set[str]] = {image.image_id: set() for image in content.images}
     for box in content.boxes:
         labelled[box.image_id].add(box.category)
@@ -79,7 +96,7 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
         for image, entry in named.items()
         for word in sorted(words(entry, NOT_ALL))
     )
-    return replace(content, checked=checked, boxes=content.boxes + areas)
+    return replace(content, checked=checked, boxes=(*content.boxes, *areas))
 
 
 def read_coco_images(
@@ -96,8 +113,7 @@ def read_coco_images(
     malformed = list[str]()
     found_in, document = _content(source)
     path = path or found_in
-    images = tuple(_each(path, document, "images", _image, malformed))
-    _unique(path, [image.image_id for image in images])
+    images = _images(path, document, malformed)
     if malformed and warnings is None:
         raise InputError(f"{path}: {malformed[0]}.")
     (warnings if warnings is not None else []).extend(malformed)
@@ -159,8 +175,23 @@ def _each(
     return parsed
 
 
+def _images(
+    path: Path, document: Mapping[str, Any], warnings: list[str]
+) -> tuple[LabelledImage, ...]:
+    """Read the list of images, each of which has an id of its own."""
+    images = tuple(_each(path, document, "images", _image, warnings))
+    times = Counter(image.image_id for image in images)
+    if len(times) < len(images):
+        twice = [name for name, n in times.items() if n > 1]
+        raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
+    return images
+
+
 def _image(entry: dict[str, Any]) -> LabelledImage:
-    """Read an image by its name, its address where there is none (LVIS v1), or its id alone."""
+    """Read an image by its name, its address where there is none (LVIS v1), or its id alone.
+
+    Height and width are unknown where one is no number of pixels, such as 0 or null.
+    """
     name = entry.get("file_name")
     if not name:
         address = next((str(entry[field]) for field in ADDRESSES if entry.get(field)), "")
@@ -168,22 +199,13 @@ def _image(entry: dict[str, Any]) -> LabelledImage:
     image_id = entry.get("id")
     if image_id is None and not name:
         raise KeyError("file_name")
-    image_id = _id(name if image_id is None else image_id)
-    return LabelledImage(image_id, str(name or image_id), _size(entry), _time_taken(entry))
-
-
-def _size(entry: dict[str, Any]) -> tuple[int, int] | None:
-    """Return height and width; None where one is no number of pixels, such as 0 or null."""
-    try:
-        height, width = (int(float(entry[side])) for side in ("height", "width"))
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-    return (height, width) if min(height, width) > 0 and max(height, width) < FARTHEST else None
-
-
-def _id(value: Any) -> str:
-    """Return an id as text; 81.0, a number that passed through a table, is 81."""
-    return printable(normal_id(str(value)))
+    image_id = printable(normal_id(name if image_id is None else image_id))
+    size = None
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        height, width = int(float(entry["height"])), int(float(entry["width"]))
+        if min(height, width) > 0 and max(height, width) < FARTHEST:
+            size = height, width
+    return LabelledImage(image_id, str(name or image_id), size, _time_taken(entry))
 
 
 def _time_taken(entry: dict[str, Any]) -> datetime | None:
@@ -202,16 +224,45 @@ def _time_taken(entry: dict[str, Any]) -> datetime | None:
 
 def _category(entry: dict[str, Any]) -> tuple[str, str]:
     hash(entry["id"])  # a list as an id is malformed
-    return normal_id(str(entry["id"]).strip()), str(entry["name"])
+    return normal_id(entry["id"]), str(entry["name"])
+
+
+def _regular_boxes(
+    entries: Sequence[Any], images: Sequence[LabelledImage], categories: Mapping[str, str]
+) -> BoxColumns | None:
+    """Read annotations a column at a time; None where some is not as most are, or malformed."""
+    place = {image.image_id: k for k, image in enumerate(images)}
+    number = {category_id: k for k, category_id in enumerate(categories)}
+    try:
+        of_image = [entry["image_id"] for entry in entries]
+        of_category = [entry["category_id"] for entry in entries]
+        crowd = [entry.get("iscrowd") or 0 for entry in entries]
+        # ids repeat, and reading one as text takes longer than to look it up
+        place_of = {value: place[printable(normal_id(value))] for value in set(of_image)}
+        number_of = {value: number[normal_id(value)] for value in set(of_category)}
+        is_crowd = {value: bool(int(value)) for value in set(crowd)}
+        xywh = np.array([entry["bbox"] for entry in entries] or np.zeros((0, 4)), np.float64)
+    except MALFORMED:
+        return None
+    if xywh.shape != (len(entries), 4) or not np.isfinite(xywh).all():
+        return None
+    return BoxColumns(
+        tuple(place),
+        np.array([place_of[value] for value in of_image], np.int64),
+        tuple(categories.values()),
+        np.array([number_of[value] for value in of_category], np.int64),
+        xywh,
+        np.array([is_crowd[value] for value in crowd], bool),
+    )
 
 
 def _box(
     entry: dict[str, Any], image_ids: frozenset[str], categories: dict[Any, str]
 ) -> LabelledBox:
-    image_id = _id(entry["image_id"])
+    image_id = printable(normal_id(entry["image_id"]))
     if image_id not in image_ids:
         raise ValueError(f"image_id {image_id} is not in the list of images")
-    number = normal_id(str(entry["category_id"]).strip())
+    number = normal_id(entry["category_id"])
     if number not in categories:
         raise ValueError(f"category_id {number} is not in the list of categories")
     given = entry.get("bbox")  # an array, perhaps, of a document in memory
@@ -230,14 +281,6 @@ def _is_crowd(entry: dict[str, Any]) -> bool:
         return bool(int(crowd))
     except (TypeError, ValueError):
         raise ValueError(f"expected iscrowd 0 or 1, got {crowd!r}") from None
-
-
-def _unique(path: Path, image_ids: list[str]) -> frozenset[str]:
-    different = frozenset(image_ids)
-    if len(different) < len(image_ids):
-        twice = [name for name, n in Counter(image_ids).items() if n > 1]
-        raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
-    return different
 
 
 def box_of_segmentation(segmentation: Any) -> list[float]:

@@ -41,8 +41,14 @@ def read_json(path: PathLike, what: str = "file") -> Any:
         content = path.read_bytes()
         if content.startswith(GZIP):
             content = gzip.decompress(content)
-        with _uncollected():
+        # The collector would walk over ever more values, half of the time.
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
             return json.loads(content)
+        finally:
+            if was_on:
+                gc.enable()
     except FileNotFoundError:
         raise InputError(f"No {what} {name}: check the path.") from None
     except (OSError, EOFError, zlib.error) as error:
@@ -52,18 +58,6 @@ def read_json(path: PathLike, what: str = "file") -> Any:
         raise InputError(f"{name} is not a JSON file ({error}).") from error
     except RecursionError:
         raise InputError(f"{name} is nested too deeply to be a {what}.") from None
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector from walking over ever more values, half of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class BadItems:

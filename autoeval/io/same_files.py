@@ -142,9 +142,26 @@ def copies(
         `labels_of_truth` and `labels_of_images`.
     files: of images by their ids, as far as they are at hand.
     """
-    contents = _contents(read)
+    # The sum of a hash over the boxes of an image occurs twice for copies, and hardly for others.
+    total = np.zeros(len(read.images), np.uint64)
+    for start in range(0, len(read), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        hashed = read.label[part].astype(np.uint64)
+        for column in (*read.boxes[part].T, read.scores[part]):
+            hashed = (hashed ^ column.astype(np.float64).view(np.uint64)) * ODD
+            hashed ^= hashed >> SHIFT
+        np.add.at(total, read.image[part], hashed * ODD)
+    has_twin = np.zeros(len(total), bool)
+    has_twin[read.image] = True
+    _, place, times = np.unique(total[has_twin], return_inverse=True, return_counts=True)
+    has_twin[has_twin] = times[place] > 1
+    if not has_twin.any():
+        return np.zeros(0, np.int64)
+    alike = read.where(has_twin[read.image])
+    columns = (alike.scores[:, None], alike.label[:, None], alike.boxes)
+    rows = np.concatenate([np.float64(column) for column in columns], axis=1)
     groups: dict[tuple, list[int]] = {}
-    for k, content in contents.items():
+    for k, content in _of_images(alike, rows).items():
         image = read.images[k]
         groups.setdefault((content, image.size, image.taken), []).append(k)
     several = [group for group in groups.values() if len(group) > 1]
@@ -161,14 +178,6 @@ def copies_left_out(n: int) -> tuple[str, ...]:
     """Say how many images were left out as copies."""
     text = f"images with exactly the boxes of another, left out: {n}"
     return (Notice("copies-left-out", text, severity="note"),) if n else ()
-
-
-def _contents(read: Boxes) -> dict[int, bytes]:
-    """Return the boxes of each image that another one seems to share, in one order."""
-    alike = _with_a_like(read)
-    part = read.where(alike[read.image])
-    columns = (part.scores[:, None], part.label[:, None], part.boxes)
-    return _of_images(part, np.concatenate([np.float64(column) for column in columns], axis=1))
 
 
 def labels_of_truth(truth: Boxes) -> dict[int, object]:
@@ -257,20 +266,3 @@ def _frames_with(
             frames.add(of_rank[rank])
             rank += step
     return frames
-
-
-def _with_a_like(read: Boxes) -> np.ndarray:
-    """Mask the images (M,) whose sum over boxes of a hash occurs twice: copies, hardly others."""
-    total = np.zeros(len(read.images), np.uint64)
-    for start in range(0, len(read), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        hashed = read.label[part].astype(np.uint64)
-        for column in (*read.boxes[part].T, read.scores[part]):
-            hashed = (hashed ^ column.astype(np.float64).view(np.uint64)) * ODD
-            hashed ^= hashed >> SHIFT
-        np.add.at(total, read.image[part], hashed * ODD)
-    some = np.zeros(len(total), bool)
-    some[read.image] = True
-    _, place, times = np.unique(total[some], return_inverse=True, return_counts=True)
-    some[some] = times[place] > 1
-    return some

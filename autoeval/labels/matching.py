@@ -12,7 +12,13 @@ import numpy as np
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.image_identity import match_images
-from autoeval.io.labels.content import ANY, LabelSet, ignoring_unchecked, labelled_boxes
+from autoeval.io.labels.content import (
+    ANY,
+    LabelSet,
+    ignoring_unchecked,
+    labelled_boxes,
+    of_images,
+)
 from autoeval.io.wording import listed
 from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan
@@ -62,12 +68,7 @@ def match_labels(
         raise InputError(
             f"{labels.path}: images labelled twice: {listed(twice)}. Keep one entry of each."
         )
-    kept = {labels.images[k].image_id for k in in_pool}
-    of_pool = replace(
-        labels,
-        images=tuple(labels.images[k] for k in in_pool),
-        boxes=tuple(box for box in labels.boxes if box.image_id in kept),
-    )
+    of_pool = of_images(labels, [labels.images[k] for k in in_pool])
     words = _words(labels, pool.categories, words)
     truth = labelled_boxes(of_pool, pool.categories, words)
     truth = ignoring_unchecked(truth, of_pool, pool.on_images(images), words)
@@ -87,7 +88,7 @@ def _words(
 ) -> dict[str, str]:
     chosen = dict(words) if words else {name: name for name in categories}
     wrong = sorted(set(chosen.values()) - set(categories))
-    used = {box.category for box in labels.boxes}
+    used = set(labels.columns.words(np.ones(len(labels.boxes), bool)))
     if wrong and words:
         raise InputError(
             f"The words of labels are translated into {listed(wrong)}, and the categories of the "
@@ -207,11 +208,12 @@ def labelled_categories(
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
     """Return the words of the labels that have a box on the images of a pool."""
     places = match_images(labels.images, pool.images).places()
-    outside = {
-        image.image_id for image, at in zip(labels.images, places, strict=True) if at is None
+    inside = {
+        image.image_id for image, at in zip(labels.images, places, strict=True) if at is not None
     }
-    counted = (box for box in labels.boxes if not box.iscrowd and box.image_id not in outside)
-    return list(dict.fromkeys(box.category for box in counted if box.category != ANY))
+    columns = labels.columns
+    words = columns.words(columns.on(inside) & ~columns.iscrowd)
+    return [word for word in words if word != ANY]
 
 
 def on_labelled_categories(

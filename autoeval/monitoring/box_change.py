@@ -61,7 +61,7 @@ def box_numbers(
 
     category: the one whose boxes count; by default those of all categories, as one.
     """
-    rows = np.arange(len(boxes)) if category is None else boxes.rows_of(category)
+    rows = np.arange(len(boxes)) if category is None else boxes.rows_of[category]
     image, n_images = boxes.image[rows], len(boxes.images)
     p = np.asarray(calibration.at_half(boxes.scores[rows], boxes.boxes[rows]), np.float64)
     sizes = np.array([image.size or UNKNOWN_SIZE for image in boxes.images], np.float64)

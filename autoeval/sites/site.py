@@ -252,10 +252,10 @@ class Site:
         probabilities (N,): of the boxes at IoU .5; by default `right_at_half`.
         """
         p = self.right_at_half if probabilities is None else probabilities
-        rows, q = self.boxes.rows_of(category), self.reference_right
+        rows, q = self.boxes.rows_of[category], self.reference_right
         images = self.boxes.image[rows[p[rows] > FOUND]]
         if self.reference is not None and q is not None:
-            rows = self.reference.rows_of(category)
+            rows = self.reference.rows_of[category]
             images = np.append(images, self.reference.image[rows[q[rows] > FOUND]])
         return np.unique(images)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +42,81 @@ class LabelledBox:
     iscrowd: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class BoxColumns(Sequence[LabelledBox]):
+    """N labelled boxes as columns; as a sequence it holds a `LabelledBox` for each.
+
+    image, category : ndarray of shape (N,), int64
+        Indices into `image_ids` and `categories`, which may hold more than boxes are of.
+    xywh : ndarray of shape (N, 4), float64
+    iscrowd : ndarray of shape (N,), bool
+    """
+
+    image_ids: tuple[str, ...]
+    image: np.ndarray
+    categories: tuple[str, ...]
+    category: np.ndarray
+    xywh: np.ndarray
+    iscrowd: np.ndarray
+
+    @classmethod
+    def of(cls, boxes: Sequence[LabelledBox]) -> BoxColumns:
+        """Take the columns of boxes in memory."""
+        if isinstance(boxes, BoxColumns):
+            return boxes
+        image_of = {name: k for k, name in enumerate(dict.fromkeys(box.image_id for box in boxes))}
+        number_of = {word: k for k, word in enumerate(dict.fromkeys(box.category for box in boxes))}
+        return cls(
+            tuple(image_of),
+            np.array([image_of[box.image_id] for box in boxes], np.int64),
+            tuple(number_of),
+            np.array([number_of[box.category] for box in boxes], np.int64),
+            np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4),
+            np.array([box.iscrowd for box in boxes], bool),
+        )
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def __iter__(self) -> Iterator[LabelledBox]:
+        columns = (self.image, self.category, self.xywh, self.iscrowd)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for image, category, xywh, iscrowd in rows:
+            yield LabelledBox(
+                self.image_ids[image], self.categories[category], tuple(xywh), iscrowd
+            )
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return one box, or those of a slice as columns."""
+        if isinstance(place, slice):
+            return self.where(np.arange(len(self))[place])
+        (box,) = self.where(np.array([place]))
+        return box
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def where(self, mask: np.ndarray) -> BoxColumns:
+        """Keep the boxes that a mask or an index array selects."""
+        return replace(
+            self,
+            image=self.image[mask],
+            category=self.category[mask],
+            xywh=self.xywh[mask],
+            iscrowd=self.iscrowd[mask],
+        )
+
+    def words(self, mask: np.ndarray) -> list[str]:
+        """Return each category that some box of a mask is of, in the order of these boxes."""
+        used, first = np.unique(self.category[mask], return_index=True)
+        return [self.categories[k] for k in used[np.argsort(first)].tolist()]
+
+    def on(self, image_ids: Collection[str]) -> np.ndarray:
+        """Mask the boxes (N,) on some images."""
+        kept = np.array([image_id in image_ids for image_id in self.image_ids], bool)
+        return kept[self.image]
+
+
 @dataclass(frozen=True)
 class LabelSet:
     """The labels of a data set.
@@ -52,7 +129,8 @@ class LabelSet:
         Labelled images, those without any box among them, in the order of the files.
     categories : tuple of str
         In the order of the files.
-    boxes : tuple of LabelledBox
+    boxes : sequence of LabelledBox
+        Those of a COCO file are `BoxColumns`.
     img_dir : Path, optional
         Folder that the file names are relative to, where it is known.
     unlabelled : tuple of str
@@ -70,12 +148,17 @@ class LabelSet:
     path: Path
     images: tuple[LabelledImage, ...]
     categories: tuple[str, ...] = ()
-    boxes: tuple[LabelledBox, ...] = field(default=(), repr=False)
+    boxes: Sequence[LabelledBox] = field(default=(), repr=False)
     img_dir: Path | None = None
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     checked: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def columns(self) -> BoxColumns:
+        """The boxes as columns."""
+        return BoxColumns.of(self.boxes)
 
     def unchecked(self, image_id: str, words: Iterable[str]) -> list[str]:
         """Return those of some words that nobody looked for in an image."""
@@ -101,14 +184,15 @@ def normal_name(name: str) -> str:
     return name
 
 
-def normal_id(image_id: str) -> str:
-    """Return an id in one form: a whole number that passed through a float is that number.
+def normal_id(value: object) -> str:
+    """Return an id as text in one form: a whole number that passed through a float is that number.
 
     Examples
     --------
-    >>> normal_id("81.0"), normal_id("8.1e+01"), normal_id("081"), normal_id("a.0")
-    ('81', '81', '081', 'a.0')
+    >>> normal_id(81), normal_id(81.0), normal_id(" 8.1e+01"), normal_id("081"), normal_id("a.0")
+    ('81', '81', '81', '081', 'a.0')
     """
+    image_id = str(value).strip()
     if image_id.isdecimal():
         return image_id
     if re.fullmatch(r"\d+\.0*", image_id):
@@ -146,10 +230,8 @@ def split_word(folder: str) -> str:
 
 def of_images(content: LabelSet, images: Sequence[LabelledImage]) -> LabelSet:
     """Keep some images, in their order, and their boxes."""
-    kept = {image.image_id for image in images}
-    images = tuple(images)
-    boxes = tuple(box for box in content.boxes if box.image_id in kept)
-    return replace(content, images=images, boxes=boxes)
+    columns, kept = content.columns, {image.image_id for image in images}
+    return replace(content, images=tuple(images), boxes=columns.where(columns.on(kept)))
 
 
 def held_out_of_training(content: LabelSet) -> LabelSet:
@@ -204,17 +286,23 @@ def labelled_boxes(
     words = {name: name for name in categories} if words is None else words
     place = {image.image_id: k for k, image in enumerate(content.images)}
     index = {name: k for k, name in enumerate(categories)}
-    boxes = [box for box in content.boxes if words.get(box.category) in index]
-    xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
+    columns = content.columns
+    places = np.array([place.get(image_id, -1) for image_id in columns.image_ids], np.int64)
+    labels = np.array(
+        [index.get(words[word], -1) if word in words else -1 for word in columns.categories],
+        np.int64,
+    )
+    columns = columns.where(labels[columns.category] >= 0)
+    xywh = columns.xywh
     with np.errstate(over="ignore"):
         xyxy = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
     truth = Boxes(
         content.images,
         categories,
-        np.array([place[box.image_id] for box in boxes], np.int64),
-        np.array([index[words[box.category]] for box in boxes], np.int64),
+        places[columns.image],
+        labels[columns.category],
         xyxy,
-        crowd=np.array([box.iscrowd for box in boxes], bool),
+        crowd=columns.iscrowd,
     )
     huge = ~(np.abs(xyxy) < FARTHEST).all(axis=1)
     flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)

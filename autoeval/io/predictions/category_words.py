@@ -67,20 +67,40 @@ def find_words(
     several other ways fit, one is used and is not `decided`.
     """
     kinds = dict.fromkeys(named)
-    used = list(dict.fromkeys(_number(n) for n, word in kinds if word is None))
+    used = list(dict.fromkeys(normal_id(n) for n, word in kinds if word is None))
     found, chosen, warnings = Numbering(text=text), dict(numbers), tuple[str, ...]()
     usual = usual or (FROM_0 if text else LABELS)
     if used:
-        ways = _ways(numbers)
+        listed_words = list(numbers.values())
+        ways = {
+            LABELS: dict(numbers),
+            FROM_0: {str(k): word for k, word in enumerate(listed_words)},
+            FROM_1: {str(k): word for k, word in enumerate(listed_words, 1)},
+        }
+        if (
+            len(listed_words) == N_COCO
+            and tuple(listed_words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO
+        ):
+            of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
+            ways[COCO] = {str(k): word for k, word in zip(of_coco, listed_words, strict=True)}
         fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
         way = _way(path, fits, used, numbers, usual, numbering)
         chosen = fits[way]
-        others = {} if numbering else _others(way, fits, used)
+        # ways that give some number another word, each reading once
+        readings = {tuple(chosen[number] for number in used)}
+        others = []
+        for other, words_of_way in fits.items():
+            reading = tuple(words_of_way[number] for number in used)
+            if reading not in readings and not numbering:
+                readings.add(reading)
+                others.append(other)
         expected = way in (numbering, usual)
         warnings = () if expected or others else (_guessed(path, way, chosen, used),)
         decided = expected or not others
         found = Numbering(way, {}, {k: fits[k] for k in others}, text, decided)
-    words = {kind: chosen[_number(kind[0])] if kind[1] is None else str(kind[1]) for kind in kinds}
+    words = {
+        kind: chosen[normal_id(kind[0])] if kind[1] is None else str(kind[1]) for kind in kinds
+    }
     categories = tuple(dict.fromkeys([*chosen.values(), *words.values()]))
     index = {word: k for k, word in enumerate(categories)}
     of_kind = {kind: index[word] for kind, word in words.items()}
@@ -92,30 +112,11 @@ def find_words(
     only_numbers = all(word is None for _, word in kinds)
     found = replace(found, others=lookups if only_numbers else {})
     beside = {
-        _number(number): word for (number, _), word in words.items() if number is not None
+        normal_id(number): word for (number, _), word in words.items() if number is not None
     }  # of entries with both
     # The numbers of the labels, and not positions in a list, where classes of text were counted.
     by_number = dict(numbers if text and found.used == FROM_0 else chosen) if used else {}
     return Words(categories, label, by_number if text else {**by_number, **beside}, warnings, found)
-
-
-def _number(number: Any) -> str:
-    """Return a category number as text: 44, 44.0, "44" and " 44" are one."""
-    return normal_id(str(number).strip())
-
-
-def _ways(numbers: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the word of each number in each of the `NUMBERINGS` that a list of words can have."""
-    words = list(numbers.values())
-    ways = {
-        LABELS: dict(numbers),
-        FROM_0: {str(k): word for k, word in enumerate(words)},
-        FROM_1: {str(k): word for k, word in enumerate(words, 1)},
-    }
-    if len(words) == N_COCO and tuple(words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO:
-        of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
-        ways[COCO] = {str(k): word for k, word in zip(of_coco, words, strict=True)}
-    return ways
 
 
 def _way(
@@ -154,18 +155,6 @@ def _way(
 def _counting(number: object) -> tuple[int, str]:
     number = str(number)
     return (int(number), "") if number.isdecimal() else (sys.maxsize, number)
-
-
-def _others(way: str, fits: Mapping[str, Mapping[str, str]], used: Sequence[str]) -> list[str]:
-    """Return the ways that fit too and give some number another word, each reading once."""
-    seen = {tuple(fits[way][number] for number in used)}
-    others = []
-    for other, words in fits.items():
-        reading = tuple(words[number] for number in used)
-        if reading not in seen:
-            seen.add(reading)
-            others.append(other)
-    return others
 
 
 def _guessed(path: Path, way: str, words: Mapping[str, str], used: Sequence[str]) -> Notice:
@@ -246,12 +235,13 @@ def spelt_as(boxes: Boxes, words: Sequence[str]) -> Boxes:
     Such as ``Traffic_Light`` for ``traffic light``; not where boxes have both.
     """
     used = {boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label)).tolist()}
+    form = {word: re.sub(r"[\s_-]+", "", word).casefold() for word in (*words, *used)}
     of_form: dict[str, list[str]] = {}
     for word in dict.fromkeys(words):
-        of_form.setdefault(_form(word), []).append(word)
+        of_form.setdefault(form[word], []).append(word)
     known: dict[str, str] = {}
     for word in used.difference(words):
-        alike = of_form.get(_form(word), [])
+        alike = of_form.get(form[word], [])
         if len(alike) == 1 and alike[0] not in used and alike[0] not in known.values():
             known[word] = alike[0]
     if not known:
@@ -267,8 +257,3 @@ def spelt_as(boxes: Boxes, words: Sequence[str]) -> Boxes:
         numbers={number: known.get(word, word) for number, word in boxes.numbers.items()},
         left_out=(*boxes.left_out, Notice("words-spelt-otherwise", text, "note")),
     )
-
-
-def _form(word: str) -> str:
-    """Return a word without what spellings differ by."""
-    return re.sub(r"[\s_-]+", "", word).casefold()

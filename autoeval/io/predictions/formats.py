@@ -192,10 +192,7 @@ def content_of_document(document: Any, path: Path) -> Content:
             "a list as 'annotations'."
         )
     try:
-        numbers = {
-            normal_id(str(c["id"]).strip()): str(c["name"])
-            for c in document.get("categories") or []
-        }
+        numbers = {normal_id(c["id"]): str(c["name"]) for c in document.get("categories") or []}
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
             f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."

@@ -170,7 +170,7 @@ def read_predictions(
 
     named = [
         Named(
-            None if image_id is None else normal_id(str(image_id)),
+            None if image_id is None else normal_id(image_id),
             None if file_name is None else str(file_name),
         )
         for image_id, file_name in entries.images
