@@ -12,6 +12,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 
 AP_TARGETS = ("mAP", "mAP50", "mAP75")
+IN_OBJECTS = ("count_mae", "count_rmse", "count_pooled_mae", "count_pooled_std")  # an image
 MEASURES = ("precision", "recall", "f1")
 IOUS = tuple(round(0.5 + 0.05 * k, 2) for k in range(10))  # of COCO's evaluation
 LOWEST_MAP = 0.15  # paper, appendix C.3
@@ -147,7 +148,6 @@ def named_target(name: str, score_thr: float | None = None, iou: float = IOUS[0]
     return find_target(name).name
 
 
-IN_OBJECTS = ("count_mae", "count_rmse", "count_pooled_mae", "count_pooled_std")
 TARGETS = {
     **{name: Target(name) for name in AP_TARGETS},
     **{
