@@ -8,7 +8,7 @@ import pytest
 from autoeval import cli
 from autoeval.commands.command_line import read_words, run_command
 from autoeval.errors import InputError
-from autoeval.stability.commands.studies.registry import studies
+from autoeval.stability.commands.study import STUDIES
 from tests.doc_pages import PAGES, ROOT, name_of, shell_of, spans_of
 
 BREAKS = {";", "&&", "||", "|", "&"}
@@ -60,7 +60,7 @@ def ask(monkeypatch, capsys):
         if {"--help", "--help-all"} & {*words}:
             return run_command(name, command, words)
         given = read_words(name, command, words)
-        if name == "study" and given.values["study"] not in studies():
+        if name == "study" and given.values["study"] not in STUDIES:
             raise InputError(f"no study {given.values['study']}")
         return 0
 

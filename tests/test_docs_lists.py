@@ -8,7 +8,7 @@ import pytest
 import autoeval
 from autoeval.cli import COMMANDS
 from autoeval.io.labels.any_format import NAMES
-from autoeval.stability.commands.studies.registry import studies
+from autoeval.stability.commands.study import STUDIES
 from autoeval.stability.metasets.transforms import CORRUPTIONS, MILD
 from tests.doc_pages import PAGES, ROOT
 
@@ -16,7 +16,7 @@ from tests.doc_pages import PAGES, ROOT
 @pytest.mark.parametrize(
     ("page", "known"),
     [
-        ("docs/how-to/studies.md", studies()),
+        ("docs/how-to/studies.md", STUDIES),
         ("docs/how-to/data.md", NAMES),
         ("meta_sets/README.md", [*MILD, *CORRUPTIONS]),
     ],

@@ -6,9 +6,7 @@ from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.stability.commands.studies import registry
-from autoeval.stability.commands.studies.registry import studies
-from autoeval.stability.commands.study import read_settings
+from autoeval.stability.commands.study import STUDIES, Study, read_settings
 
 pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("drawn")]
 
@@ -124,14 +122,14 @@ def test_an_unknown_study_is_answered_with_those_there_are(capsys):
     assert "astrology" in shown and "correlation" in shown and "box-level" in shown
 
 
-@pytest.mark.parametrize("name", studies())
+@pytest.mark.parametrize("name", STUDIES)
 def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
-    function = studies()[name].report_function()
+    function = STUDIES[name].report_function()
     parameters = inspect.signature(function).parameters.values()
     named = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     named.pop("seed", None)
-    assert set(studies()[name].settings) == set(named)
-    read = read_settings([], studies()[name].settings)
+    assert set(STUDIES[name].settings) == set(named)
+    read = read_settings([], STUDIES[name].settings)
     for setting, default in named.items():
         if default is not inspect.Parameter.empty:
             assert read[setting] == default, setting
@@ -159,24 +157,22 @@ def test_what_a_study_does_not_take_is_refused(words, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_a_study_is_one_declaration_with_its_run(monkeypatch, capsys):
-    """It is then in the help, and its settings, its inputs and the seed come to its run."""
-    monkeypatch.setattr(registry, "_STUDIES", dict(studies()))
+def test_a_study_is_one_declaration(world, monkeypatch, capsys):
+    """It is then in the help, and its settings and the seed come to its function."""
+    declared = Study("what is the mean mAP", "score_correlation.correlation_report", {"most": 3})
+    monkeypatch.setitem(STUDIES, "mean", declared)
     calls = []
 
-    @registry.study(
-        "mean", "what is the mean mAP", "score_correlation.correlation_report", {"most": 3}
-    )
-    def mean(run):
-        calls.append((run.settings, run.passes, run.args.scores))
+    def report(scores, *, most, seed):
+        calls.append((len(scores), most, seed))
         raise InputError("stops here")
 
-    words = ["study", "mean", "--scores", "x", "--set", "most=5", "--seed", "7"]
-    assert main(words) == 2
-    assert calls == [({"most": 5, "seed": 7}, {}, "x")]
+    monkeypatch.setattr("autoeval.stability.reports.score_correlation.correlation_report", report)
+    words = ["study", "mean", "--scores", str(world[0] / "scores"), "--set", "most=5"]
+    assert main([*words, "--seed", "7"]) == 2
+    rows = len(pd.read_parquet(world[0] / "scores" / "scores.parquet"))
+    assert calls == [(rows, 5, 7)]
     assert main([*words, "--task", "a.py"]) == 2
     assert "--task has no use in the study 'mean', which takes --scores" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="already called mean"):
-        registry.study("mean", "", "", {})(mean)
     assert main(["study", "--help-all"]) == 0
     assert "  mean: what is the mean mAP\n      from --scores\n" in capsys.readouterr().out

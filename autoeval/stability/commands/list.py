@@ -63,9 +63,9 @@ def _transforms() -> Mapping[str, str]:
 
 
 def _studies() -> Mapping[str, str]:
-    from autoeval.stability.commands.studies.registry import studies
+    from autoeval.stability.commands.study import STUDIES
 
-    return {name: study.question for name, study in studies().items()}
+    return {name: study.question for name, study in STUDIES.items()}
 
 
 def _counters() -> Mapping[str, str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
@@ -15,17 +18,122 @@ from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
     StagedDetector,
     arguments_of,
+    named_detector,
+    named_stages,
     refuse_beside,
 )
-from autoeval.stability.commands.studies.inputs import DATA, NO_NAMES, NO_NUMBERS, option
-from autoeval.stability.commands.studies.registry import studies
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.io.tasks.task import Task
+    from autoeval.stability.reports.study_report import StudyReport
+    from autoeval.stability.studies.kept_boxes import Observations
+
+REPORTS = "autoeval.stability.reports"
+NO_NAMES, NO_NUMBERS = ("",), (0,)  # defaults of settings that are lists, where none is given
 NOTHING = (NO_NAMES, NO_NUMBERS)
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
-INPUTS = (*DATA, "scores")
+SCORES = ("scores",)
+DATA = ("detector", "checkpoint", "cfg_options", "device", "task", "metaset")
 FACTS = {  # behind an input, which is then a default or given
     "detector": ("classes", "network_precision", "trust_checkpoint", "stages"),
     "metaset": ("n_sets", "n_images"),
+}
+TARGET = {"target": "mAP"}
+BY_METHOD: dict[str, Any] = {"methods": ("bos", "bos_strict", "ac", "constant"), **TARGET}
+PASS = {"preset": "paper", "repeats": 3, "own_images": 5000, "batch_size": 4}
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study asks, what it starts from, and which function makes its report.
+
+    Parameters
+    ----------
+    question : str
+    function : str
+        ``MODULE.FUNCTION`` in `autoeval.stability.reports`, imported when the study is run: the
+        list of studies is part of ``autoeval study --help``. It takes a score table or observed
+        boxes.
+    settings : mapping
+        Keyword-only parameters of the function, but for the seed, with their defaults, whose types
+        say how ``--set`` is read; an empty string is none.
+    inputs : tuple of str
+        Options that it takes beside ``--set``, ``--work-dir`` and ``--seed``: `SCORES`, or `DATA`,
+        over which the detector is run.
+    sample_sets : bool
+        Whether sample sets are observed beside the own images.
+    draws_images : bool
+        Whether the function also takes the task, which says where the images are.
+    """
+
+    question: str
+    function: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[str, ...] = SCORES
+    sample_sets: bool = False
+    draws_images: bool = False
+
+    @property
+    def passes(self) -> Mapping[str, Any]:
+        """Settings of the pass that observes the boxes, with their defaults."""
+        return PASS if self.inputs == DATA else {}
+
+    def report_function(self) -> Callable[..., StudyReport]:
+        """Import the function that makes the report."""
+        module, name = self.function.split(".")
+        return getattr(importlib.import_module(f"{REPORTS}.{module}"), name)
+
+
+STUDIES = {
+    "box-level": Study(
+        "is a box that stays put a good box", "box_quality.box_level_report", inputs=DATA
+    ),
+    "correlation": Study(
+        "R² and ρ of every score with the accuracy",
+        "score_correlation.correlation_report",
+        {**TARGET, "features": NO_NAMES, "most": 12},
+    ),
+    "examples": Study(
+        "the least and the most stable images, with their boxes",
+        "image_examples.examples_report",
+        {"most": 4, "per_source": 1, "min_boxes": 2},
+        inputs=DATA,
+        draws_images=True,
+    ),
+    "fusion": Study(
+        "does a second score help the first, beyond chance",
+        "score_correlation.fusion_report",
+        BY_METHOD,
+    ),
+    "meta-set-size": Study(
+        "error by the number of sample sets",
+        "errors_by_size.meta_set_size_report",
+        {**BY_METHOD, "sizes": NO_NUMBERS, "draws": 20},
+    ),
+    "repeats": Study(
+        "error by the number of dropout repeats", "errors_by_size.repeats_report", BY_METHOD
+    ),
+    "sample-set-size": Study(
+        "error by the images in a sample set",
+        "errors_by_size.sample_set_size_report",
+        {**BY_METHOD, "sizes": NO_NUMBERS, "draws": 5},
+        inputs=DATA,
+        sample_sets=True,
+    ),
+    "test-set-size": Study(
+        "error by the number of test images",
+        "errors_by_size.test_set_size_report",
+        {**BY_METHOD, "sizes": NO_NUMBERS, "draws": 10},
+        inputs=DATA,
+        sample_sets=True,
+    ),
+    "thresholds": Study(
+        "R² of thresholded scores at every threshold",
+        "score_correlation.thresholds_report",
+        {**TARGET, "families": NO_NAMES},
+    ),
 }
 
 
@@ -72,26 +180,102 @@ def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
     """
     from autoeval.report.text import written_files
 
-    if study not in studies():
-        raise InputError(f"Expected a study, one of {', '.join(studies())}, but got '{study}'.")
+    if study not in STUDIES:
+        raise InputError(f"Expected a study, one of {', '.join(STUDIES)}, but got '{study}'.")
     args = arguments_of(options, StudyOptions, seed=0, work_dir="work_dirs/studies")
     args.study, args.work_dir = study, Path(args.work_dir)
     if not args.task:
         refuse_beside(args, ["data_root"], "goes with --task: give that, too.")
-    chosen = studies()[study]
+    chosen = STUDIES[study]
     named = ", ".join(option(name) for name in chosen.inputs)
-    unread = [name for name in INPUTS if name not in chosen.inputs]
+    unread = [name for name in (*DATA, *SCORES) if name not in chosen.inputs]
     facts = [fact for name in unread for fact in FACTS.get(name, ())]
     reason = f"has no use in the study '{study}', which takes {named}."
     refuse_beside(args, [*unread, *facts], reason)
-    if "repeats" not in chosen.passes:
+    if not chosen.passes:
         reason = f"is about feature dropout, which the study '{study}' does not run."
         refuse_beside(args, ["stages"], reason)
-    report = chosen.make(args, read_settings(args.set or (), {**chosen.settings, **chosen.passes}))
+    report = _report(
+        chosen, args, read_settings(args.set or (), {**chosen.settings, **chosen.passes})
+    )
     written = report.write(args.work_dir)
     for warning in report.warnings:
         print(f"note: left out: {warning}", file=sys.stderr)
     print(f"{report.text()}\n\n{written_files(written)}")
+
+
+def _report(study: Study, args: Any, values: Mapping[str, Any]) -> StudyReport:
+    """Read what a study starts from, and make its report."""
+    make = study.report_function()
+    settings = {name: values[name] for name in study.settings}
+    if "seed" in inspect.signature(make).parameters:
+        settings["seed"] = args.seed
+    if study.inputs == SCORES:
+        return make(_score_table(args), **settings)
+    task = _one_task(args)
+    boxes = _observed_boxes(args, task, values, sample_sets=study.sample_sets)
+    return make(boxes, task, **settings) if study.draws_images else make(boxes, **settings)
+
+
+def _score_table(args: Any) -> pd.DataFrame:
+    """Read the score table of ``--scores``."""
+    from autoeval.stability.methods.score_rows import read_scores
+
+    return read_scores(Path(_needed(args, "scores").scores))
+
+
+def _one_task(args: Any) -> Task:
+    """Load the one task of ``--task``, over which the detector is run."""
+    from autoeval.io.tasks.task import load_task
+
+    files: Sequence[str] = _needed(args, "task", "detector").task
+    if len(files) > 1:
+        raise InputError(f"--task: '{args.study}' takes one task but got {len(files)}.")
+    return load_task(files[0], args.data_root)
+
+
+def _needed(args: Any, *names: str) -> Any:
+    """Return the arguments; `InputError` where one of these is not given."""
+    missing = [option(name) for name in names if not getattr(args, name)]
+    if missing:
+        raise InputError(f"'{args.study}' needs {' and '.join(missing)}.")
+    return args
+
+
+def _observed_boxes(
+    args: Any, task: Task, passes: Mapping[str, Any], *, sample_sets: bool
+) -> Observations:
+    """Run the detector over the own images of the task, and over sample sets where asked."""
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.stability.metasets import load_metaset_config
+    from autoeval.stability.passes import presets
+    from autoeval.stability.studies.kept_boxes import observe_task
+
+    # No score is computed here: what the studies need is measured anew from the kept boxes.
+    settings = replace(
+        presets.preset(passes["preset"], repeats=passes["repeats"], seed=args.seed, least=1),
+        wants=(),
+        stages=named_stages(args),
+    )
+    observer = Observer(
+        named_detector(args).loaded, task, settings, batch_size=passes["batch_size"]
+    )
+    sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
+    return observe_task(
+        observer,
+        meta_set=load_metaset_config(args.metaset, **sizes) if sample_sets else None,
+        own_images=passes["own_images"],
+        folder=args.work_dir / "boxes",
+    )
+
+
+def option(name: str) -> str:
+    """Return an option as it is typed.
+
+    >>> option("cfg_options")
+    '--cfg-options'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,10 +310,9 @@ def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str
 def overview() -> str:
     """List the studies with their inputs and settings."""
     lines = ["studies:"]
-    for name, study in studies().items():
-        settings = [
-            f"{key}={_text(value)}" for key, value in {**study.settings, **study.passes}.items()
-        ]
+    for name, study in STUDIES.items():
+        defaults = {**study.settings, **study.passes}
+        settings = [f"{key}={_text(value)}" for key, value in defaults.items()]
         lines += [
             f"  {name}: {study.question}",
             f"      from {', '.join(option(taken) for taken in study.inputs)}",
