@@ -31,7 +31,7 @@ from tests.result_values import VALUES
 
 NOWHERE = "no_such_folder"
 WORDS = {f"object {k}": f"thing {k}" for k in range(3)}
-PASS = ("batch_size", "ray", "ray_workers", "ray_gpus", "ray_cpus")
+PASS = ("batch_size", "num_workers", "ray", "ray_workers", "ray_gpus", "ray_cpus")
 ONE_CATEGORY = {"thing 0": ["thing 0"]}
 NAMES = {"1": "thing 0", "2": "thing 1", "3": "other"}
 Estimator = autoeval.AccuracyEstimator
@@ -174,7 +174,7 @@ def of_run():
     """Options of a detector that is run: those of a model are refused by one that is loaded."""
     run = dict.fromkeys(("checkpoint", "device", "classes"), "nowhere")
     run |= {"cfg_options": ["a=1"], "network_precision": "single", "trust_checkpoint": True}
-    run |= {"batch_size": 3, "ray": "127.0.0.1:1"}
+    run |= {"batch_size": 3, "num_workers": -1, "ray": "127.0.0.1:1"}
     run |= {"ray_workers": 2, "ray_gpus": 1.0, "ray_cpus": 1}
     return {name: {name: value} for name, value in run.items()}
 
@@ -453,6 +453,7 @@ def of_detector(w):
             "detector": {"detector": BlackBoxes(w, "other")},
             "reference": {"reference": w / "colours_found.json"},
             "batch_size": {"batch_size": 3},
+            "num_workers": {"num_workers": -1},
             "executor": {"executor": LocalExecutor()},
             "loading": {"checkpoint": "weights.pth"},
             "loading of a file": (named, {"device": "cpu"}),

@@ -99,9 +99,7 @@ def detect(
     given = _detector(detector, run)
     pictures = list_images(found_images({"images": images, "img_dir": img_dir, "every": every}))
     observer = keeping(
-        Observer(
-            given.loaded, own_words(given.loaded), PassSettings(), batch_size=given.batch_size
-        ),
+        Observer(given.loaded, own_words(given.loaded), PassSettings(), reading=given.reading),
         given.keeping(work_dir),
     )
     names, samples = _file_names(pictures), UnlabelledSamples(pictures)
@@ -130,8 +128,9 @@ def _detector(detector: Any, run: DetectorOptions) -> Detector:
         )
     if given.spec is None:
         return given
-    spec = given.spec.with_low_scores()
-    return Detector(spec, batch_size=given.batch_size, executor=given.executor)
+    made = Detector(given.spec.with_low_scores(), executor=given.executor)
+    made.reading = given.reading
+    return made
 
 
 def _write(

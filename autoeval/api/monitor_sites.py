@@ -262,9 +262,9 @@ def _observe(
     run = Detector(
         DetectorSpec.from_dict(kept) if kept else other.load_detector(),
         reference=given.reference if given and REFERENCE_AP in other.rows_ else None,
-        batch_size=given.batch_size if given else None,
         executor=given.executor if given else None,
     )
+    run.reading = given.reading if given else run.reading
     store, clock = MonitorStore(folder / CANDIDATE), Clock(time)
     observe_images(files, other, run, store, clock, depth)
 

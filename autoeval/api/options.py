@@ -27,7 +27,11 @@ OF_A_DETECTOR = (
     "trust_checkpoint",
 )
 OF_RAY = ("ray_workers", "ray_gpus", "ray_cpus")
-OF_A_RUN = ("detector", *OF_A_DETECTOR, "reference_checkpoint", "batch_size", "ray", *OF_RAY)
+OF_READING = ("batch_size", "num_workers")
+OF_A_RUN = (
+    *("detector", *OF_A_DETECTOR, "reference_checkpoint"),
+    *(*OF_READING, "ray", *OF_RAY),
+)
 THIS_MACHINE = "local"
 SITE = ("site", "group", "present")
 
@@ -39,6 +43,9 @@ class PassOptions(TypedDict, total=False):
     ----------
     batch_size : int
         Images at once; changes no number (default: as many as the device takes).
+    num_workers : int
+        Threads that decode and prepare images while the network runs, 0 for none; changes no number
+        (default: one a core, 8 at most).
     ray : str
         Run on workers of Ray: local (this machine), auto, or the address of a cluster.
     ray_workers : int
@@ -51,6 +58,7 @@ class PassOptions(TypedDict, total=False):
     """
 
     batch_size: int
+    num_workers: int
     ray: str
     ray_workers: int
     ray_gpus: float
@@ -222,6 +230,7 @@ def given_boxes_of(
         spec,
         reference=_reference(options),
         batch_size=options.get("batch_size"),
+        num_workers=options.get("num_workers"),
         executor=executor_of(options),
     )
 
@@ -415,7 +424,7 @@ def predict_site(
         loaded = Detector(fitted.detector_)  # in this process
         keep = keep or loaded.keeping(work_dir)
         if boxes is not None:
-            loaded.reference, loaded.batch_size = boxes.reference, boxes.batch_size
+            loaded.reference, loaded.reading = boxes.reference, boxes.reading
         boxes = loaded
     return fitted.predict(boxes, images=pictures, keep=keep, **site)
 

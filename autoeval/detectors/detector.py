@@ -89,10 +89,9 @@ class MMDetector:
         """A short name of `settings`: another for other weights, architecture or test settings."""
         return fingerprint(self.settings)
 
-    def begin(self, image: np.ndarray) -> None:
-        """Begin to prepare an image that will be observed soon, while an accelerator computes."""
-        if self.device.type != "cpu":
-            self._preprocess.begin(image)
+    def prepare(self, image: np.ndarray) -> None:
+        """Prepare an image that will be observed soon; called in the threads that read images."""
+        self._preprocess.ahead(image)
 
     def observe(
         self,

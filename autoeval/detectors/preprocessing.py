@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import os
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +18,6 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
-MOST_THREADS = 8  # that prepare images ahead of the network
 NO_PIPELINE = (
     "The detector's config has no test pipeline: expected `test_dataloader.dataset.pipeline`, "
     "as in mmdet's configs."
@@ -95,7 +92,7 @@ class Preprocessor:
 
         self._metainfo = dict(metainfo or {})
         self._local = threading.local()
-        self._begun: dict[int, tuple[np.ndarray, Future[dict[str, Any]]]] = {}
+        self._begun: dict[int, dict[str, Any]] = {}
         steps = adapt_pipeline(test_pipeline(config))
         try:
             self._run = Compose(steps)
@@ -104,20 +101,20 @@ class Preprocessor:
                 f"mmdet cannot build the config's test pipeline: {first_line(error)}"
             ) from error
 
-    def begin(self, image: np.ndarray) -> None:
-        """Begin to prepare an image in another thread; a call with this image waits for it."""
-        self._begun[id(image)] = image, self._threads.submit(self._prepare, image)
+    def ahead(self, image: np.ndarray) -> None:
+        """Prepare an image for a later call, from any thread; an error is left to that call."""
+        try:
+            prepared = self._prepare(image)
+        except Exception:  # steps are programs: they fail in any way
+            return
+        self._begun[id(image)] = prepared
+        # An image that nobody calls for, since the run was stopped, takes what was prepared along.
+        weakref.finalize(image, self._begun.pop, id(image), None).atexit = False
 
     def __call__(self, image: np.ndarray) -> dict[str, Any]:
         """Prepare one image (H, W, 3), uint8, BGR: ``inputs`` (3, H', W') and ``data_samples``."""
-        begun = self._begun.pop(id(image), None)
-        return self._prepare(image) if begun is None else begun[1].result()
-
-    @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(
-            min(MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="prepare"
-        )
+        prepared = self._begun.pop(id(image), None)
+        return self._prepare(image) if prepared is None else prepared
 
     def _prepare(self, image: np.ndarray) -> dict[str, Any]:
         """Run the steps; each thread has a copy, since steps may note things of an image."""

@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.estimation.observation.samples import Reading
 from autoeval.io.coco import read_coco
 from autoeval.io.image_folder import image_folders, with_sizes
 from autoeval.io.in_memory import in_memory, labels_in_memory, name_of, not_accepted
@@ -168,8 +169,9 @@ class Detector:
         model and processor of transformers.
     reference : str, DetectorSpec or Reference, optional
         A stronger detector, or the path of its predictions: agreement with it becomes a score.
-    batch_size : int
-        Changes no number.
+    batch_size, num_workers : int, optional
+        How many images are read ahead together, and in how many threads; see
+        `autoeval.estimation.observation.samples.Reading`. They change no number.
     executor : Executor, optional
         Where it is run; this process by default.
     **loading
@@ -179,8 +181,8 @@ class Detector:
     Raises
     ------
     InputError
-        If a detector that is loaded already is to be loaded otherwise, or the batch size is under
-        1.
+        If a detector that is loaded already is to be loaded otherwise, the batch size is under 1,
+        or the number of workers under 0.
     """
 
     def __init__(
@@ -189,6 +191,7 @@ class Detector:
         *,
         reference: PathLike | DetectorSpec | Reference | None = None,
         batch_size: int | None = None,
+        num_workers: int | None = None,
         executor: Executor | None = None,
         **loading: Any,
     ) -> None:
@@ -199,13 +202,11 @@ class Detector:
                 f"{listed(sorted(loading))}: for a detector that is named, and this one is loaded "
                 "already or says itself how. Leave that out."
             )
-        if batch_size is not None and batch_size < 1:
-            raise InputError(f"Expected a batch size of 1 or more but got {batch_size}.")
         if not isinstance(detector, DetectorSpec) and not hasattr(detector, "observe"):
             detector = wrap_object(detector) or detector
         self.detector = detector
         self.reference = reference
-        self.batch_size = batch_size
+        self.reading = Reading(batch_size, num_workers)
         self.executor = executor
 
     @property

@@ -367,7 +367,7 @@ def observed_sources(
 
 def _observer(run: Detector, task: Task) -> Observer:
     settings = PassSettings(reference=run.loaded_reference)
-    return Observer(run.loaded, task, settings, batch_size=run.batch_size)
+    return Observer(run.loaded, task, settings, reading=run.reading)
 
 
 def _observed(

@@ -34,7 +34,12 @@ from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
-from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
+from autoeval.estimation.observation.samples import (
+    PassLog,
+    Reading,
+    UnlabelledSamples,
+    blocks_of_read,
+)
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.images import image_size
@@ -145,7 +150,7 @@ class FittedPass:
         self,
         detector: ImageDetector,
         reference: Reference | None = None,
-        batch_size: int | None = None,
+        reading: Reading | None = None,
     ) -> Observer:
         """Make the pass that finds the boxes that are read.
 
@@ -154,7 +159,7 @@ class FittedPass:
         self.check_reference(reference)
         self.check_detector(detector)
         settings = PassSettings(reference=reference)
-        return Observer(detector, own_words(detector), settings, batch_size=batch_size)
+        return Observer(detector, own_words(detector), settings, reading=reading)
 
     def check_reference(self, reference: Reference | None) -> None:
         """Make sure that there is a reference detector where features need one."""
@@ -456,7 +461,7 @@ def observe_site(
     fitted.check_read(["reference"] if reference is not None else [])
     reference = reference or fitted.load_reference()
     observer = keeping(
-        fitted.box_observer(detector, reference, run.batch_size), keep or run.keeping(None)
+        fitted.box_observer(detector, reference, run.reading), keep or run.keeping(None)
     )
     words = observer.task.categories  # the detector's own may hold one twice, as "N/A"
     categories = named_categories(new.categories)

@@ -125,7 +125,7 @@ def observe_images(
         estimator,
         detector.loaded,
         reference=detector.loaded_reference,
-        batch_size=detector.batch_size,
+        reading=detector.reading,
     )
     images, vanished = site_images(files, depth=depth)
     work = SitePass(observer, clock, load=detector.spec)

@@ -15,7 +15,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
-from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
+from autoeval.estimation.observation.samples import PassLog, Reading, UnlabelledSamples
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.same_files import file_stamp
 from autoeval.monitoring.monitor_store import (
@@ -63,7 +63,7 @@ def site_observer(
     detector: ImageDetector,
     *,
     reference: Reference | None = None,
-    batch_size: int | None = None,
+    reading: Reading | None = None,
 ) -> Observer:
     """Make the plain pass over the images of sites, in the detector's own words.
 
@@ -81,7 +81,7 @@ def site_observer(
         of_fit.check_read([REFERENCE])
     elif of_fit.needs(of_fit.features):
         reference = of_fit.load_reference()
-    return of_fit.box_observer(detector, reference, batch_size)
+    return of_fit.box_observer(detector, reference, reading)
 
 
 class SitePass(TravellingObserver):

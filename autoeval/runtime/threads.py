@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from functools import partial
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -38,10 +39,10 @@ def as_done(
 
 
 class Ahead(Generic[Key, Item]):
-    """Makes items in another thread, in order and at most a few before they are asked for.
+    """Makes items in other threads, a few before they are asked for, and gives them in order.
 
-    `make` is never called twice at once; at most `depth` items are made or being made that nobody
-    has asked for yet.
+    `workers` threads call `make`, one by default; with 0 the caller makes each item when it asks
+    for it. At most `depth` items are made or being made that nobody has asked for yet.
 
     Examples
     --------
@@ -50,24 +51,30 @@ class Ahead(Generic[Key, Item]):
     ['A', 'B', 'C']
     """
 
-    def __init__(self, make: Callable[[Key], Item], keys: Iterable[Key], *, depth: int) -> None:
+    def __init__(
+        self, make: Callable[[Key], Item], keys: Iterable[Key], *, depth: int, workers: int = 1
+    ) -> None:
         self.make = make
         self.keys = keys
         self.depth = depth
+        self.workers = workers
 
     def __enter__(self) -> Iterator[Callable[[], Item]]:
         """Begin; for each key there is a function that waits for its item, or raises its error."""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+        self._threads = ThreadPoolExecutor(max(self.workers, 1), thread_name_prefix="ahead")
         return self._each()
 
     def __exit__(self, *error: object) -> None:
-        """Wait for the item in work and make no more."""
-        self._thread.shutdown(cancel_futures=True)
+        """Wait for the items in work and make no more."""
+        self._threads.shutdown(cancel_futures=True)
 
     def _each(self) -> Iterator[Callable[[], Item]]:
+        if not self.workers:
+            yield from (partial(self.make, key) for key in self.keys)
+            return
         waiting: deque[Future[Item]] = deque()
         for key in self.keys:
-            waiting.append(self._thread.submit(self.make, key))
+            waiting.append(self._threads.submit(self.make, key))
             if len(waiting) > self.depth:
                 yield waiting.popleft().result
         while waiting:

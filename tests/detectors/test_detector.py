@@ -17,6 +17,7 @@ from autoeval.detectors.predicting import predict, single_precision, to_host
 from autoeval.detectors.preprocessing import Preprocessor
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.samples import Reading
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
@@ -125,38 +126,53 @@ def test_batches_halve_where_memory_runs_out(build, images, monkeypatch):
 def test_images_prepared_ahead_are_the_same(build, images):
     preprocess = Preprocessor(build("yolox_nano").config)
     for image in images:
-        preprocess.begin(image)
+        preprocess.ahead(image)
     for image in reversed(images):
         ahead, now = preprocess(image), preprocess(image)
         assert torch.equal(ahead["inputs"], now["inputs"])
         assert ahead["data_samples"].metainfo == now["data_samples"].metainfo
 
 
-def test_images_for_a_device_are_prepared_in_threads_ahead(build, images, monkeypatch):
-    """A pass begins images of later batches before it computes an earlier one."""
-    detector, events = build("yolox_nano"), []
+def test_what_is_prepared_of_an_image_goes_with_it(build):
+    preprocess = Preprocessor(build("yolox_nano").config)
+    image = np.zeros((32, 48, 3), np.uint8)
+    preprocess.ahead(image)
+    assert len(preprocess._begun) == 1
+    del image
+    assert not preprocess._begun
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_workers_read_and_prepare_ahead_and_change_no_box(build, images, monkeypatch, workers):
+    """With workers, images of later batches are prepared before an earlier one is computed."""
+    detector, where, computed = build("yolox_nano"), [], []
     prepare = Preprocessor._prepare
 
     def prepared(self, image):
-        name = threading.current_thread().name
-        events.append("ahead" if name.startswith("prepare") else "at once")
+        where.append(threading.get_ident())
         return prepare(self, image)
 
     def predicted(model, batch):
         deadline = time.monotonic() + 30
-        while not computed and events.count("ahead") < 6 and time.monotonic() < deadline:
+        while not computed and workers and len(where) < 6 and time.monotonic() < deadline:
             time.sleep(0.01)  # or the threads could be slower than this small network
-        computed.append(events.count("ahead"))
+        computed.append(len(where))
         return predict(model, batch)
 
-    computed = []
+    expected = detector.observe(images * 2, list("abcdef"))
     monkeypatch.setattr(Preprocessor, "_prepare", prepared)
     monkeypatch.setattr("autoeval.detectors.detector.predict", predicted)
-    monkeypatch.setattr(detector, "begin", detector._preprocess.begin)  # as where it is no CPU
-    boxes = Observer(detector, Task("object", ("object",), ()), batch_size=2)
-    samples = [Sample(str(k), images[0].copy(), *NO_BOXES) for k in range(6)]
-    assert len(list(boxes.stream(samples, detector.observe))) == 6
-    assert "at once" not in events and computed[0] == 6
+    task, before = Task("object", ("object",), ()), threading.active_count()
+    boxes = Observer(detector, task, reading=Reading(batch_size=2, num_workers=workers))
+    samples = [Sample(e.image_id, images[k % 3].copy(), *NO_BOXES) for k, e in enumerate(expected)]
+    seen = list(boxes.stream(samples, detector.observe))
+    for (_, sample, one), other in zip(seen, expected, strict=True):
+        assert sample.image_id == other.image_id
+        np.testing.assert_array_equal(one.clean.boxes, other.clean.boxes)
+        np.testing.assert_array_equal(one.clean.scores, other.clean.scores)
+    assert len(where) == 6 and computed[0] == (6 if workers else 2)
+    assert (threading.get_ident() in where) == (not workers)
+    assert threading.active_count() == before
 
 
 def test_tensors_of_a_device_come_in_one_copy(monkeypatch):

@@ -110,14 +110,14 @@ def test_images_are_called_as_the_labels_call_their_files(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_batches_change_nothing(street, tmp_path, kept):
+def test_batches_and_workers_change_nothing(street, tmp_path, kept):
     files = []
-    for size in (1, 3):
-        run = autoeval.Detector(bright(), batch_size=size)
+    for size, workers in ((1, 0), (3, 1), (4, 3)):
+        run = autoeval.Detector(bright(), batch_size=size, num_workers=workers)
         work_dir = tmp_path / f"kept{size}" if kept else None
         autoeval.detect(run, street, tmp_path / f"{size}.parquet", work_dir=work_dir)
         files.append((tmp_path / f"{size}.parquet").read_bytes())
-    assert files[0] == files[1]
+    assert files[0] == files[1] == files[2]
 
 
 def test_a_killed_run_goes_on_without_losing_or_doubling_an_image(tmp_path):

@@ -81,11 +81,53 @@ def test_items_are_made_in_another_thread_one_at_a_time():
     assert len(threads) == 1 and threading.get_ident() not in threads
 
 
-def test_leaving_early_ends_the_thread():
+def test_several_workers_make_items_at_once_and_give_them_in_order():
+    together = threading.Barrier(3, timeout=30)  # which one worker alone would never pass
+
+    def make(key):
+        together.wait()
+        return key
+
+    with Ahead(make, range(9), depth=4, workers=3) as items:
+        assert [item() for item in items] == list(range(9))
+
+
+def test_without_a_worker_the_caller_makes_each_item_when_it_asks_for_it():
+    made = []
+    with Ahead(lambda key: made.append((key, threading.get_ident())), "ab", depth=4, workers=0) as (
+        items
+    ):
+        for number, item in enumerate(items):
+            assert len(made) == number
+            item()
+    assert made == [("a", threading.get_ident()), ("b", threading.get_ident())]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, MemoryError])
+def test_leaving_early_ends_the_threads(workers, error):
     before = threading.active_count()
     made = []
-    with pytest.raises(ZeroDivisionError), Ahead(made.append, range(1000), depth=8) as items:
+    with (
+        pytest.raises(error),
+        Ahead(made.append, range(1000), depth=8, workers=workers) as items,
+    ):
         next(items)()
-        raise ZeroDivisionError
+        raise error
     assert threading.active_count() == before
     assert len(made) <= 9
+
+
+def test_an_error_that_ends_a_worker_is_raised_where_its_item_is_asked_for():
+    def make(key):
+        if key == 3:
+            raise SystemExit("the worker dies")
+        return key
+
+    before, found = threading.active_count(), []
+    with (
+        pytest.raises(SystemExit, match="dies"),
+        Ahead(make, range(100), depth=4, workers=2) as items,
+    ):
+        found.extend(item() for item in items)
+    assert found == [0, 1, 2] and threading.active_count() == before

@@ -79,7 +79,7 @@ class TravellingObserver:
         self.load = load
         self.fingerprint = observer.detector.fingerprint
         self._observer: Observer | None = observer
-        self._options = (observer.task, observer.settings, observer.batch_size)
+        self._options = (observer.task, observer.settings, observer.reading)
 
     @property
     def observer(self) -> Observer:
@@ -96,8 +96,8 @@ class TravellingObserver:
                     f"A worker loaded detector {loaded.fingerprint} where this run is of "
                     f"{self.fingerprint}. Do all machines see the same config and checkpoint?"
                 )
-            task, settings, batch_size = self._options
-            self._observer = Observer(loaded, task, settings, batch_size=batch_size)
+            task, settings, reading = self._options
+            self._observer = Observer(loaded, task, settings, reading=reading)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_observer": None if self.load else self._observer}

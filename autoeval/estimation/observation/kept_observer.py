@@ -165,8 +165,8 @@ class KeptObserver(Observer[D]):
     """
 
     def __init__(self, observer: Observer[D], keep: Keeping) -> None:
-        size = observer.batch_size
-        super().__init__(observer.detector, observer.task, observer.settings, batch_size=size)
+        reading = observer.reading
+        super().__init__(observer.detector, observer.task, observer.settings, reading=reading)
         self.store = RowStore(keep.folder / OBSERVED)
         self._executor = keep.executor
         self._work = PieceWork(observer, load=keep.load)
@@ -263,6 +263,10 @@ class _Piece:
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def in_order(self) -> bool:
+        return getattr(self.samples, "in_order", False)
 
     def __getitem__(self, index: int) -> Sample:
         return self.samples[self._start + index]

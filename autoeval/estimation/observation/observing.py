@@ -16,6 +16,7 @@ from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import (
     Observe,
     PassLog,
+    Reading,
     Seen,
     observe_batches,
     read_batches,
@@ -60,7 +61,7 @@ class Observer(Generic[D]):
     """Observes images with one detector, for one task, under one set of settings.
 
     task: its categories, and the detector's words for them; its data is not looked at.
-    batch_size: images read ahead together; by default as many as the detector takes at once.
+    reading: how many images are read ahead together, and in how many threads.
     """
 
     def __init__(
@@ -69,12 +70,14 @@ class Observer(Generic[D]):
         task: Task,
         settings: PassSettings | None = None,
         *,
-        batch_size: int | None = None,
+        reading: Reading | None = None,
     ) -> None:
         self.task = task
         self.settings = settings or PassSettings()
         self.detector: D = self.settings.equipped(detector)
-        self.batch_size = batch_size or max(LEAST_BATCH, getattr(self.detector, "max_batch", 1))
+        self.reading = reading or Reading()
+        at_once = max(LEAST_BATCH, getattr(self.detector, "max_batch", 1))
+        self.batch_size = self.reading.batch_size or at_once
 
     def __repr__(self) -> str:
         return f"<Observer of '{self.task.name}' by {self.detector!r}>"
@@ -82,7 +85,7 @@ class Observer(Generic[D]):
     def changed(self, **settings: Any) -> Observer[D]:
         """Return the same with other settings."""
         changed = replace(self.settings, **settings)
-        return Observer(self.detector, self.task, changed, batch_size=self.batch_size)
+        return Observer(self.detector, self.task, changed, reading=self.reading)
 
     @cached_property
     def lookup(self) -> np.ndarray:
@@ -121,8 +124,11 @@ class Observer(Generic[D]):
         See `each`, which is this with the detector's plain `observe`, and `observe_batches`.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
-        begin = getattr(self.detector, "begin", lambda image: None)
-        batches = read_batches(samples, numbers, self.batch_size, log, begin=begin)
+        prepare = getattr(self.detector, "prepare", lambda image: None)
+        workers = self.reading.workers(samples)
+        batches = read_batches(
+            samples, numbers, self.batch_size, log, workers=workers, prepare=prepare
+        )
         yield from observe_batches(batches, observe, log)
 
     def context(self) -> dict[str, Any]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from autoeval.errors import FailedOnImagesError, InputError
-from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.find_images import ImageArray, UnlabelledImage
+from autoeval.io.image_folder import ImageFile
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.same_files import path_stamp
@@ -24,6 +27,46 @@ Seen = TypeVar("Seen")
 Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
 Numbered = tuple[int, Sample]
 MOST_AT_FIRST = 8
+MOST_WORKERS = 8  # by default; more images than these decode are seldom used up by one network
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How images are read for a detector; no number of a result depends on it.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        Images that are read ahead together; by default as many as the detector takes at once.
+    num_workers : int, optional
+        Threads that decode images, and prepare them for a network of mmdet, while the network runs;
+        by default as many as there are cores, `MOST_WORKERS` at most. With 0 each image is read
+        when the network needs it.
+
+    Raises
+    ------
+    InputError
+        If the batch size is under 1, or the number of workers under 0.
+    """
+
+    batch_size: int | None = None
+    num_workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InputError(f"Expected a batch size of 1 or more but got {self.batch_size}.")
+        if self.num_workers is not None and self.num_workers < 0:
+            raise InputError(f"Expected 0 or more loading workers but got {self.num_workers}.")
+
+    def workers(self, samples: Samples) -> int:
+        """Return the number of threads for some images: one at most where they have an order."""
+        if self.num_workers is not None:
+            workers = self.num_workers
+        else:
+            has_affinity = hasattr(os, "sched_getaffinity")  # not on macOS and Windows
+            cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+            workers = min(cores, MOST_WORKERS)
+        return min(workers, 1) if getattr(samples, "in_order", False) else workers
 
 
 class UnlabelledSamples:
@@ -36,6 +79,14 @@ class UnlabelledSamples:
     def blocks(self) -> np.ndarray:
         """Number of the block of time of each image; see `time_blocks`."""
         return time_blocks(self.images)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether they are read one after another: only files and arrays are known to need not.
+
+        A video that is asked for an earlier frame starts again from its beginning.
+        """
+        return not all(isinstance(image, ImageFile | ImageArray) for image in self.images)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -102,22 +153,24 @@ def read_batches(
     batch_size: int,
     log: PassLog,
     *,
-    begin: Callable[[np.ndarray], object] = lambda image: None,
+    workers: int = 1,
+    prepare: Callable[[np.ndarray], object] = lambda image: None,
 ) -> Iterator[list[tuple[int, Sample]]]:
-    """Yield batches of samples with their numbers, made in another thread meanwhile.
+    """Yield batches of samples with their numbers, made in other threads meanwhile.
 
     log: receives what cannot be read, and the time spent waiting.
-    begin: called in that thread with each image, as soon as it is read.
+    workers: number of these threads; see `Reading`.
+    prepare: called in such a thread with each image, as soon as it is read.
     """
     batch: list[tuple[int, Sample]] = []
     numbers = list(numbers)
 
     def make(number: int) -> Sample:
         sample = samples[number]
-        begin(sample.image)
+        prepare(sample.image)
         return sample
 
-    with Ahead(make, numbers, depth=2 * batch_size) as made:
+    with Ahead(make, numbers, depth=max(2 * batch_size, workers), workers=workers) as made:
         for number, sample in zip(numbers, made, strict=True):
             try:
                 with log.timed("read_s"):

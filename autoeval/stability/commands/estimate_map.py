@@ -261,10 +261,10 @@ def _fit_detector(args: Any) -> Fitted:
         meta_set_options.note_sources_of_search(args.dropout, task)
     if args.ray is None and not (folder / "rows").exists():
         # Where rows of a former run are kept, nobody knows how much is left.
-        timed: Observer = Observer(run.loaded, task, settings, batch_size=args.batch_size)
+        timed: Observer = Observer(run.loaded, task, settings, reading=run.reading)
         warn_of_long_run(timed, task.load_seed_sets(), meta_set)
     settings = replace(settings, reference=run.loaded_reference)
-    observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
+    observer: Observer = Observer(run.loaded, task, settings, reading=run.reading)
     if args.domain_source is not None:
         observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))
     return fit_task(
@@ -305,8 +305,8 @@ def _estimate(args: Any, estimator: Fitted, found: Any) -> Estimate | None:
     detector = estimator.detector_ or (spec() if spec else None)
     observed = None
     if detector is not None:
-        reference, size = (run.reference, run.batch_size) if run else (None, None)
-        observed = Detector(detector, reference=reference, batch_size=size)
+        observed = Detector(detector, reference=run.reference if run else None)
+        observed.reading = run.reading if run else observed.reading
     executor = executor_of(vars(args)) or LocalExecutor()
     estimate: Estimate = estimator.predict(
         observed,
@@ -345,6 +345,7 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
 def _domain(args: Any, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.samples import Reading
     from autoeval.stability.fitting.kept_domain import reference_domain
     from autoeval.stability.methods.published_estimator import PublishedEstimator
     from autoeval.stability.methods.scored_pass import named_stages
@@ -356,7 +357,8 @@ def _domain(args: Any, estimator: Fitted) -> object:
     detector = estimator.load_detector()
     if isinstance(estimator, PublishedEstimator):
         estimator.detector_ = detector
+    reading = Reading(args.batch_size, args.num_workers)
     observer: Observer = Observer(
-        detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
+        detector, meta_set_options.named_task(args), settings, reading=reading
     )
     return reference_domain(observer, args.domain_source, Path(args.work_dir))

@@ -121,7 +121,7 @@ class PaperRun:
             _print_warnings([f"no Fréchet distance: {error}"])
             return seen
         settings = replace(scored_settings(seen), domain=domain)
-        return Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size)
+        return Observer(seen.detector, seen.task, settings, reading=seen.reading)
 
     def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
         """Return all boxes of own images, and of sample sets where those are asked for."""
@@ -133,7 +133,7 @@ class PaperRun:
             replace(scored_settings(self.observer), wants=(), domain=None),
         )
         observations = observe_task(
-            Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
+            Observer(seen.detector, seen.task, settings, reading=seen.reading),
             folder=self.folder / "boxes",
             meta_set=meta_set,
             seed_sets=self.available.seed_sets,
@@ -163,9 +163,8 @@ def find_runs(
         try:
             at_first = copy(options)  # the training domain is observed when the run starts
             at_first.domain_source = None
-            settings, size = pass_settings(at_first), options.batch_size
-            detector = named_detector(options).loaded
-            observer: Observer = Observer(detector, available.task, settings, batch_size=size)
+            run, settings = named_detector(options), pass_settings(at_first)
+            observer: Observer = Observer(run.loaded, available.task, settings, reading=run.reading)
         except InputError as error:
             _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue

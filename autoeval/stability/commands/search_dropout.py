@@ -63,6 +63,9 @@ class SearchOptions(TaskOptions, StagedDetector, total=False):
         Of every draw (default: 0).
     batch_size : int
         Images at once; changes no number (default: as many as the device takes).
+    num_workers : int
+        Threads that decode and prepare images while the network runs, 0 for none; changes no number
+        (default: one a core, 8 at most).
     work_dir : path-like
         Where to write (default: work_dirs/dropout_TASK_DETECTOR).
     """
@@ -77,6 +80,7 @@ class SearchOptions(TaskOptions, StagedDetector, total=False):
     target: str
     seed: int
     batch_size: int
+    num_workers: int
     work_dir: str
 
 
@@ -192,6 +196,7 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import asdict, replace
 
     from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.samples import Reading
     from autoeval.runtime.store import RowStore
     from autoeval.stability.dropout_search.search import grid
     from autoeval.stability.dropout_search.workbench import Workbench
@@ -206,7 +211,8 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     meta_set = load_metaset_config(args.metaset, n_sets=n_sets, n_images=n_images)
     seed_sets = task.load_seed_sets()
     settings = replace(settings, stages=named_stages(args))
-    observer = Observer(detector, task, settings, batch_size=args.batch_size)
+    reading = Reading(args.batch_size, args.num_workers)
+    observer = Observer(detector, task, settings, reading=reading)
     recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
     return Workbench(
         observer,

@@ -198,9 +198,7 @@ def _slice_rows(
         rows += [{"image": number, **row} for row in made]
         advance(1)
     if piece.accuracy:
-        settings = replace(settings, repeats=0, wants=())
-        size = observer.batch_size
-        clean_pass = Observer(observer.detector, observer.task, settings, batch_size=size)
+        clean_pass = observer.changed(repeats=0, wants=())
         rest = range(piece.stop, len(piece.samples))
         for sample, evidence in clean_pass.each(piece.samples, rest, log=log):
             truth.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)

@@ -224,7 +224,7 @@ class PublishedEstimator:
             repeats=repeats,
             domain=domain,
             reference=run.loaded_reference or fitted_pass.load_reference(),
-            batch_size=run.batch_size,
+            reading=run.reading,
         )
         fitted_pass.check_context(observer.context())
         site = scored_site(keeping(observer, keep or run.keeping(None)), pictures, watch=watch)

@@ -12,6 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
+from autoeval.estimation.observation.samples import Reading
 from autoeval.estimation.read_site import FittedPass
 from autoeval.io.tasks.task import Task
 from autoeval.stability.network.as_perturbable import as_perturbable
@@ -49,7 +50,7 @@ class ScoredPass(FittedPass):
         repeats: int | None = None,
         domain: SourceDomain | None = None,
         reference: Reference | None = None,
-        batch_size: int | None = None,
+        reading: Reading | None = None,
     ) -> Observer:
         """Make the pass that the scores of the training table were made with.
 
@@ -103,7 +104,7 @@ class ScoredPass(FittedPass):
                 "What this estimator remembers of its pass is damaged "
                 f"({type(error).__name__}: {error}): fit it again."
             ) from error
-        return Observer(detector, task, settings, batch_size=batch_size)
+        return Observer(detector, task, settings, reading=reading)
 
     def check_context(self, context: Mapping[str, Any]) -> None:
         """Make sure that rows made with ``context`` may be given to `predict_rows`."""
