@@ -74,7 +74,7 @@ from autoeval.detectors.loading import load_detector
 from autoeval.detectors.preprocessing import step_name, test_pipeline
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.estimation.protocol import spearman
 from autoeval.estimation.score_table import SEED
 from autoeval.io.tasks.labelled_samples import Sample
@@ -444,7 +444,7 @@ def nested(words: list[str]) -> None:
     task = replace(load_task(args.task, args.data_root), max_images=args.max_images)
     detector = load_detector(args.detector, checkpoint=args.checkpoint)
     settings = replace(preset(args.preset, repeats=1), wants=())
-    observer: Observer = Observer(detector, task, settings, reading=Reading(args.batch_size))
+    observer: Observer = Observer(detector, task, settings, reading=ImageLoading(args.batch_size))
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     seed_sets = task.load_seed_sets()
     recipes = [r for seed_set in seed_sets for r in draw_recipes(seed_set, **asdict(meta_set))]

@@ -64,7 +64,7 @@ from autoeval.detectors.loading import load_detector
 from autoeval.detectors.predicting import Batch
 from autoeval.detectors.preprocessing import collate, test_pipeline
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import write_text
@@ -308,7 +308,9 @@ def bare(detector: MMDetector, batch: Batch, n_images: int) -> None:
 def plain(detector: MMDetector, samples: LabelledFiles, batch: int) -> None:
     """Run the pass that gives boxes alone."""
     task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
-    for _ in Observer(detector, task, reading=Reading(batch)).stream(samples, detector.observe):
+    for _ in Observer(detector, task, reading=ImageLoading(batch)).stream(
+        samples, detector.observe
+    ):
         pass
 
 

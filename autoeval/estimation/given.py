@@ -18,7 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.coco import read_coco
 from autoeval.io.image_folder import image_folders, with_sizes
 from autoeval.io.in_memory import in_memory, labels_in_memory, name_of, not_accepted
@@ -171,7 +171,7 @@ class Detector:
         A stronger detector, or the path of its predictions: agreement with it becomes a score.
     batch_size, num_workers : int, optional
         How many images are read ahead together, and in how many threads; see
-        `autoeval.estimation.observation.samples.Reading`. They change no number.
+        `autoeval.estimation.observation.samples.ImageLoading`. They change no number.
     executor : Executor, optional
         Where it is run; this process by default.
     **loading
@@ -206,7 +206,7 @@ class Detector:
             detector = wrap_object(detector) or detector
         self.detector = detector
         self.reference = reference
-        self.reading = Reading(batch_size, num_workers)
+        self.reading = ImageLoading(batch_size, num_workers)
         self.executor = executor
 
     @property

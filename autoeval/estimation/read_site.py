@@ -1,4 +1,4 @@
-"""Reading a new site as in the fit: its predictions, or a detector run on its images."""
+"""ImageLoading a new site as in the fit: its predictions, or a detector run on its images."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.estimation.observation.samples import (
+    ImageLoading,
     PassLog,
-    Reading,
     UnlabelledSamples,
     blocks_of_read,
 )
@@ -150,7 +150,7 @@ class FittedPass:
         self,
         detector: ImageDetector,
         reference: Reference | None = None,
-        reading: Reading | None = None,
+        reading: ImageLoading | None = None,
     ) -> Observer:
         """Make the pass that finds the boxes that are read.
 

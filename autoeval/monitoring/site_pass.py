@@ -15,7 +15,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
-from autoeval.estimation.observation.samples import PassLog, Reading, UnlabelledSamples
+from autoeval.estimation.observation.samples import ImageLoading, PassLog, UnlabelledSamples
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.same_files import file_stamp
 from autoeval.monitoring.monitor_store import (
@@ -63,7 +63,7 @@ def site_observer(
     detector: ImageDetector,
     *,
     reference: Reference | None = None,
-    reading: Reading | None = None,
+    reading: ImageLoading | None = None,
 ) -> Observer:
     """Make the plain pass over the images of sites, in the detector's own words.
 

@@ -6,7 +6,7 @@ import signal
 from forking import fork
 from monitoring.fake_cameras import detector, estimator, write_camera
 
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.image_folder import load_image_folder
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.site_pass import (
@@ -33,7 +33,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
 
         made = detector()
         made.__class__ = Dying
-        return SitePass(site_observer(estimator(), made, reading=Reading(1)), Clock("file"))
+        return SitePass(site_observer(estimator(), made, reading=ImageLoading(1)), Clock("file"))
 
     child = fork()
     if not child:

@@ -17,7 +17,7 @@ from autoeval.detectors.predicting import predict, single_precision, to_host
 from autoeval.detectors.preprocessing import Preprocessor
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
@@ -163,7 +163,7 @@ def test_workers_read_and_prepare_ahead_and_change_no_box(build, images, monkeyp
     monkeypatch.setattr(Preprocessor, "_prepare", prepared)
     monkeypatch.setattr("autoeval.detectors.detector.predict", predicted)
     task, before = Task("object", ("object",), ()), threading.active_count()
-    boxes = Observer(detector, task, reading=Reading(batch_size=2, num_workers=workers))
+    boxes = Observer(detector, task, reading=ImageLoading(batch_size=2, num_workers=workers))
     samples = [Sample(e.image_id, images[k % 3].copy(), *NO_BOXES) for k, e in enumerate(expected)]
     seen = list(boxes.stream(samples, detector.observe))
     for (_, sample, one), other in zip(seen, expected, strict=True):

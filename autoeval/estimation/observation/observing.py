@@ -14,9 +14,9 @@ from tqdm import tqdm
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import (
+    ImageLoading,
     Observe,
     PassLog,
-    Reading,
     Seen,
     observe_batches,
     read_batches,
@@ -70,12 +70,12 @@ class Observer(Generic[D]):
         task: Task,
         settings: PassSettings | None = None,
         *,
-        reading: Reading | None = None,
+        reading: ImageLoading | None = None,
     ) -> None:
         self.task = task
         self.settings = settings or PassSettings()
         self.detector: D = self.settings.equipped(detector)
-        self.reading = reading or Reading()
+        self.reading = reading or ImageLoading()
         at_once = max(LEAST_BATCH, getattr(self.detector, "max_batch", 1))
         self.batch_size = self.reading.batch_size or at_once
 

@@ -31,8 +31,8 @@ MOST_WORKERS = 8  # by default; more images than these decode are seldom used up
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How images are read for a detector; no number of a result depends on it.
+class ImageLoading:
+    """How images are loaded for a detector; no number of a result depends on it.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def read_batches(
     """Yield batches of samples with their numbers, made in other threads meanwhile.
 
     log: receives what cannot be read, and the time spent waiting.
-    workers: number of these threads; see `Reading`.
+    workers: number of these threads; see `ImageLoading`.
     prepare: called in such a thread with each image, as soon as it is read.
     """
     batch: list[tuple[int, Sample]] = []

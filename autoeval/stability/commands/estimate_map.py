@@ -345,7 +345,7 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
 def _domain(args: Any, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.samples import Reading
+    from autoeval.estimation.observation.samples import ImageLoading
     from autoeval.stability.fitting.kept_domain import reference_domain
     from autoeval.stability.methods.published_estimator import PublishedEstimator
     from autoeval.stability.methods.scored_pass import named_stages
@@ -357,7 +357,7 @@ def _domain(args: Any, estimator: Fitted) -> object:
     detector = estimator.load_detector()
     if isinstance(estimator, PublishedEstimator):
         estimator.detector_ = detector
-    reading = Reading(args.batch_size, args.num_workers)
+    reading = ImageLoading(args.batch_size, args.num_workers)
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, reading=reading
     )

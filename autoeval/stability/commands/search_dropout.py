@@ -196,7 +196,7 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import asdict, replace
 
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.samples import Reading
+    from autoeval.estimation.observation.samples import ImageLoading
     from autoeval.runtime.store import RowStore
     from autoeval.stability.dropout_search.search import grid
     from autoeval.stability.dropout_search.workbench import Workbench
@@ -211,7 +211,7 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     meta_set = load_metaset_config(args.metaset, n_sets=n_sets, n_images=n_images)
     seed_sets = task.load_seed_sets()
     settings = replace(settings, stages=named_stages(args))
-    reading = Reading(args.batch_size, args.num_workers)
+    reading = ImageLoading(args.batch_size, args.num_workers)
     observer = Observer(detector, task, settings, reading=reading)
     recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
     return Workbench(

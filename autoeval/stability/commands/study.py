@@ -247,7 +247,7 @@ def _observed_boxes(
 ) -> Observations:
     """Run the detector over the own images of the task, and over sample sets where asked."""
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.samples import Reading
+    from autoeval.estimation.observation.samples import ImageLoading
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.passes import presets
     from autoeval.stability.studies.kept_boxes import observe_task
@@ -258,7 +258,7 @@ def _observed_boxes(
         wants=(),
         stages=named_stages(args),
     )
-    reading = Reading(passes["batch_size"])
+    reading = ImageLoading(passes["batch_size"])
     observer = Observer(named_detector(args).loaded, task, settings, reading=reading)
     sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
     return observe_task(

@@ -12,7 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.estimation.read_site import FittedPass
 from autoeval.io.tasks.task import Task
 from autoeval.stability.network.as_perturbable import as_perturbable
@@ -50,7 +50,7 @@ class ScoredPass(FittedPass):
         repeats: int | None = None,
         domain: SourceDomain | None = None,
         reference: Reference | None = None,
-        reading: Reading | None = None,
+        reading: ImageLoading | None = None,
     ) -> Observer:
         """Make the pass that the scores of the training table were made with.
 

@@ -22,7 +22,7 @@ from autoeval.estimation.observation.kept_observer import (
     pieces,
 )
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import Reading, UnlabelledSamples
+from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamples
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.stability.passes.presets import preset
 from autoeval.stability.passes.tally import scored_rows
@@ -60,7 +60,7 @@ def site(tmp_path):
 
 
 def observer(detector, batch_size=4):
-    return Observer(detector, BOXES, preset("paper", repeats=2), reading=Reading(batch_size))
+    return Observer(detector, BOXES, preset("paper", repeats=2), reading=ImageLoading(batch_size))
 
 
 def rows_with_times(watching, site):

@@ -9,7 +9,7 @@ from rectangles import BOXES, RectangleDetector, write_world
 
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import MOST_WORKERS, Reading, UnlabelledSamples
+from autoeval.estimation.observation.samples import MOST_WORKERS, ImageLoading, UnlabelledSamples
 from autoeval.io.image_folder import load_image_folder
 from autoeval.io.video import video_frames
 from autoeval.stability.passes.presets import preset
@@ -18,7 +18,7 @@ from autoeval.stability.passes.tally import scored_rows
 
 def observer(batch_size=2, seed=0, workers=None):
     settings = preset("paper", repeats=2, seed=seed)
-    reading = Reading(batch_size, workers)
+    reading = ImageLoading(batch_size, workers)
     return Observer(RectangleDetector(), BOXES, settings, reading=reading)
 
 
@@ -74,12 +74,12 @@ def test_as_many_workers_as_cores_and_one_where_images_have_an_order(files):
             raise NotImplementedError
 
     still, moving = UnlabelledSamples(files), UnlabelledSamples([*files, Frame()])
-    assert 1 <= Reading().workers(still) <= MOST_WORKERS
-    assert Reading(num_workers=20).workers(still) == 20
-    assert [Reading(num_workers=n).workers(moving) for n in (0, 1, 20)] == [0, 1, 1]
+    assert 1 <= ImageLoading().workers(still) <= MOST_WORKERS
+    assert ImageLoading(num_workers=20).workers(still) == 20
+    assert [ImageLoading(num_workers=n).workers(moving) for n in (0, 1, 20)] == [0, 1, 1]
     for wrong in ({"batch_size": 0}, {"num_workers": -1}):
         with pytest.raises(InputError, match="Expected"):
-            Reading(**wrong)
+            ImageLoading(**wrong)
 
 
 def test_a_video_is_decoded_once_with_any_number_of_workers(tmp_path):
@@ -90,7 +90,7 @@ def test_a_video_is_decoded_once_with_any_number_of_workers(tmp_path):
     writer.release()
     frames = video_frames(path, "1", "street.avi")
     frames[0].video._open = lambda: opened.append(1)
-    watching = Observer(RectangleDetector(), BOXES, reading=Reading(2, 8))
+    watching = Observer(RectangleDetector(), BOXES, reading=ImageLoading(2, 8))
     levels = [s.image.mean() for s, _ in watching.each(UnlabelledSamples(frames))]
     assert np.allclose(levels, 20 * np.arange(12), atol=4) and not opened
 

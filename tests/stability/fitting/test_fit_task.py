@@ -15,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.estimation.score_table import pair_rows
 from autoeval.io.image_folder import load_image_folder
 from autoeval.model.features import FEATURES
@@ -42,7 +42,7 @@ def task(tmp_path):
 
 def fit(detector, task, work_dir, *, batch_size=4, **options):
     return fit_task(
-        Observer(detector, task, SETTINGS, reading=Reading(batch_size)),
+        Observer(detector, task, SETTINGS, reading=ImageLoading(batch_size)),
         task.load_seed_sets(),
         Keeping(work_dir),
         meta_set=META_SET,

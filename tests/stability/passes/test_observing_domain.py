@@ -9,7 +9,7 @@ from rectangles import BOXES, RectangleDetector, write_world
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import Reading
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.stability.fitting.kept_domain import correct_boxes, observe_source_domain
 from autoeval.stability.metasets import SampleSet, own_images
@@ -77,7 +77,7 @@ def test_it_is_the_same_from_a_file(samples, tmp_path, with_features):
 def test_the_batch_size_changes_nothing(samples, batch_size):
     digests = {
         observe_source_domain(
-            Observer(HalfWrong(), BOXES, ScoredSettings(), reading=Reading(size)), samples
+            Observer(HalfWrong(), BOXES, ScoredSettings(), reading=ImageLoading(size)), samples
         ).digest
         for size in (batch_size, 4)
     }
