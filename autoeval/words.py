@@ -85,7 +85,10 @@ def warning_lines(
         if most is None or rank < most or as_notice(warning).code in ALWAYS_PRINTED
     ]
     printed = of["refused"] + warned + ([] if short else of["note"])
-    lines = [f"{_label(warning)}: {warning}" for warning in printed]
+    lines = [
+        f"{'note' if as_notice(warning).severity == 'note' else 'warning'}: {warning}"
+        for warning in printed
+    ]
     more = {
         "more warning": len(of["warning"]) - len(warned),
         "note": len(of["note"]) if short else 0,
@@ -100,7 +103,3 @@ def warning_lines(
         repeated = counted(n_repeated, "warning")
         lines.append(f"{repeated} of the fit {hold} here, too; --verbose prints {them}")
     return lines
-
-
-def _label(warning: str) -> str:
-    return "note" if as_notice(warning).severity == "note" else "warning"

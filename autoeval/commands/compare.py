@@ -61,7 +61,7 @@ def show(
     """
     from autoeval.api import named_estimators
     from autoeval.report.comparison import comparison_page, comparison_text, comparison_values
-    from autoeval.report.text import about, next_command, print_result
+    from autoeval.report.text import about, print_result
 
     typed = given.values
     fits = named_estimators(typed["estimators"])
@@ -81,7 +81,7 @@ def show(
         lambda: comparison_page(result, gate, facts),
         as_json=json,
         more=lambda: _markdown(markdown, result, gate, label_command),
-        next_step=next_command("images to label", label_command),
+        next_step=("images to label", label_command),
     )
     if gate is None:
         return 0

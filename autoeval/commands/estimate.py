@@ -76,7 +76,7 @@ def show(
         site_curve,
     )
     from autoeval.report.estimate import export as export_to
-    from autoeval.report.text import next_command, print_result
+    from autoeval.report.text import print_result
 
     folder, typed = Path(work_dir), given.values
     fits_here = typed["fit_labels"] is not None
@@ -107,7 +107,7 @@ def show(
         draw,
         as_json=json,
         more=lambda: export_to(Path(export), estimate) if export else [],
-        next_step=next_command("images to label", step),
+        next_step=("images to label", step),
     )
     if fits_here and not typed["trained_here"] and not json:
         print("\nwas the detector trained on images like the labelled ones? add --trained-here")

@@ -34,7 +34,7 @@ def show(
     """
     from autoeval.api.fit_functions import seen_in_training, write_fit_outputs
     from autoeval.report.fit import fit_page, fit_text, fit_values
-    from autoeval.report.text import about, next_command, print_result
+    from autoeval.report.text import about, print_result
 
     folder, typed = Path(work_dir), given.values
     result = estimator.fit_result_
@@ -68,6 +68,6 @@ def show(
             lambda: fit_page(title, estimator, detector=name, about=facts),
             as_json=json,
             before=result.files,
-            next_step=next_command("new images", step),
+            next_step=("new images", step),
         )
     return 0

@@ -39,7 +39,7 @@ def show(
         Print everything.
     """
     from autoeval.report.labels import labelled_page, labelled_text, labelled_values
-    from autoeval.report.text import about, next_command, print_result
+    from autoeval.report.text import about, print_result
 
     if until is not None and not 0 < until < float("inf"):
         raise InputError(f"Expected --until above 0 but got {until:g}.")
@@ -60,7 +60,7 @@ def show(
         Path(work_dir) if work_dir else plan / "estimate",
         lambda: labelled_page(estimate, of_page),
         as_json=json,
-        next_step=next_command("images to label", step),
+        next_step=("images to label", step),
     )
     return 0
 

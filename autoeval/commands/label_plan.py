@@ -30,7 +30,7 @@ def show(
     """
     from autoeval.api.estimator_paths import load_estimator
     from autoeval.report.labels import plan_page, plan_text, plan_values
-    from autoeval.report.text import next_command, print_result
+    from autoeval.report.text import print_result
 
     folder, typed = Path(work_dir), given.values
     facts = site_facts(given, load_estimator(typed["estimator"]), estimator=typed["estimator"])
@@ -40,6 +40,6 @@ def show(
         folder,
         lambda: plan_page(plan, facts),
         before=plan.files,
-        next_step=next_command("their labels", after_plan(folder, typed["compare"] is not None)),
+        next_step=("their labels", after_plan(folder, typed["compare"] is not None)),
     )
     return 0

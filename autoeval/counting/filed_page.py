@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from autoeval.report.page import Page
+from autoeval.report.page import Chart, Page
 from autoeval.report.text import Table
 from autoeval.runtime.files import write_figure, write_text
 
@@ -24,8 +24,8 @@ class FiledPage(Page):
     def file_figure(
         self, name: str, figure: Figure, caption: str = "", *, image_format: str = "svg"
     ) -> None:
-        """Add a figure; the parameters are those of `add_figure`, and the name of its files."""
-        self.add_figure(figure, caption, name=name, image_format=image_format)
+        """Add a figure; see `autoeval.report.page.Chart`."""
+        self.blocks.append(Chart(figure, caption, name, image_format))
 
     def file_table(
         self,
@@ -39,22 +39,24 @@ class FiledPage(Page):
     ) -> None:
         """Add a table; ``shown`` is what people see of it, all of it by default."""
         seen = _with_index(table if shown is None else shown)
-        filed = Table(name, _with_index(table), seen, formats or {})
-        self.add_table(filed, caption, sortable=sortable)
+        whole = _with_index(table)
+        self.blocks.append(Table(name, whole, seen, formats or {}, caption, sortable))
 
     def file_rows(self, name: str, rows: pd.DataFrame) -> None:
         """Write a table beside the page without showing it."""
-        self.keep_table(Table(name, _with_index(rows)))
+        self.blocks.append(Table(name, _with_index(rows), on_page=False))
 
     def write_all(self, folder: Path) -> list[Path]:
         """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them."""
         write_text(folder / PAGE, self.render())
         written = [folder / PAGE]
-        for table in self.tables.values():
-            written += table.write(folder)
-        for name, figure in self.figures.items():
-            for suffix in ("png", "svg"):
-                written.append(write_figure(folder / FIGURES / f"{name}.{suffix}", figure))
+        for block in self.blocks:
+            if isinstance(block, Table) and block.name:
+                written += block.write(folder)
+            elif isinstance(block, Chart) and block.name:
+                for suffix in ("png", "svg"):
+                    path = folder / FIGURES / f"{block.name}.{suffix}"
+                    written.append(write_figure(path, cast("Figure", block.figure.figure)))
         return written
 
 

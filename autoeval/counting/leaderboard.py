@@ -17,7 +17,8 @@ from autoeval.counting.praco.plus_plus import HIGHER_IS_BETTER as RISING_IN_PLUS
 from autoeval.counting.praco.result import HIGHER_IS_BETTER
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
-from autoeval.report.text import number_text
+from autoeval.report.page import Heading, Text
+from autoeval.report.text import Table, cell_text
 
 # A run is ranked by the first that it has.
 RANKED_BY = ("pooled MAE", "NMN", "NMN macro", "sMAPE", "accuracy", "MAE")
@@ -147,7 +148,7 @@ def leaderboard_page(standings: Sequence[Standing]) -> FiledPage:
     """Build the page: ranks over all runs, then each run with its measures and a chart."""
     page = FiledPage("Leaderboard of counting")
     ranks = overall(standings)
-    page.add_text(f"{len(ranks)} models in {len(standings)} runs.", *ABOUT)
+    page.blocks += map(Text, (f"{len(ranks)} models in {len(standings)} runs.", *ABOUT))
     caption = "Rank in each run"
     page.file_table("ranks", ranks, caption, formats={"mean rank": "{:.2f}"})
     page.file_rows(
@@ -158,9 +159,10 @@ def leaderboard_page(standings: Sequence[Standing]) -> FiledPage:
     )
     for number, standing in enumerate(standings, 1):
         better = "higher is better" if standing.rises else "lower is better"
-        page.add_heading(f"{standing.run}: {standing.measure}, {better}")
+        page.blocks.append(Heading(f"{standing.run}: {standing.measure}, {better}"))
         page.file_figure(f"run_{number}", _standing_chart(standing), _caption(standing))
-        page.add_table(standing.measures, "All measures of the run, best model first")
+        caption = "All measures of the run, best model first"
+        page.blocks.append(Table("", standing.measures, caption=caption))
     return page
 
 
@@ -185,7 +187,7 @@ def _caption(standing: Standing) -> str:
     best, missing = table[table["rank"] == table["rank"].min()], int(table["value"].isna().sum())
     sentences = []
     if len(best):
-        value = number_text(best["value"].iloc[0], "{:.4g}")
+        value = cell_text(best["value"].iloc[0], "{:.4g}")
         sentences.append(f"Best: {listed(best['model'].tolist())} with {value}.")
     if missing:
         sentences.append(f"Models without a value, not drawn: {missing}.")

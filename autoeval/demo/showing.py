@@ -21,9 +21,9 @@ from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_folder import EMPTY
 from autoeval.model.regression import DEFAULT_METHOD
-from autoeval.report.estimate import add_estimate
-from autoeval.report.labels import add_labelled, unplanned_text, unplanned_values
-from autoeval.report.page import Page
+from autoeval.report.estimate import estimate_page
+from autoeval.report.labels import labelled_blocks, unplanned_text, unplanned_values
+from autoeval.report.page import Heading, Page, Text
 from autoeval.report.text import written_files
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments
@@ -89,11 +89,9 @@ def show_method(
     true = measure_samples(observer.detector, samples, held_back).compute()["mAP"]
     paragraph = in_words(held_back, estimate, labelled, true)
     values = {"demo": [paragraph], **unplanned_values(labelled, estimate, estimator)}
-    page = Page("The demo")
-    page.add_heading("In short")
-    page.add_text(paragraph)
-    add_labelled(page, labelled)
-    add_estimate(page, estimator, estimate, detector=DETECTOR)
+    title, heads = "The demo", (Heading("In short"), Text(paragraph))
+    of_estimate = estimate_page(title, estimator, estimate, detector=DETECTOR).blocks
+    page = Page(title, [*heads, *labelled_blocks(labelled), *of_estimate])
     tables = folder / "tables.txt"
     text = unplanned_text(labelled, estimate, estimator)
     write_text(tables, f"In short\n  {paragraph}\n\n{text}\n")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from autoeval.report.page import Page
+from autoeval.report.page import Block, Heading, Text
 from autoeval.report.text import Table, paragraphs
 
 CELL = "own (printed, own less printed)"
@@ -22,8 +22,8 @@ class Chapter(Protocol):
     def text(self) -> str:
         """Return what the terminal shows."""
 
-    def show(self, page: Page) -> None:
-        """Add it to a page."""
+    def blocks(self) -> list[Block]:
+        """Return it as a page shows it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON, under keys that no other chapter has."""
@@ -37,12 +37,6 @@ def chapters_text(chapters: Sequence[Chapter]) -> str:
 def chapters_values(chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Return the values of all, for JSON."""
     return {key: value for chapter in chapters for key, value in chapter.to_dict().items()}
-
-
-def add_chapters(page: Page, chapters: Sequence[Chapter]) -> None:
-    """Add all to a page."""
-    for chapter in chapters:
-        chapter.show(page)
 
 
 @dataclass(frozen=True)
@@ -101,7 +95,7 @@ class ComparedWithPrint:
 
     def table(self) -> Table:
         """Return it in full and for people."""
-        return Table(self.name, self.rows, self.shown())
+        return Table(self.name, self.rows, self.shown(), caption=self._caption)
 
     def text(self) -> str:
         """Return the table with its title."""
@@ -109,11 +103,9 @@ class ComparedWithPrint:
             [self.title, self._caption, *self._said(), self.table().text(), *self.notes]
         )
 
-    def show(self, page: Page) -> None:
-        """Add it to a page."""
-        page.add_heading(self.title)
-        page.add_text(*self._said(), *self.notes)
-        page.add_table(self.table(), self._caption)
+    def blocks(self) -> list[Block]:
+        """Return it as a page shows it."""
+        return [Heading(self.title), *map(Text, (*self._said(), *self.notes)), self.table()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows, the mark and the notes."""

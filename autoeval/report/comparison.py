@@ -15,7 +15,17 @@ from autoeval.comparison.unlabelled_difference import different_boxes
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
 from autoeval.model.calibration import FOUND
-from autoeval.report.page import Page
+from autoeval.report.page import (
+    Block,
+    Chart,
+    Heading,
+    Headline,
+    Page,
+    Text,
+    Thumbnails,
+    Warnings,
+    facts_table,
+)
 from autoeval.report.text import Table, escaped_markdown, notice_values, result_text
 from autoeval.words import MOST, counted, warning_lines
 
@@ -85,30 +95,33 @@ def comparison_page(
     result: Comparison, gate: Gate | None = None, about: Mapping[str, str] = NOTHING
 ) -> Page:
     """Make the page: the gate, the best detectors, all differences, images that differ."""
-    page = Page(f"Which is better: {', '.join(result.detectors)}")
+    blocks: list[Block] = []
     if gate is not None:
-        page.add_headline("Release gate", gate.outcome, str(gate).partition(": ")[2])
-        page.add_text(*loss_lines(gate))
+        reason = str(gate).partition(": ")[2]
+        blocks = [Headline("Release gate", gate.outcome, reason), *map(Text, loss_lines(gate))]
     for row in result.ranking.head(3).itertuples():
         note = f"best with probability {row.p_best:.0%}"
         if result.known:
             note = f"{value_text(result, row)}, {note}"
-        page.add_headline(row.detector, f"{100 * row.value:.0f}", note)
-    to_second = difference_text(result, result.overall.to_dict("records")[0])
-    page.add_text(*filter(None, [to_second, about_values(result)]))
-    page.add_figure(result.plot(), "How far each is behind the first", name="ranking")
-    page.add_warnings(result.warnings)
-    page.keep_table(Table("ranking", result.ranking))
-    page.add_heading("Each with each")
-    if len(result.detectors) > 2:
-        caption = "Probability (%) that the detector of a row is better than the other"
-        page.add_table(better_table(result), caption)
-    else:
-        page.keep_table(better_table(result))
-    page.add_table(differences_table(result), _caption(result))
-    add_disagreements(page, result)
-    page.add_about(about)
-    return page
+        blocks.append(Headline(row.detector, f"{100 * row.value:.0f}", note))
+    matrix = result.matrix().rename_axis("better").reset_index()
+    percent = matrix.assign(**{name: 100 * matrix[name] for name in result.detectors})
+    formats = dict.fromkeys(result.detectors, "{:.0f}")
+    caption = "Probability (%) that the detector of a row is better than the other"
+    several = len(result.detectors) > 2
+    blocks += [
+        Text(difference_text(result, result.overall.to_dict("records")[0])),
+        Text(about_values(result)),
+        Chart(result.plot(), "How far each is behind the first", "ranking"),
+        Warnings(result.warnings),
+        Table("ranking", result.ranking, on_page=False),
+        Heading("Each with each"),
+        Table("better", matrix, percent, formats, caption, on_page=several),
+        differences_table(result),
+        *disagreement_blocks(result),
+        *facts_table("about", "What this page is about", about),
+    ]
+    return Page(f"Which is better: {', '.join(result.detectors)}", blocks)
 
 
 def comparison_markdown(
@@ -184,13 +197,6 @@ def about_values(result: Comparison) -> str:
     )
 
 
-def better_table(result: Comparison) -> Table:
-    """Lay out the probability of each detector (row) to be better than each other."""
-    matrix = result.matrix().rename_axis("better").reset_index()
-    percent = matrix.assign(**{name: 100 * matrix[name] for name in result.detectors})
-    return Table("better", matrix, percent, dict.fromkeys(result.detectors, "{:.0f}"))
-
-
 def differences_table(result: Comparison) -> Table:
     """Lay out all differences, one row for every two detectors and category."""
     pairs = result.to_pandas()
@@ -209,28 +215,28 @@ def differences_table(result: Comparison) -> Table:
     shown = shown.rename(columns=lambda name: name.replace("_", " "))
     formats = {name.replace("_", " "): "{:+.1f}" for name in POINTS}
     formats |= {"a better (%)": "{:.0f}", "more labels": "{:.0f}"}
-    return Table("differences", pairs, shown, formats)
+    return Table("differences", pairs, shown, formats, _caption(result))
 
 
-def add_disagreements(page: Page, result: Comparison) -> None:
-    """Add the images on which the first two detectors find most differently, side by side."""
+def disagreement_blocks(result: Comparison) -> list[Block]:
+    """Return the images on which the first two detectors find most differently, side by side."""
     first, second = (result.sites[name] for name in result.detectors[:2])
     counts = different_boxes(first, second)
     order = [k for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
     if not order:
-        return
+        return []
     images = first.boxes.images
     rows = [(images[k].image_id, int(counts[k])) for k in order[: 4 * SHOWN]]
-    page.add_heading("Where they disagree most")
+    blocks: list[Block] = [Heading("Where they disagree most")]
     if pictures := _side_by_side(result, order[:SHOWN], counts):
-        page.add_thumbnails(
-            pictures,
+        about = (
             "The same image for the first two detectors, side by side, with boxes by their "
-            "true-positive probability (faint: under .3)",
-            side=SIDE,
+            "true-positive probability (faint: under .3)"
         )
-    table = Table("disagreements", pd.DataFrame(rows, columns=["image", "boxes that differ"]))
-    page.add_table(table, "Likely boxes that one has and the other has not", folded=True)
+        blocks.append(Thumbnails(pictures, about, SIDE))
+    table = pd.DataFrame(rows, columns=["image", "boxes that differ"])
+    caption = "Likely boxes that one has and the other has not"
+    return [*blocks, Table("disagreements", table, caption=caption, folded=True)]
 
 
 def _side_by_side(

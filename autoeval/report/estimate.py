@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -19,19 +20,31 @@ from autoeval.estimation.threshold_choice import expected_curve
 from autoeval.model.prediction_interval import WIDEST
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.fit import (
-    add_default_run,
-    add_evaluation,
-    add_glance,
-    add_warnings_of_fit,
+    OF_FIT,
+    error_headlines,
+    evaluation_blocks,
     evaluation_details,
     evaluation_head,
     evaluation_values,
     pairs_text,
+    run_blocks,
     run_facts,
 )
-from autoeval.report.page import IntervalRow, Page
+from autoeval.report.page import (
+    ALL,
+    Block,
+    Heading,
+    Interval,
+    IntervalRow,
+    Page,
+    Text,
+    Thumbnails,
+    Warnings,
+    category_intervals,
+    facts_table,
+)
 from autoeval.report.text import Table, explained, notice_values, result_text, warning_texts
-from autoeval.report.threshold import add_curve, curve_text
+from autoeval.report.threshold import curve_blocks, curve_text
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
 from autoeval.targets import OperatingPoint, find_target
@@ -41,7 +54,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.sites.site import Site
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 NOT_DEFINED = "not defined, no box is over the threshold"
@@ -72,13 +84,10 @@ def estimate_text(
     of_fit: warnings that the fit has printed: without `verbose` they are counted alone.
     """
     fit = estimator.fit_result_
-    return result_text(
-        [estimate_head(estimate), evaluation_head(fit)],
-        estimate_warnings(estimate, fit),
-        estimate_details(estimate, estimator, curve) if verbose else (),
-        verbose=verbose,
-        of_fit=of_fit,
-    )
+    heads = [estimate_head(estimate), evaluation_head(fit)]
+    details = estimate_details(estimate, estimator, curve) if verbose else []
+    own, of_fit_alone = estimate_warnings(estimate, fit)
+    return result_text(heads, [*own, *of_fit_alone], details, verbose=verbose, of_fit=of_fit)
 
 
 def estimate_values(
@@ -91,10 +100,11 @@ def estimate_values(
 ) -> dict[str, Any]:
     """Return the content of ``result.json``; the parameters are those of `estimate_page`."""
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
+    _, of_fit_alone = estimate_warnings(estimate, fit)
     return {
         "estimate": estimate_fields(estimate),
         "unreadable": unreadable(estimate),
-        **warning_texts(_of_fit_alone(estimate, fit)),
+        **warning_texts(of_fit_alone),
         **({"curve": curve.to_dict("records")} if curve is not None and len(curve) else {}),
         **evaluation_values(fit),
         "facts": run_facts(_at_site(estimator, estimate), DEFAULT_METHOD, detector),
@@ -127,38 +137,25 @@ def estimate_page(
     about : mapping of str to str, optional
         What the page is about; see `autoeval.report.text.about`.
     """
-    page = Page(title)
-    add_estimate(page, estimator, estimate, curve=curve, detector=detector)
-    page.add_about(about)
-    return page
+    from autoeval.report.scatter import chart_of_panel, scatter_blocks
 
-
-def add_estimate(
-    page: Page,
-    estimator: AccuracyEstimator,
-    estimate: Estimate,
-    *,
-    curve: pd.DataFrame | None = None,
-    detector: str = "",
-) -> None:
-    """Add an estimate to a page, from top to bottom; see `estimate_page`."""
-    from autoeval.report.scatter import add_scatter, chart_of_panel
-
-    estimator, curve = _at_site(estimator, estimate), site_curve(estimate, estimator, curve)
-    fit = estimator.fit_result_
-    add_answer(page, estimate)
-    add_warnings(page, estimate, fit)
-    add_glance(page, fit)
-    chart = chart_of_panel(estimator, estimate)
-    add_scatter(page, chart)
-    add_categories(page, estimate)
+    curve = site_curve(estimate, estimator, curve)
+    estimator = _at_site(estimator, estimate)
+    blocks = [
+        *answer_blocks(estimate, estimator.fit_result_),
+        *scatter_blocks(title, chart_of_panel(estimator, estimate)),
+        *category_blocks(estimate),
+    ]
     if curve is not None and len(curve):
         point, at = _points_of(estimate)
-        add_curve(page, curve, point.score_thr if point else np.nan, at)
-    if estimate.site:
-        add_least_certain(page, estimate.site)
-    add_evaluation(page, estimator)
-    add_default_run(page, estimator, chart, detector, estimate.site.row if estimate.site else None)
+        blocks += curve_blocks(curve, point.score_thr if point else math.nan, at)
+    blocks += [
+        *least_certain_blocks(estimate),
+        *evaluation_blocks(estimator),
+        *run_blocks(estimator, detector, estimate.site.row if estimate.site else None),
+        *facts_table("about", "What this page is about", about),
+    ]
+    return Page(title, blocks)
 
 
 def _at_site(estimator: AccuracyEstimator, estimate: Estimate) -> AccuracyEstimator:
@@ -192,47 +189,51 @@ def estimate_head(estimate: Estimate) -> str:
 
     Of more than `MOST_CATEGORIES` categories the `LOWEST` lowest; see `estimate_details`.
     """
-    target = find_target(estimate.target)
+    target, categories = find_target(estimate.target), list(estimate.per_category)
     value = target.text(estimate.value)
-    if estimate.std == estimate.std:
+    if not math.isnan(estimate.std):
         value += f" ± {target.text(estimate.std)} (repeats)"
     head = f"estimated {target.title}: {value}"
     if estimate.target in estimate.undefined:
         head = f"{target.title}: {NOT_DEFINED}"
-    elif estimate.value != estimate.value:
+    elif math.isnan(estimate.value):
         head = f"no estimate of {target.title}"
-    method = "" if estimate.method == DEFAULT_METHOD else f" (method: {estimate.method})"
-    images = counted(estimate.n_images, "image")
+    if categories and estimate.is_mean:
+        n, n_all = len(categories), len(categories) + len(estimate.left_out)
+        what = "all boxes of" if OperatingPoint.of(estimate.target) else "mean of"
+        of_all = f"{n} of {n_all}" if estimate.left_out else str(n)
+        named = f": {categories[0]}" if n == 1 else ""
+        head += f" of {categories[0]}" if n_all == 1 else f", {what} {of_all} categories{named}"
+    head += f", from {counted(estimate.n_images, 'image')}"
+    if estimate.method != DEFAULT_METHOD:
+        head += f" (method: {estimate.method})"
     interval = estimate.interval_method
-    if estimate.lower == estimate.lower:
+    if not math.isnan(estimate.lower):
         how = "" if interval == PREDICTIVE else f" ({interval})"
         interval = f"{target.text(estimate.lower)} to {target.text(estimate.upper)}{how}"
     lines = [
-        f"{head}{_of_categories(estimate)}, from {images}{method}",
+        head,
         f"{estimate.level:.0%} interval: {interval}",
         *other_target_lines(estimate),
     ]
-    if len(estimate.per_category) > MOST_CATEGORIES:
-        each = {n: ends["value"] for n, ends in estimate.per_category.items()}
-        known = [name for name, value in each.items() if value == value]
+    if len(categories) > MOST_CATEGORIES:
+        each = {name: ends["value"] for name, ends in estimate.per_category.items()}
+        known = [name for name, value in each.items() if not math.isnan(value)]
         low = [f"{n} {target.text(each[n])}" for n in sorted(known, key=each.__getitem__)[:LOWEST]]
         lines.append(f"  the lowest of {len(each)} categories: {', '.join(low)}")
-    elif len(estimate.per_category) > 1 or estimate.value != estimate.value:
+    elif len(categories) > 1 or math.isnan(estimate.value):
         lines += [f"  {line}" for line in category_lines(estimate)]
-    return "\n".join([*lines, *filter(None, [left_out_text(estimate)])])
-
-
-def _of_categories(estimate: Estimate) -> str:
-    """Say which categories the value is the mean of."""
-    n, n_all = len(estimate.per_category), len(estimate.per_category) + len(estimate.left_out)
-    if not n or not estimate.is_mean:
-        return ""
-    first = next(iter(estimate.per_category))
-    if n_all == 1:
-        return f" of {first}"
-    what = "all boxes of" if OperatingPoint.of(estimate.target) else "mean of"
-    of_all = f"{n} of {n_all}" if estimate.left_out else str(n)
-    return f", {what} {of_all} categories{f': {first}' if n == 1 else ''}"
+    if estimate.left_out:
+        shares = {name: facts["share_of_objects"] for name, facts in estimate.left_out.items()}
+        order = sorted(shares, key=shares.__getitem__, reverse=True)
+        named = ", ".join(f"{name} ({why_left_out(estimate, name)})" for name in order[:LOWEST])
+        more = f" and {len(order) - LOWEST} more" if len(order) > LOWEST else ""
+        line = f"left out: {named}{more}. To count it: --present {shlex.quote(order[0])}"
+        if len(categories) <= LOWEST:
+            chosen = " ".join(f"--category {shlex.quote(name)}" for name in categories)
+            line += f"; only some categories: {chosen}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def other_target_lines(estimate: Estimate) -> Iterator[str]:
@@ -240,10 +241,10 @@ def other_target_lines(estimate: Estimate) -> Iterator[str]:
     for name, ends in estimate.beside.items():
         if name in estimate.undefined:
             yield f"{name}: {NOT_DEFINED}"
-        elif ends["value"] == ends["value"]:
+        elif not math.isnan(ends["value"]):
             value, lower, upper = (find_target(name).text(ends[end]) for end in ENDS)
             yield f"{name}: {value} ({lower} to {upper})"
-        elif estimate.value == estimate.value:
+        elif not math.isnan(estimate.value):
             yield f"{name}: {TOO_WIDE}"
 
 
@@ -254,27 +255,13 @@ def category_lines(estimate: Estimate) -> Iterator[str]:
     if not estimate.is_mean:
         none = "no interval: fewer than three sources hold the category"
     for category, ends in estimate.per_category.items():
-        if ends["value"] != ends["value"]:
+        if math.isnan(ends["value"]):
             yield f"{category}: {NOT_DEFINED if OperatingPoint.of(estimate.target) else TOO_WIDE}"
             continue
-        around = f"{text(ends['lower'])} to {text(ends['upper'])}"
-        around = around if ends["lower"] == ends["lower"] else none
+        around = none
+        if not math.isnan(ends["lower"]):
+            around = f"{text(ends['lower'])} to {text(ends['upper'])}"
         yield f"{category}: {text(ends['value'])} ({around})"
-
-
-def left_out_text(estimate: Estimate) -> str:
-    """Name the categories that were found and do not count, and how they would."""
-    left_out = estimate.left_out
-    if not left_out:
-        return ""
-    order = sorted(left_out, key=lambda name: -left_out[name]["share_of_objects"])
-    shown = [f"{name} ({why_left_out(estimate, name)})" for name in order[:LOWEST]]
-    more = f" and {len(order) - LOWEST} more" if len(order) > LOWEST else ""
-    text = f"left out: {', '.join(shown)}{more}. To count it: --present {shlex.quote(order[0])}"
-    if len(estimate.per_category) > LOWEST:
-        return text
-    chosen = " ".join(f"--category {shlex.quote(name)}" for name in estimate.per_category)
-    return f"{text}; only some categories: {chosen}"
 
 
 def why_left_out(estimate: Estimate, category: str) -> str:
@@ -287,22 +274,13 @@ def why_left_out(estimate: Estimate, category: str) -> str:
     )
 
 
-def estimate_warnings(estimate: Estimate, fit: FitResult | None) -> list[str]:
-    """Return the warnings of an estimate and of its fit, the most severe first."""
-    return ordered_warnings([*_own_warnings(estimate, fit), *_of_fit_alone(estimate, fit)])
-
-
-def _own_warnings(estimate: Estimate, fit: FitResult | None) -> list[str]:
-    """Return the warnings of an estimate, and that of its evaluation."""
+def estimate_warnings(estimate: Estimate, fit: FitResult | None) -> tuple[list[str], list[str]]:
+    """Return the warnings of an estimate and of its evaluation, and those of its fit alone."""
     results, by_category = (fit.cross_validation, fit.by_category) if fit else ((), False)
     evaluated = worse_than_constant(results, by_category=by_category)
-    return ordered_warnings([*estimate.all_warnings(), *evaluated])
-
-
-def _of_fit_alone(estimate: Estimate, fit: FitResult | None) -> list[str]:
-    """Return the warnings of the fit that the estimate does not repeat."""
-    shown = {str(warning) for warning in _own_warnings(estimate, fit)}
-    return [warning for warning in (fit.warnings if fit else ()) if str(warning) not in shown]
+    own = ordered_warnings([*estimate.all_warnings(), *evaluated])
+    shown = {str(warning) for warning in own}
+    return own, [warning for warning in (fit.warnings if fit else ()) if str(warning) not in shown]
 
 
 def estimate_details(
@@ -314,7 +292,7 @@ def estimate_details(
         *own_details(estimate),
         curve_text(curve) if curve is not None and len(curve) else "",
         *evaluation_details(estimator),
-        pairs_text(estimator.regression_.rows_),
+        pairs_text(estimator),
     ]
 
 
@@ -329,12 +307,12 @@ def own_details(estimate: Estimate) -> list[str]:
 
 def sampling_text(estimate: Estimate) -> str:
     """State what the number of images adds to the interval, where that is known."""
-    if estimate.sampling_std != estimate.sampling_std:
+    if math.isnan(estimate.sampling_std):
         return ""
     text = find_target(estimate.target).text
     images = counted(estimate.n_images, "image")
     sampling = f"sampling error of {images}: ± {text(estimate.sampling_std)}"
-    if estimate.source_lower != estimate.source_lower:
+    if math.isnan(estimate.source_lower):
         return sampling
     alone = f"{text(estimate.source_lower)} to {text(estimate.source_upper)}"
     return f"without the sampling error: {alone}; {sampling}"
@@ -352,60 +330,54 @@ def estimate_fields(estimate: Estimate) -> dict[str, Any]:
     return own | notice_values(estimate.warnings)
 
 
-def add_answer(page: Page, estimate: Estimate) -> None:
-    """Add what was estimated, large, with its interval, and the other targets."""
+def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
+    """Return what was estimated, large, the other targets, all warnings, and the known error."""
     target = find_target(estimate.target)
     value, low, high = estimate.value, estimate.lower, estimate.upper
     interval = f"No interval ({estimate.interval_method})"
-    if low == low:
+    if not math.isnan(low):
         interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
-    varies = f"; ± {target.text(estimate.std)} over the dropout repeats"
-    varies = varies if estimate.std == estimate.std else ""
-    if estimate.sampling_std == estimate.sampling_std:
-        varies += f", ± {target.text(estimate.sampling_std)} over the choice of images"
-        if estimate.source_lower == estimate.source_lower:
-            alone = f"{target.text(estimate.source_lower)} to {target.text(estimate.source_upper)}"
-            varies += f"; without the sampling error {alone}"
-    page.add_interval(
-        f"Estimated {target.name}",
-        target.text(value) if value == value else "–",
-        interval,
+    varies = ""
+    if not math.isnan(estimate.std):
+        varies = f"; ± {target.text(estimate.std)} over the dropout repeats"
+    if sampling := sampling_text(estimate):
+        varies += f"; {sampling}"
+    note = (
         f"In {target.unit}, from {counted(estimate.n_images, 'unlabelled image')}, by the method "
-        f"‘{estimate.method}’{varies}.",
-        on_scale=(100 * value, 100 * low, 100 * high) if target.upper == 1 else None,
+        f"‘{estimate.method}’{varies}."
     )
-    page.add_warnings(filter(None, [estimate.width_warning]), "Before you act on it")
-    others = [line for line in other_target_lines(estimate) if NOT_DEFINED not in line]
-    if others:
-        page.add_text(f"From the same pass, {'; '.join(others)}. {TIGHTNESS}")
+    ends = (100 * value, 100 * low, 100 * high) if target.upper == 1 else (math.nan,) * 3
+    shown = "–" if math.isnan(value) else target.text(value)
+    above, (own, of_fit) = estimate.width_warning, estimate_warnings(estimate, fit)
+    others = "; ".join(x for x in other_target_lines(estimate) if NOT_DEFINED not in x)
+    warnings = [warning for warning in own if warning != above]
+    none = "" if warnings else "None of the checks of this estimate gives a warning."
+    lost = unreadable(estimate)
+    return [
+        Interval(f"Estimated {target.name}", shown, interval, note, ends),
+        Warnings([above] if above else [], "Before you act on it"),
+        Text(f"From the same pass, {others}. {TIGHTNESS}" if others else ""),
+        Warnings(warnings),
+        Text(none),
+        Warnings([*of_fit, *[lost] * bool(lost)], OF_FIT),
+        *error_headlines(fit),
+    ]
 
 
-def add_warnings(page: Page, estimate: Estimate, fit: FitResult | None) -> None:
-    """Add the warnings of an estimate, then those of the fit alone."""
-    above = estimate.width_warning  # on top of the page
-    warnings = [warning for warning in _own_warnings(estimate, fit) if warning != above]
-    page.add_warnings(warnings)
-    if not warnings:
-        page.add_text("None of the checks of this estimate gives a warning.")
-    add_warnings_of_fit(page, _of_fit_alone(estimate, fit), unreadable(estimate))
-
-
-def add_categories(page: Page, estimate: Estimate) -> None:
-    """Add each category, in a plot and in a table; nothing where there is none."""
+def category_blocks(estimate: Estimate) -> list[Block]:
+    """Return each category, in a plot and in a table; nothing where there is none."""
     if not estimate.per_category:
-        return
+        return []
     target = find_target(estimate.target)
-    page.add_heading("Category by category")
+    blocks: list[Block] = [Heading("Category by category")]
     if target.upper == 1:
-        rows = [
+        whole = IntervalRow(ALL, estimate.value, estimate.lower, estimate.upper)
+        each = [
             IntervalRow(str(name), ends["value"], ends["lower"], ends["upper"])
             for name, ends in estimate.per_category.items()
         ]
-        whole = IntervalRow("", estimate.value, estimate.lower, estimate.upper)
-        page.add_categories(whole, rows, target, estimate.level)
-    table = category_table(estimate)
-    caption = f"Estimated {target.name} with its interval, in {target.unit}"
-    page.add_table(table, caption, folded=len(table.table) > MANY)
+        blocks.append(category_intervals(whole, each, target, estimate.level))
+    return [*blocks, category_table(estimate)]
 
 
 def category_table(estimate: Estimate) -> Table:
@@ -423,34 +395,35 @@ def category_table(estimate: Estimate) -> Table:
     )
     undefined = "no box is over the threshold"
     why = [
-        "" if ends["value"] == ends["value"] else undefined
-        for ends in estimate.per_category.values()
+        undefined if math.isnan(ends["value"]) else "" for ends in estimate.per_category.values()
     ]
     why += [why_left_out(estimate, name) for name in estimate.left_out]
     if any(why):
         table[WHY] = why
     numbers = ("estimate", *ENDS[1:])
     shown = table.assign(**{name: target.scale * table[name] for name in numbers})
-    return Table("categories", table, shown, dict.fromkeys(numbers, target.format))
+    formats = dict.fromkeys(numbers, target.format)
+    caption = f"Estimated {target.name} with its interval, in {target.unit}"
+    return Table("categories", table, shown, formats, caption, folded=len(table) > MANY)
 
 
-def add_least_certain(page: Page, site: Site) -> None:
-    """Add the images with the lowest mean score, with their boxes where they are at hand."""
-    table = image_table(site.boxes)
+def least_certain_blocks(estimate: Estimate) -> list[Block]:
+    """Return the images with the lowest mean score, with their boxes where they are at hand."""
+    site = estimate.site
+    table = image_table(site.boxes) if site else None
+    if site is None or table is None or not table["boxes"].any():
+        return []
     table = table[table["boxes"] > 0].head(4 * SHOWN)
-    if table.empty:
-        return
-    page.add_heading("Where the detector is least certain")
+    blocks: list[Block] = [Heading("Where the detector is least certain")]
     if site.images:
         from autoeval.report.pictures import pictures_of
 
-        names = table["image_id"].head(SHOWN)
-        if pictures := pictures_of(site.boxes, site.images, names):
-            about = "Images with the lowest mean score of their boxes (faint: score under .3)."
-            page.add_thumbnails(pictures, about)
+        about = "Images with the lowest mean score of their boxes (faint: score under .3)."
+        pictures = pictures_of(site.boxes, site.images, table["image_id"].head(SHOWN))
+        blocks += [Thumbnails(pictures, about)] if pictures else []
     formats = {"mean_score": "{:.2f}", "share": "{:.2f}"}
     about = f"Images by the mean score of their boxes, lowest first. {explained(table)}"
-    page.add_table(Table("least_certain", table, formats=formats), about)
+    return [*blocks, Table("least_certain", table, None, formats, about)]
 
 
 def image_table(clean: Boxes) -> pd.DataFrame:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from autoeval.io.find_images import UnlabelledImage
 from autoeval.labels.category_estimate import FEWEST_HOLDING
 from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
 from autoeval.labels.outlook import JointOutlook
@@ -18,15 +17,29 @@ from autoeval.labels.plan import LabelPlan, inclusion_probabilities
 from autoeval.labels.plan_folder import drawn_with
 from autoeval.labels.values import ValueWithError
 from autoeval.report.estimate import (
-    add_estimate,
     estimate_details,
     estimate_head,
+    estimate_page,
     estimate_values,
     estimate_warnings,
     image_table,
 )
 from autoeval.report.fit import evaluation_head
-from autoeval.report.page import IntervalRow, Page
+from autoeval.report.page import (
+    ALL,
+    Block,
+    Chart,
+    Heading,
+    Headline,
+    Interval,
+    IntervalRow,
+    Page,
+    Text,
+    Thumbnails,
+    Warnings,
+    category_intervals,
+    facts_table,
+)
 from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.result_base import ENDS
 from autoeval.sites.label_warnings import contradicted
@@ -73,25 +86,40 @@ def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str
 
 def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
     """Make the page of a plan, with the images that lie where it says."""
-    page = Page("Images to label")
-    page.add_headline("images to label", str(plan.n), f"of {plan.n_pool}")
-    page.add_text(f"{plan_head(plan)} {_draw_text(plan)}")
-    page.add_warnings(plan.warnings)
-    page.add_heading("Expected half-width")
     widths = plan.half_widths()
     names = {"half_width": "half-width", "categories_measured": "categories measured"}
     shown = widths.assign(half_width=100 * widths["half_width"]).rename(columns=names)
     formats = {"half-width": "{:.1f}", "categories measured": "{:.0f}"}
     level = f"{plan.level:.0%} interval of {_forecast_of(plan)}"
-    page.add_table(
-        Table("half_width", widths, shown, formats),
-        f"Expected half-width of the {level}, in points",
-    )
-    about_widths = "Expected half-width by the number of labels"
-    page.add_figure(plan.plot(), about_widths, name="half_width")
-    add_drawn(page, plan, plan.pictures)
-    page.add_about(about)
-    return page
+    caption = f"Expected half-width of the {level}, in points"
+    names_drawn = [plan.found.images[k].image_id for k in plan.drawn]
+    drawn = image_table(plan.found).set_index("image_id").loc[names_drawn].reset_index()
+    drawn.insert(0, "order", range(1, len(drawn) + 1))
+    without_share = drawn.drop(columns="share")
+    blocks: list[Block] = [
+        Headline("images to label", str(plan.n), f"of {plan.n_pool}"),
+        Text(f"{plan_head(plan)} {_draw_text(plan)}"),
+        Warnings(plan.warnings),
+        Heading("Expected half-width"),
+        Table("half_width", widths, shown, formats, caption),
+        Chart(plan.plot(), "Expected half-width by the number of labels", "half_width"),
+        Heading("Images to label"),
+    ]
+    if plan.pictures:
+        from autoeval.report.pictures import pictures_of
+
+        pictures = pictures_of(plan.found, plan.pictures, names_drawn[:PICTURES])
+        about_them = "with the boxes that the detector found (faint: score under .3)"
+        caption = f"The first {len(pictures)} of them, {about_them}"
+        blocks += [Thumbnails(pictures, caption)] if pictures else []
+    caption = f"In the order of the draw. {explained(without_share)}"
+    formats = {"mean_score": "{:.2f}"}
+    folded = len(drawn) > LISTED
+    blocks += [
+        Table("images", drawn, without_share, formats, caption, folded=folded),
+        *facts_table("about", "What this page is about", about),
+    ]
+    return Page("Images to label", blocks)
 
 
 def plan_head(plan: LabelPlan) -> str:
@@ -143,28 +171,6 @@ def width_text(plan: LabelPlan) -> str:
     )
 
 
-def drawn_table(plan: LabelPlan) -> Table:
-    """Lay out the images that were drawn, in the order of the draw."""
-    names = [plan.found.images[k].image_id for k in plan.drawn]
-    table = image_table(plan.found).set_index("image_id").loc[names].reset_index()
-    table.insert(0, "order", range(1, len(table) + 1))
-    return Table("images", table, table.drop(columns="share"), {"mean_score": "{:.2f}"})
-
-
-def add_drawn(page: Page, plan: LabelPlan, images: Sequence[UnlabelledImage]) -> None:
-    """Add the images that were drawn, with the detector's boxes on the first ones."""
-    table = drawn_table(plan)
-    page.add_heading("Images to label")
-    if images:
-        from autoeval.report.pictures import pictures_of
-
-        if pictures := pictures_of(plan.found, images, table.table["image_id"].head(PICTURES)):
-            caption = "with the boxes that the detector found (faint: score under .3)"
-            page.add_thumbnails(pictures, f"The first {len(pictures)} of them, {caption}")
-    about = f"In the order of the draw. {explained(table.for_people)}"
-    page.add_table(table, about, folded=len(table.table) > LISTED)
-
-
 def labelled_text(estimate: LabelledEstimate, until: str = "", *, verbose: bool = True) -> str:
     """Return what the terminal shows of an estimate with labels.
 
@@ -209,41 +215,43 @@ def labelled_values(
 
 def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING) -> Page:
     """Make the page of an estimate with labels."""
-    page = Page("Estimate with labels")
-    add_labelled(page, estimate)
-    page.add_about(about)
-    return page
+    about_blocks = facts_table("about", "What this page is about", about)
+    return Page("Estimate with labels", [*labelled_blocks(estimate), *about_blocks])
 
 
-def add_labelled(page: Page, estimate: LabelledEstimate) -> None:
-    """Add an estimate with labels: the number, its categories, how it came about."""
-    page.add_interval(
-        f"Estimated {estimate.target}",
-        f"{100 * estimate.value:.1f}",
-        f"{estimate.level:.0%} interval: {100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}",
-        f"In points of 100, from {estimate.n_labelled} labelled images of {estimate.n_pool}, "
-        "the predicted influence of all, and the label-free estimate.",
-        on_scale=(100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper),
-    )
+def labelled_blocks(estimate: LabelledEstimate) -> list[Block]:
+    """Return an estimate with labels: the number, its categories, how it came about."""
+    value, lower, upper = 100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper
+    blocks: list[Block] = [
+        Interval(
+            f"Estimated {estimate.target}",
+            f"{value:.1f}",
+            f"{estimate.level:.0%} interval: {lower:.1f} to {upper:.1f}",
+            f"In points of 100, from {estimate.n_labelled} labelled images of {estimate.n_pool}, "
+            "the predicted influence of all, and the label-free estimate.",
+            (value, lower, upper),
+        )
+    ]
     for goal in GOALS if estimate.forecast_known else ():
         more = estimate.more_labels(goal)
         reached = counted(more, "more label") if more else "reached"
-        page.add_headline(f"±{100 * goal:.0f}", reached, "expected")
-    page.add_warnings(estimate.warnings)
-    add_category_order(page, estimate)
+        blocks.append(Headline(f"±{100 * goal:.0f}", reached, "expected"))
+    blocks += [Warnings(estimate.warnings), *category_order_blocks(estimate)]
     history = history_rows(estimate)
     if estimate.history:
-        page.add_heading("How the interval shrinks")
         caption = "Combined estimate and interval by the number of labels"
-        page.add_figure(draw_history(estimate, history), caption, name="shrinking")
-    page.keep_table(_in_points("shrinking", history))
-    page.add_heading("By estimator")
-    caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}"
-    page.add_table(estimator_table(estimate), caption.strip())
+        blocks += [
+            Heading("How the interval shrinks"),
+            Chart(draw_history(estimate, history), caption, "shrinking"),
+        ]
+    blocks += [
+        replace(_in_points("shrinking", history), on_page=False),
+        Heading("By estimator"),
+        estimator_table(estimate),
+    ]
     if len(estimate.by_category) >= SEVERAL:
-        page.add_heading("Category by category, the lowest first")
-        behind = f"labels measure {estimate.n_behind} of {len(estimate.by_category)} categories"
-        page.add_table(category_table(estimate), f"{estimate.target} in points of 100; {behind}")
+        blocks += [Heading("Category by category, the lowest first"), category_table(estimate)]
+    return blocks
 
 
 def unplanned_text(
@@ -260,7 +268,8 @@ def unplanned_text(
     """
     fit = estimator.fit_result_
     heads = [*labelled_heads(labelled), estimate_head(estimate), evaluation_head(fit)]
-    warnings = [*labelled.warnings, *estimate_warnings(estimate, fit)]
+    own, of_fit_alone = estimate_warnings(estimate, fit)
+    warnings = [*labelled.warnings, *own, *of_fit_alone]
     details = ["\n".join(labelled_details(labelled))]
     details += estimate_details(estimate, estimator) if verbose else []
     return result_text(heads, warnings, details, verbose=verbose, of_fit=of_fit)
@@ -284,11 +293,9 @@ def unplanned_page(
     about: Mapping[str, str] = NOTHING,
 ) -> Page:
     """Make the page of both, that with labels first."""
-    page = Page(f"{title}, with labels")
-    add_labelled(page, labelled)
-    add_estimate(page, estimator, estimate)
-    page.add_about(about)
-    return page
+    of_both = [*labelled_blocks(labelled), *estimate_page(title, estimator, estimate).blocks]
+    about_blocks = facts_table("about", "What this page is about", about)
+    return Page(f"{title}, with labels", [*of_both, *about_blocks])
 
 
 def labelled_heads(estimate: LabelledEstimate) -> list[str]:
@@ -420,12 +427,12 @@ def category_order_text(estimate: LabelledEstimate) -> str:
     return "\n".join(lines)
 
 
-def add_category_order(page: Page, estimate: LabelledEstimate) -> None:
-    """Add all categories in order, of many the lowest and the most helpful first."""
+def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
+    """Return all categories in order, of many the lowest and the most helpful first."""
     n = len(estimate.by_category)
     if n < SEVERAL:
-        return
-    page.add_heading("Categories")
+        return []
+    blocks: list[Block] = [Heading("Categories")]
     if n >= MANY:
         low = lowest(estimate)
         points = ["value", "lower", "upper", "label_free"]
@@ -434,34 +441,34 @@ def add_category_order(page: Page, estimate: LabelledEstimate) -> None:
         shown["measured"] = np.where(low["measured"], "labels", "few labels or none")
         shown = shown.rename(columns={"label_free": "label-free", "measured": "from"})
         formats = dict.fromkeys(shown.columns[1:5], "{:.1f}")
-        page.add_table(
-            Table("lowest", low, shown, formats), "The lowest estimates, in points of 100"
-        )
+        caption = "The lowest estimates, in points of 100"
+        blocks.append(Table("lowest", low, shown, formats, caption))
         helpful = most_helpful(estimate)
         shown = helpful.assign(half_width=100 * helpful["half_width"])
         shown.columns = pd.Index(["category", "labelled images so far", "half-width"])
-        table = Table("most_helpful", helpful, shown, {"half-width": "{:.1f}"})
-        if len(helpful):
-            half = 100 * estimate.recommended.half_width(estimate.level)
-            page.add_table(
-                table,
-                f"Whose labels would help most: half-width of the mean, ±{half:.1f} now, after "
-                f"{MORE_IMAGES} more images with the category",
-            )
-        else:
-            page.keep_table(table)
-    columns = ["category", *ENDS, *FREE]
-    whole, *rows = [
-        IntervalRow(row.category, row.value, row.lower, row.upper, row[4:])
-        for row in estimate.to_pandas()[columns].itertuples(index=False)
+        half = 100 * estimate.recommended.half_width(estimate.level)
+        caption = (
+            f"Whose labels would help most: half-width of the mean, ±{half:.1f} now, after "
+            f"{MORE_IMAGES} more images with the category"
+        )
+        formats, any_helps = {"half-width": "{:.1f}"}, len(helpful) > 0
+        blocks.append(Table("most_helpful", helpful, shown, formats, caption, on_page=any_helps))
+    rows = estimate.to_pandas()
+    columns = ([ALL, *rows["category"][1:]], *(rows[name] for name in (*ENDS, *FREE)))
+    whole, *each = [
+        IntervalRow(name, value, lower, upper, tuple(label_free))
+        for name, value, lower, upper, *label_free in zip(*columns, strict=True)
     ]
     note = (
         f". {estimate.n_behind} of {n} categories are measured by labels; the others rest on the "
         "label-free estimates and on what labels show of the rest"
     )
     target = find_target(estimate.target)
-    page.add_categories(whole, rows, target, estimate.level, note=note)
-    page.keep_figure("categories", estimate.plot())
+    return [
+        *blocks,
+        category_intervals(whole, each, target, estimate.level, note),
+        Chart(estimate.plot(), name="categories", on_page=False),
+    ]
 
 
 def history_rows(estimate: LabelledEstimate) -> pd.DataFrame:
@@ -510,7 +517,8 @@ def estimator_table(estimate: LabelledEstimate) -> Table:
                 half = estimate.label_free_half_width(name)
             row = {"what": name, "estimator": estimator, "value": value.value, "half_width": half}
             rows.append(row)
-    return _in_points("estimators", pd.DataFrame(rows))
+    caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}".strip()
+    return replace(_in_points("estimators", pd.DataFrame(rows)), caption=caption)
 
 
 def category_table(estimate: LabelledEstimate) -> Table:
@@ -532,7 +540,10 @@ def category_table(estimate: LabelledEstimate) -> Table:
         }
         for name, category in estimate.by_category.items()
     ]
-    return _in_points("categories", pd.DataFrame(rows).sort_values("value", ignore_index=True))
+    behind = f"labels measure {estimate.n_behind} of {len(estimate.by_category)} categories"
+    caption = f"{estimate.target} in points of 100; {behind}"
+    table = pd.DataFrame(rows).sort_values("value", ignore_index=True)
+    return replace(_in_points("categories", table), caption=caption)
 
 
 def _in_points(name: str, table: pd.DataFrame) -> Table:

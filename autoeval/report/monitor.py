@@ -18,7 +18,17 @@ from autoeval.monitoring.looks import TESTED
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
 from autoeval.monitoring.monitored import STATES, Monitored, MonitoredSite
 from autoeval.notices import as_notice, prefixed
-from autoeval.report.page import Page
+from autoeval.report.page import (
+    Block,
+    Board,
+    Chart,
+    Heading,
+    Headline,
+    Page,
+    Text,
+    Warnings,
+    facts_table,
+)
 from autoeval.report.text import Table, format_cells, notice_values, result_text, to_terminal
 from autoeval.targets import Target, find_target
 from autoeval.words import counted
@@ -129,37 +139,45 @@ def monitored_page(
     about: Mapping[str, str] = NOTHING,
 ) -> Page:
     """Make the page of a run over many sites; for `pictures` see `site_pictures`."""
-    n_sites = counted(len(monitored.sites), "site")
-    page = Page(f"{find_target(monitored.target).name} at {n_sites}")
     counts = pd.Series([site.state for site in monitored.sites]).value_counts()
-    page.add_headline("Sites with an alarm", str(len(monitored.alarms)), f"of {counts.sum()}")
-    for state, n in counts.items():
-        page.add_headline(str(state), str(n), STATES[str(state)])
-    page.add_warnings(alarm_lines(monitored), "Alarms")
+    alarms = str(len(monitored.alarms))
+    blocks: list[Block] = [Headline("Sites with an alarm", alarms, f"of {counts.sum()}")]
+    blocks += [Headline(str(state), str(n), STATES[str(state)]) for state, n in counts.items()]
+    blocks.append(Warnings(alarm_lines(monitored), "Alarms"))
     if figure := draw_histories(monitored):
-        page.add_figure(figure, HISTORY, name="histories")
+        blocks.append(Chart(figure, HISTORY, "histories"))
     board = site_board(monitored, pictures)
-    page.add_board(board, f"{board['axis']}. {CAPTION}")
+    blocks.append(Board(board, f"{board['axis']}. {CAPTION}"))
     if label_commands:
-        page.add_heading("Label a few images of these sites")
         commands = pd.DataFrame(label_commands.items(), columns=["site", "command"])
-        page.add_table(commands, "What measures the accuracy at a site with an alarm")
+        caption = "What measures the accuracy at a site with an alarm"
+        blocks += [
+            Heading("Label a few images of these sites"),
+            Table("", commands, caption=caption),
+        ]
     meanings = pd.DataFrame(STATES.items(), columns=["state", "means"])
-    page.add_table(meanings, "States; where several hold, the first counts", folded=True)
-    page.keep_table(Table("sites", monitored.to_pandas()))
-    page.keep_table(Table("windows", monitored.windows()))
+    caption = "States; where several hold, the first counts"
+    blocks += [
+        Table("", meanings, caption=caption, folded=True),
+        Table("sites", monitored.to_pandas(), on_page=False),
+        Table("windows", monitored.windows(), on_page=False),
+    ]
     if candidate:
-        page.add_heading("Another detector at these sites")
-        page.add_text(candidate_sentence(candidate[0]))
-        if by_known(candidate[0]):
-            page.add_text(f"{BY_KNOWN}.")
-        caption = "Candidate less current detector, points of 100"
-        page.add_table(candidate_table(candidate[0]), caption)
-        page.add_warnings(candidate[1], "Not compared")
-    page.add_warnings(monitored.warnings)
-    page.add_text(images_text(monitored))
-    page.add_about(about)
-    return page
+        rows, not_compared = candidate
+        blocks += [
+            Heading("Another detector at these sites"),
+            Text(candidate_sentence(rows)),
+            Text(f"{BY_KNOWN}." if by_known(rows) else ""),
+            candidate_table(rows),
+            Warnings(not_compared, "Not compared"),
+        ]
+    blocks += [
+        Warnings(monitored.warnings),
+        Text(images_text(monitored)),
+        *facts_table("about", "What this page is about", about),
+    ]
+    n_sites = counted(len(monitored.sites), "site")
+    return Page(f"{find_target(monitored.target).name} at {n_sites}", blocks)
 
 
 def alarm_lines(monitored: Monitored) -> list[str]:
@@ -244,7 +262,8 @@ def candidate_table(rows: pd.DataFrame) -> Table:
     formats = dict.fromkeys(("difference", "lower", "upper"), "{:+.1f}") | {"p_better": "{:.0f}"}
     formats |= dict.fromkeys(by_known(rows), "{:.1f}")
     shown = rows.assign(**{name: 100 * rows[name] for name in formats})
-    return Table("candidate", rows, shown, formats)
+    caption = "Candidate less current detector, points of 100"
+    return Table("candidate", rows, shown, formats, caption)
 
 
 def by_known(rows: pd.DataFrame) -> list[str]:

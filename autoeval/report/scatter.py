@@ -13,7 +13,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 
@@ -24,7 +23,7 @@ from autoeval.estimation.score_table import feature_columns
 from autoeval.model import predict_intervals
 from autoeval.model.priors import panel_pairs
 from autoeval.model.regression import DEFAULT_METHOD, Regression
-from autoeval.report.page import Page
+from autoeval.report.page import Block, Chart, Heading, Scatter
 from autoeval.report.text import explained
 from autoeval.result_base import ENDS
 from autoeval.targets import TARGETS, Target, find_target
@@ -147,125 +146,97 @@ class ScatterChart:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; missing numbers are None."""
+        table, target = self.points, self.target
+        styles = source_styles(table["source"])
+        sources = []
+        for name, style in styles.items():
+            # the marker as an SVG path about two units wide
+            marker = MarkerStyle(style["marker"])
+            outline = marker.get_path().transformed(marker.get_transform()).to_polygons()[0]
+            corners = [f"{2 * x:.2f} {-2 * y:.2f}" for x, y in np.asarray(outline)[:-1]]
+            path = f"M{'L'.join(corners)}Z"
+            sources.append({"name": name, "color": to_hex(style["color"]), "path": path})
+        heights = _rounded(target.scale * table[target.name].to_numpy(np.float64))
+        columns = (table[name] for name in KEYS)
+        points = [
+            {
+                "source": list(styles).index(source),
+                "set": str(sample_set),
+                "own": kind == "seed",
+                "what": transforms or (OWN if self.unit == SAMPLE_SET else ""),
+                "y": y,
+            }
+            for source, sample_set, kind, transforms, y in zip(*columns, heights, strict=True)
+        ]
+        star = None
+        if self.estimate is not None:
+            ends = [end for end in ENDS if end in self.estimate]
+            values = _rounded([target.scale * self.estimate[end] for end in ends])
+            star = dict(zip(ends, values, strict=True))
+        cloud = None
+        if self.cloud is not None:
+            cloud = {"about": self.cloud.about, "y": _rounded(target.scale * self.cloud.y)}
         first, *others = self.scores
-        shown = [first, *(name for name in others if _varies(self._numbers(name)))]
-        styles = source_styles(self.points["source"])
+        shown = [first, *(name for name in others if table[name].nunique() > 1)]
         return {
-            "target": self.target.name,
-            "axis": axis_title(self.target),
-            "digits": self.target.digits,
-            "sources": [{"name": name, **_shape(style)} for name, style in styles.items()],
-            "points": self._points(list(styles)),
+            "target": target.name,
+            "axis": axis_title(target),
+            "digits": target.digits,
+            "sources": sources,
+            "points": points,
             "scores": {name: self._score(name) for name in shown},
-            "estimate": self.estimate
-            and {k: self._y(self.estimate[k]) for k in ENDS if k in self.estimate},
-            "cloud": self.cloud
-            and {"about": self.cloud.about, "y": [self._y(y) for y in self.cloud.y]},
+            "estimate": star,
+            "cloud": cloud,
             "unit": self.unit,
             "level": f"{self.level:.0%}",
         }
 
-    def _points(self, sources: list[str]) -> list[dict[str, Any]]:
-        columns = (self.points[c] for c in ("source", "sample_set", "kind", "transforms"))
-        return [
-            {
-                "source": sources.index(source),
-                "set": str(sample_set),
-                "own": kind == "seed",
-                "what": transforms or (OWN if self.unit == SAMPLE_SET else ""),
-                "y": self._y(y),
-            }
-            for source, sample_set, kind, transforms, y in zip(
-                *columns, self.points[self.target.name], strict=True
-            )
-        ]
-
     def _score(self, name: str) -> dict[str, Any]:
-        values, accuracies = self._numbers(name), self._numbers(self.target.name)
-        known = ~np.isnan(values) & ~np.isnan(accuracies)
+        """Return where the points stand along a score, and its line with what that is."""
+        table, scale = self.points, self.target.scale
+        known = table[name].notna() & table[self.target.name].notna()
         if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
-            known &= self.points["kind"].to_numpy() != "seed"
-        x, y = values[known], accuracies[known]
-        varied = len(x) >= FEWEST_POINTS and _varies(x) and _varies(y)
-        line, about = None, ""
-        if name in self.lines:
-            line, about = self._band(self.lines[name]), self.lines[name].about
-        elif varied:
-            line, about = self._least_squares(x, y), LEAST_SQUARES
+            known &= table["kind"] != "seed"
+        x, y = (table.loc[known, n].astype(np.float64) for n in (name, self.target.name))
+        line, about, note = self.lines.get(name), "", ""
+        if len(x) >= FEWEST_POINTS and x.nunique() > 1 and y.nunique() > 1:
+            r, rho = x.corr(y), x.rank().corr(y.rank())
+            note = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over "
+            note = note.replace("-", "\N{MINUS SIGN}") + counted(len(x), self.unit)
+            if line is None:
+                ends, none = np.array([x.min(), x.max()]), np.full(2, np.nan)
+                fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
+                line = RegressionBand(ends, fitted, none, none, LEAST_SQUARES)
+        drawn = None
+        if line is not None:
+            about = line.about
+            parts = {"y": line.y, "lower": line.lower, "upper": line.upper}
+            parts = {key: values for key, values in parts.items() if np.isfinite(values).all()}
+            if "y" in parts:
+                drawn = {"x": _rounded(line.x)}
+                drawn |= {key: _rounded(scale * values) for key, values in parts.items()}
+        in_cloud = self.cloud is not None and name in self.cloud.scores
         return {
-            "values": [_six_digits(value) for value in values],
-            "estimate": _six_digits((self.estimate or {}).get(name)),
-            "note": _correlation(x, y, self.unit) if varied else "",
+            "values": _rounded(table[name]),
+            "estimate": _rounded([(self.estimate or {}).get(name, math.nan)])[0],
+            "note": note,
             "about": about,
-            "line": line,
-            "cloud": self._cloud(name),
+            "line": drawn,
+            "cloud": _rounded(self.cloud.scores[name]) if self.cloud and in_cloud else None,
         }
 
-    def _numbers(self, name: str) -> np.ndarray:
-        return self.points[name].to_numpy(np.float64)
 
-    def _cloud(self, name: str) -> list[float | None] | None:
-        if self.cloud is None or name not in self.cloud.scores:
-            return None
-        return [_six_digits(value) for value in self.cloud.scores[name]]
-
-    def _band(self, band: RegressionBand) -> dict[str, Any] | None:
-        parts = {"y": band.y, "lower": band.lower, "upper": band.upper}
-        finite = {key: values for key, values in parts.items() if np.isfinite(values).all()}
-        if "y" not in finite:
-            return None
-        line = {key: [self._y(v) for v in values] for key, values in finite.items()}
-        return {"x": [_six_digits(v) for v in band.x], **line}
-
-    def _least_squares(self, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-        ends = np.array([x.min(), x.max()])
-        fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
-        return {"x": [_six_digits(v) for v in ends], "y": [self._y(v) for v in fitted]}
-
-    def _y(self, value: float) -> float | None:
-        return _six_digits(self.target.scale * value)
+def _rounded(values: Iterable[float]) -> list[float | None]:
+    """Keep six significant digits, as many as a screen can show; None for a missing number."""
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values]
 
 
-def _varies(values: np.ndarray) -> bool:
-    known = values[~np.isnan(values)]
-    return len(known) > 0 and bool(known.min() < known.max())
-
-
-def _correlation(x: np.ndarray, y: np.ndarray, unit: str) -> str:
-    import pandas as pd
-
-    r = np.corrcoef(x, y)[0, 1]
-    rho = np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1]
-    correlations = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(x), unit)}"
-    return correlations.replace("-", "\N{MINUS SIGN}")
-
-
-def _six_digits(value: float | None) -> float | None:
-    """Keep six significant digits, as many as a screen can show."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
-
-
-def _shape(style: Mapping[str, Any]) -> dict[str, str]:
-    """Colour, and the marker as an SVG path about two units wide."""
-    marker = MarkerStyle(style["marker"])
-    outline = marker.get_path().transformed(marker.get_transform()).to_polygons()[0]
-    corners = [f"{2 * x:.2f} {-2 * y:.2f}" for x, y in np.asarray(outline)[:-1]]
-    return {"color": to_hex(style["color"]), "path": f"M{'L'.join(corners)}Z"}
-
-
-def add_scatter(page: Page, chart: ScatterChart) -> None:
-    """Add the chart to a page, and its first score as a picture beside it."""
-    page.add_heading(f"{chart.target.name} against the scores")
-    star = "" if chart.estimate is None else " The red star is the estimate."
-    page.add_scatter(
-        chart.to_dict(),
-        f"{MARKS[chart.unit]}{star} Point at a mark to see what it is, click a source to single it "
-        f"out. {' '.join(chart.about)}".strip(),
-    )
-    first, highlight = chart.scores[0], None
+def scatter_blocks(title: str, chart: ScatterChart) -> list[Block]:
+    """Return the chart for a page, and its first score as a picture beside it."""
+    first, highlight, star = chart.scores[0], None, ""
     if chart.estimate is not None:
         highlight = (chart.estimate.get(first, np.nan), chart.estimate["value"], "estimate")
-    figure = Figure(figsize=(8, 5.2), layout="constrained")
+        star = " The red star is the estimate."
     ax = plot_scatter(
         chart.points,
         x=first,
@@ -273,16 +244,26 @@ def add_scatter(page: Page, chart: ScatterChart) -> None:
         band=chart.lines.get(first),
         highlight=highlight,
         cloud=chart.cloud,
-        ax=figure.subplots(),
     )
-    ax.set_title(page.title, fontsize=11, parse_math=False)
-    page.keep_figure("scatter", figure)
+    ax.set_title(title, fontsize=11, parse_math=False)
+    caption = (
+        f"{MARKS[chart.unit]}{star} Point at a mark to see what it is, click a source to single it "
+        f"out. {' '.join(chart.about)}".strip()
+    )
+    return [
+        Heading(f"{chart.target.name} against the scores"),
+        Scatter(chart.to_dict(), caption),
+        Chart(ax, name="scatter", on_page=False),
+    ]
 
 
 def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = None) -> ScatterChart:
     """Make the chart of a fit by the default method, and of an estimate: with the panel's pairs."""
-    regression = estimator.regression_
-    cloud = cloud_of(regression)
+    regression, cloud = estimator.regression_, None
+    pairs, name = panel_pairs(regression.floor), regression.target
+    if name in pairs:  # the panel has not all targets
+        scores = {feature: pairs[feature] for feature in regression.features_ if feature in pairs}
+        cloud = Cloud(scores, pairs[name], f"{len(pairs[name])} {PANEL}")
     here = estimate.features if estimate else {}
     n_images = estimate.n_images if estimate else int(regression.rows_["n_images"].median())
     lines = fitted_lines(regression, cloud, here, n_images)
@@ -332,37 +313,13 @@ def chart_of_scores(
     names = ["n_images", "n_boxes", target.name, *scores]
     present = [name for name in dict.fromkeys(names) if name in table]
     points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
+    star = None
+    if estimate is not None and estimate.site is not None:  # where it stands among the scores
+        star = {**estimate.site.row, **estimate.features}
+        star |= {LEFT_OUT: target.scale * estimate.value}
+        star |= {end: getattr(estimate, end) for end in ENDS}
     unit = PAIR if pairs else SAMPLE_SET
-    return ScatterChart(
-        points,
-        scores,
-        target,
-        drawn,
-        _star(estimate),
-        cloud,
-        unit,
-        estimator.level,
-        about,
-    )
-
-
-def _star(estimate: Estimate | None) -> dict[str, Any] | None:
-    """Return where an estimate stands among the scores; None for one without its site."""
-    if estimate is None or estimate.site is None:
-        return None
-    scaled = find_target(estimate.target).scale * estimate.value
-    ends = {end: getattr(estimate, end) for end in ENDS}
-    return {**estimate.site.row, **estimate.features, LEFT_OUT: scaled, **ends}
-
-
-def cloud_of(regression: Regression) -> Cloud | None:
-    """Return the pairs of the panel with their accuracy; None for targets that it has not."""
-    pairs = panel_pairs(regression.floor)
-    target = regression.target
-    if target not in pairs:
-        return None
-    scores = {name: pairs[name] for name in regression.features_ if name in pairs}
-    return Cloud(scores, pairs[target], f"{len(pairs[target])} {PANEL}")
+    return ScatterChart(points, scores, target, drawn, star, cloud, unit, estimator.level, about)
 
 
 def fitted_lines(
@@ -389,36 +346,27 @@ def fitted_lines(
             continue
         scores = [*usual[name], *labelled[name], here.get(name, np.nan)]
         grid = np.linspace(np.nanmin(scores), np.nanmax(scores), STEPS)
-        rows = _usual_rows(usual, name, grid, regression.features_).assign(n_images=n_images)
+        if not np.ptp(grid) > 0:
+            continue
+        rows = pd.DataFrame({name: grid, "n_images": n_images})
+        for other in regression.features_:
+            if other == name:
+                continue
+            if other not in usual:
+                rows[other] = np.nan  # filled from the others by the fit
+                continue
+            both = usual[[name, other]].astype(np.float64)
+            both = both[np.isfinite(both).all(axis=1)]
+            degree = 1 if both[name].nunique() > 1 else 0
+            rows[other] = np.polynomial.Polynomial.fit(both[name], both[other], degree)(grid)
         intervals = predict_intervals(regression.distribution(rows), regression.level)
         given = [k for k, interval in enumerate(intervals) if not interval.refused]
-        if len(given) > 1 and np.ptp(grid) > 0:
+        if len(given) > 1:
             y, lower, upper = (
                 np.array([getattr(intervals[k], end) for k in given]) for end in ENDS
             )
             lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
     return lines
-
-
-def _usual_rows(
-    usual: pd.DataFrame, along: str, grid: np.ndarray, features: Sequence[str]
-) -> pd.DataFrame:
-    """Return one row a value of the grid: that score, and the others as they usually go with it."""
-    import pandas as pd
-
-    columns = {along: grid}
-    x = usual[along].to_numpy(np.float64)
-    for name in features:
-        if name == along:
-            continue
-        if name not in usual:
-            columns[name] = np.full(len(grid), np.nan)  # filled from the others by the fit
-            continue
-        y = usual[name].to_numpy(np.float64)
-        both = np.isfinite(x) & np.isfinite(y)
-        degree = 1 if np.ptp(x[both]) > 0 else 0
-        columns[name] = np.polynomial.Polynomial.fit(x[both], y[both], degree)(grid)
-    return pd.DataFrame(columns)
 
 
 def axis_title(target: Target) -> str:
@@ -471,24 +419,16 @@ def plot_scatter(
     named = f"{x} (line: {band.about})" if band is not None and band.about else x
     ax.set(xlabel=named, ylabel=axis_title(target))
     ax.grid(alpha=0.25)
-    _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
-    return ax
-
-
-def _legend(ax: Axes, names: list[str]) -> None:
+    names = [*styles, *([highlight[2]] if highlight is not None else [])]
     marks = [mark for mark in ax.collections if mark.get_label() in names]
     places = [str(k) for k in range(len(names))]
     legend = ax.legend(
         marks, places, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
     )
-    _name(legend, names)
-
-
-def _name(legend: Legend, names: Iterable[str]) -> None:
-    """Name what is drawn, in order; names from data may hold ``$`` or begin with ``_``."""
     for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_parse_math(False)
+        text.set_parse_math(False)  # names from data may hold ``$`` or begin with ``_``
         text.set_text(name)
+    return ax
 
 
 def source_legend(figure: Figure, sources: Iterable[str]) -> None:
@@ -499,4 +439,6 @@ def source_legend(figure: Figure, sources: Iterable[str]) -> None:
     legend = figure.legend(
         handles, places, loc="outside lower center", ncols=6, frameon=False, fontsize=8
     )
-    _name(legend, styles)
+    for text, name in zip(legend.get_texts(), styles, strict=True):
+        text.set_parse_math(False)  # names from data may hold ``$`` or begin with ``_``
+        text.set_text(name)

@@ -9,7 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
 
 from autoeval.notices import as_notice, codes_of
 from autoeval.runtime.files import PathLike, write_json, write_table, write_text
@@ -48,16 +50,27 @@ class Writable(Protocol):
 class Table:
     """A table in full, and what people see of it.
 
-    name: of its files.
+    name: of its files; without one there is none.
     table: in full, for CSV and JSON.
     shown: what people see, on the page, on the terminal and in Markdown; by default all.
-    formats: of the columns that people see; see `format_cells`.
+    formats: of the columns that people see such as ``"{:.3f}"``; see `cell_text`.
+    caption: above it on a page.
+    sortable: whether a click on a header sorts by that column, numbers as numbers, but for the last
+        `n_footer` rows.
+    folded: a page shows the caption alone until that is clicked.
+    on_page: False for a table that is written beside the page without being shown.
     """
 
+    kind: ClassVar = "table"
     name: str
     table: pd.DataFrame
     shown: pd.DataFrame | None = None
     formats: Mapping[str, str] = field(default_factory=dict)
+    caption: str = ""
+    sortable: bool = True
+    n_footer: int = 0
+    folded: bool = False
+    on_page: bool = True
 
     @property
     def for_people(self) -> pd.DataFrame:
@@ -82,8 +95,34 @@ class Table:
         return files
 
 
+def cell_text(value: Any, spec: str | None = None) -> str:
+    """Write a value of a table in one line; a dash where it is missing.
+
+    spec: a format; without one numbers have four significant digits. Where it would take more than
+        fifteen digits a number is written in short.
+
+    >>> cell_text(2.5, "{:.2f}"), cell_text(1e300, "{:.2f}"), cell_text(3.14159), cell_text(None)
+    ('2.50', '1e+300', '3.142', '–')
+    """
+    import pandas as pd
+
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        number, whole = float(value), isinstance(value, (int, np.integer))
+        if math.isnan(number):
+            return "–"
+        if 1e15 <= abs(number) < math.inf:
+            return f"{number:.0f}" if whole and spec is None else f"{number:.4g}"
+        if spec is None:
+            spec = "{:.0f}" if whole or abs(number) >= 1e4 else "{:.4g}"
+    if value is None or value is pd.NA or value is pd.NaT:
+        return "–"
+    return _one_line((spec or "{}").format(value))
+
+
 def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFrame:
-    """Turn every value into one line of text by its column's format; missing ones become a dash.
+    """Turn every value into text by its column's format, see `cell_text`.
 
     >>> import pandas as pd
     >>> format_cells(pd.DataFrame({"mAP": [.256, None]}), {"mAP": "{:.1%}"})["mAP"].tolist()
@@ -91,15 +130,8 @@ def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFram
     """
     import pandas as pd
 
-    def text(value: object, spec: str) -> str:
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            return "–"
-        written = number_text(value, spec) if isinstance(value, float) else spec.format(value)
-        return _one_line(written)
-
-    return pd.DataFrame(
-        {name: [text(value, formats.get(name, "{}")) for value in table[name]] for name in table}
-    )
+    columns = {name: [cell_text(v, formats.get(name)) for v in table[name]] for name in table}
+    return pd.DataFrame(columns)
 
 
 def _one_line(text: str) -> str:
@@ -145,15 +177,6 @@ def escaped_markdown(value: object) -> str:
     a_b \*x\* \<b>
     """
     return MARKUP.sub(r"\\\g<0>", _one_line(str(value)))
-
-
-def number_text(value: float, spec: str) -> str:
-    """Write a number by a format, or in short where that would take more than fifteen digits.
-
-    >>> number_text(2.5, "{:.2f}"), number_text(1e300, "{:.2f}")
-    ('2.50', '1e+300')
-    """
-    return f"{value:.4g}" if 1e15 <= abs(value) < math.inf else spec.format(value)
 
 
 def explained(names: Iterable[str]) -> str:
@@ -225,7 +248,7 @@ def print_result(
     as_json: bool = False,
     before: Sequence[Path] = (),
     more: Callable[[], Sequence[Path]] = tuple,
-    next_step: str = "",
+    next_step: tuple[str, str] = ("", ""),
 ) -> None:
     """Print a result, then draw its page: a full disk does not lose what was computed.
 
@@ -233,7 +256,7 @@ def print_result(
     draw: makes the page, which is written as ``report.html``; it takes most of the time.
     before: files that were written already and are named, too.
     more: writes further files and returns their paths.
-    next_step: see `next_command`.
+    next_step: what for, and the command to give next; nothing without a command.
     """
     content = plain(values)
     print(json.dumps(content, indent=2) if as_json else text, flush=True)
@@ -241,19 +264,11 @@ def print_result(
     written = [*before, *draw().write(folder / "report.html")]
     written += [write_json(folder / "result.json", content), *more()]
     if not as_json:
-        print("\n" + paragraphs(written_files(written), next_step))
+        purpose, command = next_step
+        step = f"next step, {purpose}:\n  {command}" if command else ""
+        print("\n" + paragraphs(written_files(written), step))
 
 
 def written_files(paths: Iterable[Path]) -> str:
     """Name the files that a command wrote, for the terminal."""
     return "written:\n" + "\n".join(f"  {path}" for path in paths)
-
-
-def next_command(purpose: str, command: str) -> str:
-    """Name the command to give next, and what for; nothing without a command.
-
-    >>> print(next_command("count", "wc labels.txt"))
-    next step, count:
-      wc labels.txt
-    """
-    return f"next step, {purpose}:\n  {command}" if command else ""

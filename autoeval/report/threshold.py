@@ -8,7 +8,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from autoeval.estimation.threshold_choice import ENDS, ThresholdChoice, threshold_text
-from autoeval.report.page import Page
+from autoeval.report.page import (
+    Block,
+    Chart,
+    Heading,
+    Headline,
+    Interval,
+    Page,
+    Warnings,
+    facts_table,
+)
 from autoeval.report.text import Table, notice_values, result_text
 
 if TYPE_CHECKING:
@@ -99,50 +108,46 @@ def choice_values(
 
 def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})) -> Page:
     """Make the page: the threshold, what is reached there, the curve, warnings."""
-    page = Page("Score threshold")
-    if choice.value != choice.value:
-        page.add_interval("Score threshold", "–", _not_reached(choice))
-    else:
-        bounded = choice.lower < choice.upper
+    blocks: list[Block] = [Interval("Score threshold", "–", _not_reached(choice))]
+    if not math.isnan(choice.value):
         ends = f"{threshold_text(choice.lower)} to {threshold_text(choice.upper)}"
-        page.add_interval(
-            "Score threshold",
-            threshold_text(choice.value),
-            f"may be right: {ends}" if bounded else "",
-            f"For {choice.wanted}: keep boxes with a higher score.",
-            on_scale=(choice.value, choice.lower, choice.upper),
-            top=1.0,
-        )
-        for measure, reached in choice.at.items():
-            known = reached["value"] == reached["value"]
-            ends = f"{100 * reached['lower']:.1f} to {100 * reached['upper']:.1f}"
-            page.add_headline(
-                f"{measure} there",
-                f"{100 * reached['value']:.1f}" if known else "–",
-                f"{choice.level:.0%} interval: {ends}"
-                if reached["lower"] < reached["upper"]
-                else "",
+        blocks = [
+            Interval(
+                "Score threshold",
+                threshold_text(choice.value),
+                f"may be right: {ends}" if choice.lower < choice.upper else "",
+                f"For {choice.wanted}: keep boxes with a higher score.",
+                (choice.value, choice.lower, choice.upper),
+                top=1.0,
             )
-    reached_there = {measure: reached["value"] for measure, reached in choice.at.items()}
-    add_curve(page, choice.curve, choice.value, reached_there)
-    page.add_warnings(choice.warnings)
-    page.add_about(about)
-    return page
+        ]
+        for measure, reached in choice.at.items():
+            value, lower, upper = (100 * reached[end] for end in ENDS)
+            shown = "–" if math.isnan(value) else f"{value:.1f}"
+            note = f"{choice.level:.0%} interval: {lower:.1f} to {upper:.1f}"
+            blocks.append(Headline(f"{measure} there", shown, note if lower < upper else ""))
+    at = {measure: reached["value"] for measure, reached in choice.at.items()}
+    blocks += [
+        *curve_blocks(choice.curve, choice.value, at),
+        Warnings(choice.warnings),
+        *facts_table("about", "What this page is about", about),
+    ]
+    return Page("Score threshold", blocks)
 
 
-def add_curve(page: Page, curve: pd.DataFrame, threshold: float, at: Mapping[str, float]) -> None:
-    """Add a curve, see `expected_curve`, with a threshold marked (NaN: none).
+def curve_blocks(curve: pd.DataFrame, threshold: float, at: Mapping[str, float]) -> list[Block]:
+    """Return a curve, see `expected_curve`, with a threshold marked (NaN: none).
 
     at: precision and recall at the threshold, in [0, 1], by name.
     """
-    page.add_heading("Precision, recall and F1 by score threshold")
-    for name, figure, caption in (
-        ("threshold_curve", draw_measures(curve, threshold), "Each measure by threshold"),
-        ("precision_recall", draw_precision(curve, threshold, at), "Precision by recall"),
-    ):
-        caption += ", all categories together; bands are intervals"
-        page.add_figure(figure, caption, name=name)
-    page.add_table(curve_table(curve), "In points of 100")
+    about = "all categories together; bands are intervals"
+    measures, precision = draw_measures(curve, threshold), draw_precision(curve, threshold, at)
+    return [
+        Heading("Precision, recall and F1 by score threshold"),
+        Chart(measures, f"Each measure by threshold, {about}", "threshold_curve"),
+        Chart(precision, f"Precision by recall, {about}", "precision_recall"),
+        curve_table(curve),
+    ]
 
 
 def curve_text(curve: pd.DataFrame) -> str:
@@ -157,7 +162,8 @@ def curve_table(curve: pd.DataFrame) -> Table:
     shown = shown.pivot(index="threshold", columns="measure", values="value").reset_index()
     shown = shown[["threshold", *(name for name in COLOURS if name in shown)]]
     shown["threshold"] = shown["threshold"].map(threshold_text)
-    return Table("threshold_curve", curve, shown, dict.fromkeys(COLOURS, "{:.1f}"))
+    formats = dict.fromkeys(COLOURS, "{:.1f}")
+    return Table("threshold_curve", curve, shown, formats, "In points of 100")
 
 
 def draw_measures(curve: pd.DataFrame, threshold: float) -> Figure:

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
-from autoeval.report.estimate import add_answer, add_categories, add_warnings
-from autoeval.report.fit import add_glance
+from autoeval.report.estimate import answer_blocks, category_blocks
 from autoeval.report.page import Page
-from autoeval.report.scatter import ScatterChart, add_scatter
+from autoeval.report.scatter import ScatterChart, scatter_blocks
 from autoeval.stability.methods.published_estimate import PublishedEstimate
 from autoeval.targets import find_target
 
@@ -55,13 +54,19 @@ def report(estimate=ESTIMATE, results=(), target=MAP, scores=("bos", "ac"), titl
     fit = FitResult(points(), results)
     star = {"value": estimate.value, **estimate.features}
     table = points().rename(columns={"mAP": target.name})
-    page = Page(title)
-    add_answer(page, estimate)
-    add_warnings(page, estimate, fit)
-    add_glance(page, fit)
-    add_scatter(page, ScatterChart(table, scores, target, estimate=star))
-    add_categories(page, estimate)
-    return page
+    chart = ScatterChart(table, scores, target, estimate=star)
+    answer, scatter = answer_blocks(estimate, fit), scatter_blocks(title, chart)
+    return Page(title, [*answer, *scatter, *category_blocks(estimate)])
+
+
+def blocks(page, kind):
+    """The blocks of a kind, from top to bottom; empty warnings are not shown."""
+    return [of for of in page.blocks if of.kind == kind and getattr(of, "warnings", True)]
+
+
+def tables(page):
+    """The tables of a page by name."""
+    return {table.name: table for table in blocks(page, "table")}
 
 
 def text(page):

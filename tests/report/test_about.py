@@ -9,8 +9,8 @@ import pandas as pd
 from PIL import Image
 
 from autoeval.cli import main
-from autoeval.report.page import Page
-from autoeval.report.text import about
+from autoeval.report.page import Page, facts_table
+from autoeval.report.text import Table, about
 from tests.chromium import chromium
 from tests.commands.predicted_world import write_world
 
@@ -21,11 +21,9 @@ def test_what_is_known_is_named():
     assert facts["labels"] == "val.json" and facts["command"] == "autoeval fit --level .8"
     now = datetime.now().astimezone()
     assert abs((now - datetime.fromisoformat(facts["date"])).total_seconds()) < 120
-    page = Page("t")
-    page.add_about({})
-    assert page.blocks == []
-    page.add_about(facts)
-    assert page.tables["about"].table["value"].tolist() == list(facts.values())
+    assert facts_table("about", "", {}) == []
+    (table,) = facts_table("about", "", facts)
+    assert table.table["value"].tolist() == list(facts.values())
 
 
 def test_pages_of_fit_and_estimate_name_images_detector_estimator_date_and_command(tmp_path):
@@ -74,10 +72,8 @@ def test_pages_of_labels_and_monitoring_do_so_too(tmp_path):
 
 
 def test_a_table_that_goes_on_to_the_side_shows_it(tmp_path):
-    page = Page("t")
     wide = pd.DataFrame({f"column {k}": [1.0, 2.0] for k in range(40)})
-    page.add_table(wide, "wide")
-    page.add_table(wide[["column 0"]], "narrow")
+    page = Page("t", [Table("", wide), Table("", wide[["column 0"]])])
     page.write(tmp_path / "t.html")
     with chromium() as browser:
         shown = browser.new_page(viewport={"width": 700, "height": 500})

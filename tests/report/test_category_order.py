@@ -1,16 +1,18 @@
 """Which categories an estimate with labels names first, of a made site of eight."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from label_worlds import label_set, make_site
+from made_reports import blocks
 
 from autoeval.labels.assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.values import ValueWithError
-from autoeval.report.labels import add_category_order, category_order_text, lowest, most_helpful
+from autoeval.report.labels import category_order_blocks, category_order_text, lowest, most_helpful
 from autoeval.report.page import Page
 
 WORDS = tuple(f"word{k}" for k in range(8))
@@ -54,30 +56,29 @@ def test_where_all_images_are_labelled_no_more_labels_help(site, plan):
 
 def test_terminal_page_and_picture(estimate, tmp_path):
     assert len(category_order_text(estimate).splitlines()) == 3
-    page = Page("t")
-    add_category_order(page, estimate)
-    labels = [of.get_text() for of in page.figures["categories"].axes[0].get_yticklabels()]
+    (picture,) = blocks(Page("t", category_order_blocks(estimate)), "chart")
+    assert picture.name == "categories"
+    labels = [of.get_text() for of in picture.figure.get_yticklabels()]
     assert (len(labels), labels[0]) == (9, "all categories")
     assert labels[-1] == lowest(estimate)["category"][0]
 
 
 def test_the_page_draws_each_category_with_and_without_labels(estimate):
-    page = Page("t")
-    add_category_order(page, estimate)
-    (plot,) = (block.content for block in page.blocks if block.kind == "intervals")
-    rows = estimate.to_pandas()
-    assert plot["lines"][0]["number"] == f"{100 * rows['value'][0]:.1f}"
+    page = Page("t", category_order_blocks(estimate))
+    (plot,), rows = blocks(page, "intervals"), estimate.to_pandas()
+    assert plot.rows[0].value == rows["value"][0]
     each = rows[1:].sort_values("value", ascending=False)
-    assert [line["name"] for line in plot["lines"][1:]] == each["category"].tolist()
-    for line, of in zip(plot["lines"][1:], each.to_dict("records"), strict=True):
-        before, now = line["marks"]
-        assert float(before["at"]) == pytest.approx(100 * of["label_free"], abs=0.006)
-        assert float(now["at"]) == pytest.approx(100 * of["value"], abs=0.006)
-        assert float(now["bar"]["left"]) == pytest.approx(100 * of["lower"], abs=0.006)
+    assert [row.name for row in plot.rows[1:]] == each["category"].tolist()
+    for row, of in zip(plot.rows[1:], each.to_dict("records"), strict=True):
+        assert (row.value, row.lower, row.upper) == (of["value"], of["lower"], of["upper"])
+        assert row.before[0] == of["label_free"]
+    dots = re.findall(r'<span class="dot (\w+)" style="left: ([\d.]+)%', page.render())
+    for (before, there), (now, at), row in zip(dots[::2], dots[1::2], plot.rows, strict=True):
+        assert (before, now) == ("before", "now")
+        assert float(there) == pytest.approx(100 * row.before[0], abs=0.006)
+        assert float(at) == pytest.approx(100 * row.value, abs=0.006)
 
 
 def test_one_category_is_not_put_in_order(estimate):
     one = replace(estimate, by_category=dict(list(estimate.by_category.items())[:1]))
-    page = Page("t")
-    add_category_order(page, one)
-    assert category_order_text(one) == "" and page.blocks == [] and not page.figures
+    assert category_order_text(one) == "" and category_order_blocks(one) == []

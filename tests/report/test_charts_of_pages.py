@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from autoeval.report.page import Page
+from autoeval.report.page import Chart, Page
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
@@ -23,8 +23,7 @@ def test_each_chart_is_laid_out_once(tmp_path, monkeypatch):
     monkeypatch.setattr(ConstrainedLayoutEngine, "execute", counted)
     figure = Figure(figsize=FIGSIZE, layout="constrained")
     figure.subplots().set(ylabel="share of true positives")
-    page = Page("chart")
-    page.add_figure(figure, name="chart")
+    page = Page("chart", [Chart(figure, name="chart")])
     assert page.write(tmp_path / "report.html") == [tmp_path / "report.html", tmp_path / "report"]
     assert len(executed) == 1
     assert "data:image/svg+xml" in (tmp_path / "report.html").read_text()

@@ -1,9 +1,11 @@
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.fit import formats_of, method_rows, source_rows
+from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
+from autoeval.report.fit import held_out_table, method_rows
 from autoeval.report.text import format_cells
 from autoeval.targets import find_target
 
@@ -39,8 +41,9 @@ SUMMARY = {
     ],
 )
 def test_values_are_shown_in_the_unit_of_the_target(name, expected):
-    table = source_rows({"bos": RESULTS}, find_target(name))
-    shown = format_cells(table, formats_of(table, find_target(name)))
+    result = LeaveOneSourceOut("bos", name, RESULTS, np.array([0.075]), {})
+    table = held_out_table(FitResult(RESULTS, (result,)))
+    shown = format_cells(table.shown, table.formats)
     columns = [f"true {name}", "bos", "interval", "error bos"]
     assert [*shown.loc[0, columns], shown["error bos"].iloc[-1]] == expected
     assert shown["interval"].tolist()[1:] == ["–", "–"]  # no interval, and none of the mean

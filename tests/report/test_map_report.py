@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from made_reports import ESTIMATE, HOSTILE, NONE, held_out, points, report, text
+from made_reports import ESTIMATE, HOSTILE, NONE, blocks, held_out, points, report, text
 
 from autoeval.estimation.protocol import FitResult
 from autoeval.notices import Notice
@@ -16,24 +16,20 @@ from autoeval.report.text import result_text
 from autoeval.targets import find_target
 
 
-def block(page, kind):
-    return next(block for block in page.blocks if block.kind == kind)
-
-
 def test_the_answer_comes_before_everything_else():
     page = report()
-    assert page.blocks[0].kind == "interval" and page.blocks[0].caption == "Estimated mAP"
-    content = page.blocks[0].content
-    assert content["value"] == "40.0" and "30.0 to 55.0" in content["interval"]
-    assert [content[end] for end in ("at", "lower", "upper")] == pytest.approx([40, 30, 55])
-    assert "80 unlabelled images" in content["note"] and "± 1.0" in content["note"]
+    answer = page.blocks[0]
+    assert answer.kind == "interval" and answer.name == "Estimated mAP"
+    assert answer.value == "40.0" and "30.0 to 55.0" in answer.interval
+    assert answer.on_scale == pytest.approx((40, 30, 55))
+    assert "80 unlabelled images" in answer.note and "± 1.0" in answer.note
 
 
 def test_the_answer_comes_first_on_the_terminal_and_the_details_last():
     few = Notice("few-images", "only 3 images")
     estimate, fit = replace(ESTIMATE, warnings=(few,)), FitResult(points(), held_out(bos=0.1))
     heads = [estimate_head(estimate), evaluation_head(fit)]
-    warnings = estimate_warnings(estimate, fit)
+    warnings, _ = estimate_warnings(estimate, fit)
     whole = result_text(heads, warnings, ["details"])
     assert whole.split("\n\n") == [*heads, "warning: only 3 images", "details"]
     assert "details" not in result_text(heads, warnings, ["details"], verbose=False)
@@ -52,29 +48,29 @@ def test_one_image_is_not_several():
 
 def test_warnings_are_shown_in_their_words():
     page = report(warnings=("only 3 images", HOSTILE))
-    assert block(page, "warnings").content == ["only 3 images", HOSTILE]
+    assert blocks(page, "warnings")[0].warnings == ["only 3 images", HOSTILE]
     assert "&lt;img src=x onerror=alert(1)&gt;" in text(page)
 
 
 @pytest.mark.parametrize(("error", "doubted"), [(0.2, True), (0.1, True), (0.099, False)])
 def test_a_method_no_better_than_a_constant_is_warned_of(error, doubted):
     results = held_out(bos=error, constant=0.1)
-    warnings = estimate_warnings(ESTIMATE, FitResult(points(), results))
+    warnings, _ = estimate_warnings(ESTIMATE, FitResult(points(), results))
     assert [of.code for of in warnings] == ["no-better-than-constant"] * doubted
-    figures = block(report(results=results), "headlines").content
-    assert figures[0][1] == f"{100 * error:.1f}" and figures[2][1] == "67%"
+    figures = blocks(report(results=results), "headline")
+    assert figures[0].value == f"{100 * error:.1f}" and figures[2].value == "67%"
 
 
 def test_no_interval_is_said_and_not_drawn():
     page = report(interval_method="none: fewer than 3 sources", **NONE).render()
     assert "none: fewer than 3 sources" in page
-    assert 'class="mark" style="left: 40.0%"' in page and 'class="reach"' not in page
+    assert 'class="mark" style="left: 40.00%"' in page and 'class="reach"' not in page
 
 
 def test_no_estimate_is_a_dash_without_a_star():
     page = report(value=math.nan, features={"bos": math.nan}, **NONE)
-    assert page.blocks[0].content["value"] == "–"
-    assert block(page, "scatter").content["estimate"] == {"value": None}
+    assert page.blocks[0].value == "–"
+    assert blocks(page, "scatter")[0].data["estimate"] == {"value": None}
 
 
 def test_categories_have_a_table_of_their_own(tmp_path):

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from autoeval.report.page import Page
+from autoeval.report.page import Chart, Heading, Headline, Page, Text, Thumbnails, Warnings
 from autoeval.report.plots import picture_rows
+from autoeval.report.text import Table
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
@@ -26,15 +27,22 @@ def chart():
 
 
 def whole_page():
-    page = Page(HOSTILE)
-    page.add_heading(HOSTILE)
-    page.add_text(HOSTILE, HOSTILE)
-    page.add_headline(HOSTILE, HOSTILE, HOSTILE)
-    page.add_warnings([HOSTILE])
-    page.add_table(pd.DataFrame({HOSTILE: [HOSTILE]}, index=[HOSTILE]), HOSTILE)
-    page.add_figure(chart(), HOSTILE)
-    page.add_thumbnails([(np.zeros((8, 6, 3), np.uint8), HOSTILE)], HOSTILE)
-    return page
+    table = pd.DataFrame({HOSTILE: [HOSTILE]}, index=[HOSTILE])
+    blocks = [
+        Heading(HOSTILE),
+        Text(HOSTILE),
+        Text(HOSTILE),
+        Headline(HOSTILE, HOSTILE, HOSTILE),
+        Warnings([HOSTILE]),
+        Table("", table, caption=HOSTILE),
+        Chart(chart(), HOSTILE),
+        Thumbnails([(np.zeros((8, 6, 3), np.uint8), HOSTILE)], HOSTILE),
+    ]
+    return Page(HOSTILE, blocks)
+
+
+def page_of(frame, **options):
+    return Page("t", [Table("", frame, **options)]).render()
 
 
 def test_a_hostile_name_is_text_in_every_block():
@@ -47,8 +55,7 @@ def test_a_hostile_name_is_text_in_every_block():
 
 
 def test_a_quote_cannot_leave_an_attribute():
-    page = Page("t")
-    page.add_figure(chart(), '" onload="alert(1)')
+    page = Page("t", [Chart(chart(), '" onload="alert(1)')])
     assert 'alt="&#34; onload=&#34;alert(1)"' in page.render()
 
 
@@ -62,9 +69,7 @@ def test_nothing_is_fetched_from_elsewhere():
 
 def test_numbers_sort_by_value_and_missing_values_show_as_a_dash():
     frame = pd.DataFrame({"count": [12, -3], "error": [0.123456, np.nan], "name": ["a", None]})
-    page = Page("t")
-    page.add_table(frame, formats={"error": "{:.2f}"})
-    html = page.render()
+    html = page_of(frame, formats={"error": "{:.2f}"})
     assert '<td class="number" data-value="12.0">12</td>' in html
     assert '<td class="number" data-value="-3.0">\N{MINUS SIGN}3</td>' in html
     assert '<td class="number" data-value="0.123456">0.12</td>' in html
@@ -77,39 +82,40 @@ def test_numbers_sort_by_value_and_missing_values_show_as_a_dash():
     [(25791.0, "25791"), (0.00012345, "0.0001234"), (3.14159, "3.142"), (True, "yes")],
 )
 def test_default_formats(value, text):
-    page = Page("t")
-    page.add_table(pd.DataFrame({"v": pd.Series([value], dtype=object)}))
-    assert f">{text}</td>" in page.render()
+    assert f">{text}</td>" in page_of(pd.DataFrame({"v": pd.Series([value], dtype=object)}))
 
 
 def test_wide_tables_can_break_headers_and_pairs_but_not_within_parentheses():
     name = "mean: roadworld_nano@0.1"
     rows = {name: ["216.4 (213.3, +3.1)", "– (63.9)", "one, two"]}
-    page = Page("t")
-    page.add_table(pd.DataFrame(rows))
-    html = page.render()
+    html = page_of(pd.DataFrame(rows))
     assert "mean: roadworld_<wbr>nano<wbr>@0.1</button>" in html
     cells = re.findall(r'<td class="([^"]*)">([^<]*)</td>', html)
     pair = ("text pair", "216.4 (213.3,\N{NO-BREAK SPACE}+3.1)")
     assert cells == [pair, ("text", "– (63.9)"), ("text", "one, two")]
-    page.add_table(pd.DataFrame({"<b>_of_a_long_name": [1]}))
-    assert "&lt;b&gt;_<wbr>of" in page.render()
+    assert "&lt;b&gt;_<wbr>of" in page_of(pd.DataFrame({"<b>_of_a_long_name": [1]}))
 
 
 def test_a_plain_range_is_no_column_and_a_named_index_is_one():
-    page = Page("t")
-    page.add_table(pd.DataFrame({"v": [1]}), sortable=False)
-    page.add_table(pd.DataFrame({"v": [1]}, index=pd.Index(["x"], name="set")), sortable=False)
-    heads = re.findall(r"<th [^>]*>([^<]*)</th>", page.render())
+    named = pd.DataFrame({"v": [1]}, index=pd.Index(["x"], name="set"))
+    html = page_of(pd.DataFrame({"v": [1]}), sortable=False) + page_of(named, sortable=False)
+    heads = re.findall(r"<th [^>]*>([^<]*)</th>", html)
     assert heads == ["v", "set", "v"]
 
 
 def test_headlines_in_a_row_share_a_block_and_no_warnings_show_nothing():
-    page = Page("t")
-    page.add_headline("MAE", "3")
-    page.add_headline("RMSE", "5")
-    page.add_warnings([])
-    assert [block.kind for block in page.blocks] == ["headlines"]
+    page = Page("t", [Headline("MAE", "3"), Headline("RMSE", "5"), Warnings([]), Text("")])
+    html = page.render()
+    assert html.count("<dl ") == html.count("</dl>") == 1 and html.count("<dt>") == 2
+    assert "Warnings" not in html and "<p>" not in html
+
+
+def test_what_lies_beside_the_page_is_not_on_it(tmp_path):
+    table = Table("rows", pd.DataFrame({"a": [1]}), caption="all rows", on_page=False)
+    page = Page("t", [table, Chart(chart(), "a chart", "drawn", on_page=False)])
+    assert "all rows" not in page.render() and "a chart" not in page.render()
+    page.write(tmp_path / "t.html")
+    assert {path.name for path in (tmp_path / "t").iterdir()} == {"rows.csv", "drawn.png"}
 
 
 def test_equal_pages_are_equal_bytes_and_pictures_decode(tmp_path):
@@ -124,8 +130,7 @@ def test_equal_pages_are_equal_bytes_and_pictures_decode(tmp_path):
 def test_large_pictures_are_shrunk():
     import cv2
 
-    page = Page("t")
-    page.add_thumbnails([(np.zeros((100, 400, 3), np.uint8), "wide")], side=40)
+    page = Page("t", [Thumbnails([(np.zeros((100, 400, 3), np.uint8), "wide")], side=40)])
     uri = re.search(r"data:image/jpeg;base64,([^\"]+)", page.render()).group(1)
     image = cv2.imdecode(np.frombuffer(base64.b64decode(uri), np.uint8), cv2.IMREAD_COLOR)
     assert image.shape == (10, 40, 3)
@@ -140,8 +145,7 @@ def test_a_sheet_takes_any_number_of_pictures_and_any_name(tmp_path):
 
 
 def test_commands_of_warnings_are_code_and_stay_text():
-    page = Page("a page")
-    page.add_warnings([f"see `{HOSTILE}` and `b`", "one ` alone"])
+    page = Page("a page", [Warnings([f"see `{HOSTILE}` and `b`", "one ` alone"])])
     html = page.render()
     assert f"<li>see <code>{ESCAPED}</code> and <code>b</code></li>" in html
     assert "<li>one ` alone</li>" in html

@@ -1,11 +1,13 @@
 """What stands behind the estimate on its page, and what pages of fits and estimates begin with."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_reports import blocks
 
 import autoeval
 from autoeval.io.config_file import shipped_config
@@ -31,10 +33,6 @@ def estimate(fitted):
     return fitted.predict(SAMPLE / "new_predictions.json", images=SAMPLE / "new_site.json")
 
 
-def blocks(page, kind):
-    return [block for block in page.blocks if block.kind == kind]
-
-
 def test_the_shipped_pairs_are_those_that_the_prior_is_fitted_on():
     content = json.loads(shipped_config("panel_pairs.json").read_text())
     assert content == {"floors": [shown_pairs(floor) for floor in FLOORS]}
@@ -43,7 +41,7 @@ def test_the_shipped_pairs_are_those_that_the_prior_is_fitted_on():
 
 
 def test_the_chart_of_an_estimate_holds_the_panel_the_labelled_pairs_and_the_star(fitted, estimate):
-    (chart,) = (of.content for of in blocks(estimate_page("t", fitted, estimate), "scatter"))
+    (chart,) = (of.data for of in blocks(estimate_page("t", fitted, estimate), "scatter"))
     pairs, rows = panel_pairs(), fitted.regression_.rows_
     assert list(chart["scores"])[:3] == list(SCORES)
     np.testing.assert_allclose(chart["cloud"]["y"], 100 * pairs["mAP"])
@@ -84,14 +82,13 @@ def test_a_page_begins_with_its_number_and_ends_with_what_it_is_about(fitted, es
     of_estimate = estimate_page("t", fitted, estimate, about=given).blocks
     of_fit = fit_page("t", fitted, about=given).blocks
     assert of_estimate[0].kind == "interval"
-    assert of_fit[0].kind == "headlines"
-    coco, labelled, half, *_ = of_fit[0].content
+    coco, labelled, half = of_fit[:3]
     (printed,) = fitted.fit_result_.labelled_sets["mAP"]  # by pycocotools: test_coco_accuracy
-    assert coco[1] == f"{100 * printed:.1f}"
-    assert labelled[1] == f"{100 * fitted.regression_.rows_['mAP'].mean():.1f}"
-    assert half[1].startswith("±")
+    assert coco.value == f"{100 * printed:.1f}"
+    assert labelled.value == f"{100 * fitted.regression_.rows_['mAP'].mean():.1f}"
+    assert half.value.startswith("±")
     for page in (of_estimate, of_fit):
-        assert page[-1].content.body[0][1].text == "autoeval of mine"
+        assert page[-1].table["value"].tolist() == ["autoeval of mine"]
 
 
 def test_the_width_to_expect_is_that_of_a_new_site_like_the_labelled_one(fitted):
@@ -103,22 +100,24 @@ def test_the_width_to_expect_is_that_of_a_new_site_like_the_labelled_one(fitted)
 
 
 def test_categories_are_dots_with_intervals_the_highest_first(fitted, estimate):
-    (plot,) = (of.content for of in blocks(estimate_page("t", fitted, estimate), "intervals"))
-    first, *rows = plot["lines"]
-    assert first["name"] == "all categories" and first["number"] == f"{100 * estimate.value:.1f}"
+    page = estimate_page("t", fitted, estimate)
+    (plot,) = blocks(page, "intervals")
+    first, *rows = plot.rows
+    assert first.name == "all categories" and first.value == estimate.value
     each = sorted(estimate.per_category.items(), key=lambda of: -of[1]["value"])
-    assert [row["name"] for row in rows] == [name for name, _ in each]
-    for row, (_, of) in zip(rows, each, strict=True):
-        (mark,) = row["marks"]
-        left, width = (float(mark["bar"][end]) for end in ("left", "width"))
-        assert float(mark["at"]) == pytest.approx(100 * of["value"], abs=0.006)
-        assert left == pytest.approx(100 * of["lower"], abs=0.006)
-        assert left + width == pytest.approx(100 * of["upper"], abs=0.011)
+    assert [row.name for row in rows] == [name for name, _ in each]
+    html = page.render()
+    dots = re.findall(r'<span class="dot now" style="left: ([\d.]+)%', html)
+    bars = re.findall(r'<span class="reach now" style="left: ([\d.]+)%; right: ([\d.]+)%', html)
+    for at, (left, right), (_, of) in zip(dots[1:], bars[1:], each, strict=True):
+        assert float(at) == pytest.approx(100 * of["value"], abs=0.006)
+        assert float(left) == pytest.approx(100 * of["lower"], abs=0.006)
+        assert 100 - float(right) == pytest.approx(100 * of["upper"], abs=0.006)
 
 
 def test_columns_are_explained_and_pages_of_files_have_no_pictures(fitted, estimate):
     page = estimate_page("t", fitted, estimate)
-    captions = " ".join(block.caption for block in page.blocks)
+    captions = " ".join(getattr(block, "caption", "") for block in page.blocks)
     for name in ("expected_ap", "likely_share", "box_size", "share", "confident", "mean_score"):
         assert f"{name}: " in captions
-    assert not [block for block in page.blocks if block.kind == "thumbnails"]
+    assert not blocks(page, "thumbnails")

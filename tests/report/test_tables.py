@@ -54,7 +54,7 @@ def test_no_name_breaks_a_table_out_of_its_rows(tmp_path):
     Table("p", table).write(tmp_path)
     lines = (tmp_path / "p.md").read_text().splitlines()
     assert len(lines) == 4
-    assert lines[2] == r"| a b\|c\<i>\[d](e) \[2J \_f\_ | 1.0 |"
+    assert lines[2] == r"| a b\|c\<i>\[d](e) \[2J \_f\_ | 1 |"
     assert lines[3].startswith("| plain_name |")
     shown = to_terminal(format_cells(table, {}))
     assert len(shown.splitlines()) == 3 and "\x1b" not in shown

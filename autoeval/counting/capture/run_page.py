@@ -25,6 +25,8 @@ from autoeval.counting.capture.split import OCCLUDED, ORIGINAL, CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.journal import folder_name
+from autoeval.report.page import Heading, Text, Warnings
+from autoeval.report.text import Table
 
 ABOUT = (
     "sMAPE = 100 · mean of |error| / (|truth| + |answer|): 0 is best, 100 worst. An item without "
@@ -77,20 +79,21 @@ def capture_page(
     """
     kind = split.items[0].split
     page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
-    page.add_text(*limited, f"{len(split.items)} pairs of images.", ABOUT)
-    page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results))
+    page.blocks += map(Text, (*limited, f"{len(split.items)} pairs of images.", ABOUT))
+    notes = merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results)
+    page.blocks.append(Warnings(notes))
     rows = [measure(result) for result in results]
     page.file_rows("measures", pd.DataFrame(rows))
     for title, main in (("Counts", "sMAPE"), ("Patterns, accuracy in %", "accuracy")):
         if chosen := [row for row in rows if main in row]:
-            page.add_table(pd.DataFrame(chosen), title, formats=FORMATS)
+            page.blocks.append(Table("", pd.DataFrame(chosen), None, FORMATS, title))
     differences, models = difference_table(results), model_table(results)
     if len(differences):
-        page.add_heading("Original against occluded")
+        page.blocks.append(Heading("Original against occluded"))
         caption = "sMAPE of the same items, paired"
         page.file_table("differences", differences, caption, formats=FORMATS)
     if len(models):
-        page.add_heading("Model against model")
+        page.blocks.append(Heading("Model against model"))
         caption = "The same items, paired: A - B with its 95 % interval"
         page.file_table("models", models, caption, formats=FORMATS, sortable=False)
     published = published_table(kind)
@@ -104,7 +107,7 @@ def capture_page(
 
 def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
     task = results[0].task
-    page.add_heading(task.name)
+    page.blocks.append(Heading(task.name))
     if task.kind != CHOICE:
         for factor in LABELS:
             tables = [table for r in results if len(table := by_factor(r, factor))]

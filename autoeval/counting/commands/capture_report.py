@@ -48,7 +48,7 @@ def report_answers(
     from autoeval.counting.capture.split import open_split
     from autoeval.counting.capture.tasks import get_task
     from autoeval.counting.filed_page import merged_notes
-    from autoeval.report.text import format_cells, to_terminal
+    from autoeval.report.text import Table, format_cells, to_terminal
 
     there = open_split(Path(split))
     files: list[Path] = []
@@ -73,9 +73,10 @@ def report_answers(
     page = capture_page(there, results, limited)
     print("".join(f"{line}\n" for line in limited), end="")
     written = page.write_all(Path(work_dir))
-    print(to_terminal(format_cells(page.tables["measures"].table, FORMATS)))
-    if "models" in page.tables:
-        print("\n" + page.tables["models"].text())
+    tables = {block.name: block for block in page.blocks if isinstance(block, Table)}
+    print(to_terminal(format_cells(tables["measures"].table, FORMATS)))
+    if "models" in tables:
+        print("\n" + tables["models"].text())
     for note in merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results):
         print(f"note: {note}")
     print("written:\n" + "\n".join(f"  {path}" for path in written))

@@ -182,7 +182,8 @@ def reproduce(
     from autoeval.counting.filed_page import PAGE, FiledPage
     from autoeval.counting.reproduce.printed_grid import StatedMode
     from autoeval.io.config_file import read_paper
-    from autoeval.report.compared_with_print import add_chapters, chapters_text, chapters_values
+    from autoeval.report.compared_with_print import chapters_text, chapters_values
+    from autoeval.report.page import Heading, Text
     from autoeval.report.text import paragraphs, written_files
     from autoeval.runtime.files import write_json
     from autoeval.runtime.json_values import plain
@@ -201,11 +202,9 @@ def reproduce(
             texts += [f"{kind} {name}: {text}" for text in lacking]
     if texts:
         texts += [f"Get the {what} from {where}" for what, where in downloads.items()]
-    page = FiledPage(title)
-    add_chapters(page, chapters)
+    page = FiledPage(title, [block for chapter in chapters for block in chapter.blocks()])
     if texts:
-        page.add_heading("What is missing")
-        page.add_text(*texts)
+        page.blocks += [Heading("What is missing"), *map(Text, texts)]
     page.write_all(folder)
     values = plain({**chapters_values(chapters), "missing": texts})
     write_json(folder / "result.json", values)

@@ -20,7 +20,8 @@ from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
-from autoeval.report.text import format_cells, number_text, to_terminal
+from autoeval.report.page import Heading, Headline, Warnings
+from autoeval.report.text import Table, cell_text, format_cells, to_terminal
 from autoeval.runtime.files import write_text
 from autoeval.runtime.json_values import plain
 
@@ -215,17 +216,17 @@ class CountReport:
             interval, around = e.intervals["pooled MAE"], ""
             if interval.low == interval.low:
                 around = f"95 % interval {_two(interval.low)} to {_two(interval.high)}; "
-            page.add_headline(
-                f"Pooled MAE, {e.name}",
-                _two(e.measures["pooled MAE"]),
+            note = (
                 f"± {_two(e.measures['pooled std'])} within bins; {around}"
-                f"{e.measures['counted']:.0f} images, global std {_two(e.measures['std'])}",
+                f"{e.measures['counted']:.0f} images, global std {_two(e.measures['std'])}"
             )
-        page.add_warnings(self.all_notes())
+            name, value = f"Pooled MAE, {e.name}", _two(e.measures["pooled MAE"])
+            page.blocks.append(Headline(name, value, note))
+        page.blocks.append(Warnings(self.all_notes()))
         _add_bins(page, self.evaluations, self.comparison)
         _add_errors(page, self.evaluations)
         if self.places:
-            page.add_heading("Where it counts")
+            page.blocks.append(Heading("Where it counts"))
             page.file_table(
                 "localisation",
                 side_by_side(self.places),
@@ -237,7 +238,7 @@ class CountReport:
 
 
 def _two(value: float) -> str:
-    return number_text(value, "{:.2f}")
+    return cell_text(value, "{:.2f}")
 
 
 def _to_terminal(table: pd.DataFrame, spec: str) -> str:
@@ -248,18 +249,16 @@ def _to_terminal(table: pd.DataFrame, spec: str) -> str:
 def _add_bins(
     page: FiledPage, evaluations: Sequence[CountEvaluation], comparison: CountComparison | None
 ) -> None:
-    page.add_heading("Error by bin of the true count")
+    page.blocks.append(Heading("Error by bin of the true count"))
     page.file_rows("per_bin", pd.concat([e.table.assign(model=e.name) for e in evaluations]))
     caption = "Mean and standard deviation of the absolute error in each bin, logarithmic above 1."
     if comparison is None:
         for k, e in enumerate(evaluations):
             name = "bins" if len(evaluations) == 1 else f"bins_{k + 1}"
             page.file_figure(name, plot_bins([e]), caption)
-            page.add_table(
-                e.table[["bin", "n", "mean", "std", "bias"]],
-                f"{e.name}: bins are (lo, hi], the first closed on both sides.",
-                sortable=False,
-            )
+            about = f"{e.name}: bins are (lo, hi], the first closed on both sides."
+            columns = e.table[["bin", "n", "mean", "std", "bias"]]
+            page.blocks.append(Table("", columns, caption=about, sortable=False))
         return
     caption += (
         " A square below a bin has the colour of the model that is better there; a bin of one "
@@ -281,7 +280,7 @@ def _add_bins(
 
 
 def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None:
-    page.add_heading("All images")
+    page.blocks.append(Heading("All images"))
     page.file_rows("measures", measures_table(evaluations))
     page.file_rows(
         "tper",

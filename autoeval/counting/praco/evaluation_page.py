@@ -30,7 +30,8 @@ from autoeval.counting.praco.result import (
     undefined_table,
 )
 from autoeval.io.wording import listed
-from autoeval.report.text import format_cells, to_terminal
+from autoeval.report.page import Heading, Headline, Text, Thumbnails, Warnings
+from autoeval.report.text import Table, format_cells, to_terminal
 from autoeval.runtime.files import write_table
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]
@@ -85,8 +86,9 @@ def write_outcome(
         remarks = [f"PCCN {measures['PCCN']:.1f} %"]
         if not math.isnan(measures.get("CntF1", math.nan)):
             remarks.append(f"CntF1 {measures['CntF1']:.3f}")
-        page.add_headline(result.name, f"NMN {measures['NMN']:.3f}", ", ".join(remarks))
-    page.add_warnings(notes)
+        value = f"NMN {measures['NMN']:.3f}"
+        page.blocks.append(Headline(result.name, value, ", ".join(remarks)))
+    page.blocks.append(Warnings(notes))
     kept, with_images = counting_set.kept, {image.category for image in counting_set.kept}
     absent = [name for name in counting_set.classes if name not in with_images]
     text = f"{len(kept)} images of {len(with_images)} classes; {len(counting_set.classes)} prompts."
@@ -95,7 +97,7 @@ def write_outcome(
     if counting_set.excluded:
         names = listed(counting_set.excluded, most=20)
         text += f" Excluded: {len(counting_set.excluded)} images ({names})."
-    page.add_text(text, *ABOUT, MODES[results[0].mode])
+    page.blocks += map(Text, (text, *ABOUT, MODES[results[0].mode]))
     table = measures_table(results)
     shown = table[["model", *MEASURES]]
     page.file_table("measures", table, "Measures", shown=shown, formats=FORMATS)
@@ -105,7 +107,7 @@ def write_outcome(
     _add_charts(page, results)
     for name, pictures in panels.items():
         caption = f"Mosaics, {name}: the lowest precisions, then a spread over all others"
-        page.add_thumbnails(pictures, caption, side=SIDE)
+        page.blocks.append(Thumbnails(pictures, caption, SIDE))
     page.write_all(folder)
     return _text(format_cells(table, FORMATS), notes)
 
@@ -136,25 +138,25 @@ def write_plus_plus(
         note = (
             f"macro; PCCN {measured['PCCN one at a time']:.1f} %, MAE {measured['MAE macro']:.2f}"
         )
-        page.add_headline(str(name), f"NMN {measured['NMN macro']:.3f}", note)
-    page.add_warnings(notes)
+        page.blocks.append(Headline(str(name), f"NMN {measured['NMN macro']:.3f}", note))
+    page.blocks.append(Warnings(notes))
     n = [len(image.points) for image in counting_set.kept]
-    page.add_text(
+    text = (
         f"{len(n)} images of {min(n)} to {max(n)} classes each (on average {np.mean(n):.1f}); "
-        f"{len(counting_set.classes)} prompts.",
-        *ABOUT_PLUS_PLUS,
+        f"{len(counting_set.classes)} prompts."
     )
+    page.blocks += map(Text, (text, *ABOUT_PLUS_PLUS))
     page.file_rows("measures", measures)
     _add_intervals(page, results, n_resamples)
     for result in results:
-        page.add_heading(result.name)
+        page.blocks.append(Heading(result.name))
         table = result.by_class()
         page.file_figure(
             f"classes_{folder_name(result.name)}",
             _class_chart(table),
             "Right: error where the class is there. Left: what is counted where it is not.",
         )
-        page.add_table(table, "By class")
+        page.blocks.append(Table("", table, caption="By class"))
     page.write_all(folder)
     columns = measures.set_index("model").T.rename_axis("measure", axis=0).reset_index()
     return _text(format_cells(columns, {r.name: "{:.3f}" for r in results}), notes)
@@ -174,20 +176,21 @@ def _add_intervals(page: FiledPage, results: Sequence[Measured], n_resamples: in
 def _add_charts(page: FiledPage, results: Sequence[PracoResult]) -> None:
     drifts = {}
     for result in results:
-        page.add_heading(result.name)
+        page.blocks.append(Heading(result.name))
         page.file_figure(
             f"confusion_{folder_name(result.name)}",
             confusion_chart(confusion(result.counts, result.truth)),
             "Mean of predicted over true count: the diagonal should be 1, the rest 0",
         )
-        page.add_table(class_table(result), "By true class", formats=FORMATS)
+        page.blocks.append(Table("", class_table(result), None, FORMATS, "By true class"))
         if result.measured is not None:
             positive = result.by_image["positive"]
             drifts[result.name], left_out = drift(result.measured, positive, result.mode)
             text = ", ".join(f"{n} {why}" for why, n in left_out.items() if n)
-            page.add_text(f"Drift of {result.name}, mosaics left out: {text or 'none'}.")
+            left = f"Drift of {result.name}, mosaics left out: {text or 'none'}."
+            page.blocks.append(Text(left))
     if any(len(values) for values in drifts.values()):
-        page.add_heading("Drift of the right count in mosaics")
+        page.blocks.append(Heading("Drift of the right count in mosaics"))
         page.file_figure(
             "drift",
             drift_chart(drifts),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 
 from autoeval.counting import mode_line
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.page import Page
+from autoeval.report.page import Block, Chart, Heading, Text
 from autoeval.report.text import Table
 from autoeval.runtime.json_values import plain
 
@@ -86,8 +86,8 @@ class StatedMode:
     def text(self) -> str:
         return mode_line(self.mode)
 
-    def show(self, page: Page) -> None:
-        page.add_text(mode_line(self.mode))
+    def blocks(self) -> list[Block]:
+        return [Text(mode_line(self.mode))]
 
     def to_dict(self) -> dict[str, Any]:
         return {"mode": self.mode}
@@ -111,14 +111,11 @@ class DrawnFigure:
         shown = [table.text() for table in self.tables[:1]]
         return "\n".join([self.entry["title"], *self._said(), *shown])
 
-    def show(self, page: Page) -> None:
-        page.add_heading(self.entry["title"])
-        page.add_text(*self._said())
+    def blocks(self) -> list[Block]:
+        blocks: list[Block] = [Heading(self.entry["title"]), *map(Text, self._said())]
         if self.tables:
-            page.add_figure(self.draw(), self.about, name=self.name)
-            page.add_table(self.tables[0])
-        for table in self.tables[1:]:
-            page.keep_table(table)
+            blocks += [Chart(self.draw(), self.about, self.name), self.tables[0]]
+        return [*blocks, *(replace(table, on_page=False) for table in self.tables[1:])]
 
     def to_dict(self) -> dict[str, Any]:
         rows = [row for table in self.tables[:1] for row in plain(table.table.to_dict("records"))]

@@ -93,9 +93,9 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
         See `ReproduceBosOptions`.
     """
     from autoeval.io.tasks.task import load_task
-    from autoeval.report.compared_with_print import add_chapters, chapters_text, chapters_values
+    from autoeval.report.compared_with_print import chapters_text, chapters_values
     from autoeval.report.page import Page
-    from autoeval.report.text import print_result
+    from autoeval.report.text import Table, print_result
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.printed import load_figures, load_printed
@@ -151,14 +151,15 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
         *_figures(args, figures, scores, boxes, data),
     ]
     chapters = [*compared, cost, *data.values()]
-
-    def draw() -> Page:
-        page = Page("Box stability, printed and own")
-        add_chapters(page, chapters)
-        return page
-
+    page = Page(
+        "Box stability, printed and own",
+        [block for chapter in chapters for block in chapter.blocks()],
+    )
+    for block in page.blocks:  # those of a paper are wanted in Markdown and JSON, too
+        if isinstance(block, Table) and block.name:
+            block.write(work_dir / "report")
     text, values = chapters_text(chapters), chapters_values(chapters)
-    print_result(text, values, work_dir, draw, as_json=args.json)
+    print_result(text, values, work_dir, lambda: page, as_json=args.json)
 
 
 def _check_search(args: Any) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import BASELINE, FitResult
 from autoeval.report.estimate import estimate_fields
-from autoeval.report.page import Page
+from autoeval.report.page import Block, Heading, Text
 from autoeval.report.text import Table
 from autoeval.targets import find_target
 
@@ -37,15 +37,12 @@ def compared_text(estimates: Mapping[str, Estimate], fit: FitResult | None) -> s
     return f"{head}\n\n{table}\n\n{recommendation(estimates, fit)}"
 
 
-def add_compared(page: Page, estimates: Mapping[str, Estimate], fit: FitResult | None) -> None:
-    """Add the table of methods, and which to use; nothing for one method."""
+def compared_blocks(estimates: Mapping[str, Estimate], fit: FitResult | None) -> list[Block]:
+    """Return the table of methods, and which to use; nothing for one method."""
     if not several(fit):
-        return
-    target = find_target(fit.cross_validation[0].target)
-    page.add_heading("By method")
-    caption = f"{target.name} in {target.unit}; MAE on sources that were left out"
-    page.add_table(compared_table(estimates, fit), caption)
-    page.add_text(recommendation(estimates, fit))
+        return []
+    advice = Text(recommendation(estimates, fit))
+    return [Heading("By method"), compared_table(estimates, fit), advice]
 
 
 def compared_values(estimates: Mapping[str, Estimate], fit: FitResult | None) -> dict[str, Any]:
@@ -77,7 +74,8 @@ def compared_table(estimates: Mapping[str, Estimate], fit: FitResult) -> Table:
         table = table.drop(columns=["estimate", "lower", "upper"])
     numbers = [name for name in table if name not in ("method", "meaning")]
     shown = table.assign(**{name: target.scale * table[name] for name in numbers})
-    return Table("compared", table, shown, dict.fromkeys(numbers, target.format))
+    caption = f"{target.name} in {target.unit}; MAE on sources that were left out"
+    return Table("compared", table, shown, dict.fromkeys(numbers, target.format), caption)
 
 
 def recommendation(estimates: Mapping[str, Estimate], fit: FitResult) -> str:

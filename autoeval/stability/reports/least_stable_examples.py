@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from autoeval.report.page import Page
+from autoeval.report.page import Block, Chart, Heading, Thumbnails
 from autoeval.report.pictures import SHOWN, Pictures, picture_of
 from autoeval.report.text import Table
 from autoeval.stability.methods.scored_site import ScoredSite
@@ -14,30 +14,29 @@ from autoeval.words import counted
 LEGEND = "blue: boxes of the unperturbed network; orange: with feature dropout, all repeats"
 
 
-def add_least_stable(page: Page, site: ScoredSite) -> None:
-    """Add pictures of the images whose boxes move most; a table where they are not at hand.
+def least_stable_blocks(site: ScoredSite) -> list[Block]:
+    """Return pictures of the images whose boxes move most; a table where they are not at hand.
 
     Nothing where there was no dropout.
     """
     rows = least_stable_table(site)
     if rows.empty:
-        return
-    table = Table("least_stable", rows, formats={"stability": "{:.3f}"})
-    page.add_heading("Where boxes move most under dropout")
-    pictures = least_stable_pictures(site)
-    page.add_thumbnails(
-        pictures,
+        return []
+    pictures, caption = least_stable_pictures(site), "The least stable of the unlabelled images"
+    about = (
         f"The least stable of the unlabelled images ({LEGEND}; faint: score under .3). "
         "Stability is the mean GIoU of partners before and after dropout, where a lost box "
-        "counts 0: 1 where no box moves, below 0 where partners lie apart.",
+        "counts 0: 1 where no box moves, below 0 where partners lie apart."
     )
-    if not pictures:
-        page.add_table(table, "The least stable of the unlabelled images")
-        return
-    from autoeval.report.plots import picture_rows
+    formats, on_page = {"stability": "{:.3f}"}, not pictures
+    table = Table("least_stable", rows, None, formats, caption, on_page=on_page)
+    blocks: list[Block] = [Heading("Where boxes move most under dropout")]
+    if pictures:
+        from autoeval.report.plots import picture_rows
 
-    page.keep_table(table)
-    page.keep_figure("least_stable", picture_rows(pictures, f"Least stable images; {LEGEND}"))
+        sheet = picture_rows(pictures, f"Least stable images; {LEGEND}")
+        blocks += [Thumbnails(pictures, about), Chart(sheet, name="least_stable", on_page=False)]
+    return [*blocks, table]
 
 
 def least_stable_table(site: ScoredSite) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.report.fit import formats_of, method_rows
+from autoeval.report.fit import METHOD_FORMATS, method_rows
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.runtime.files import write_table, write_text
 from autoeval.stability.methods.bench import BenchResult, bench
@@ -68,7 +68,8 @@ def _part(
     name: str, table: pd.DataFrame, result: BenchResult, target: Target
 ) -> tuple[str, pd.DataFrame]:
     cells = _bench_table(result, target)
-    formats = {**formats_of(cells, target), "p": "{:.3f}"}
+    formats = {name: target.format for name in cells if name != "method"}
+    formats |= {**METHOD_FORMATS, "p": "{:.3f}"}
     repeats = table["repeat"].nunique()
     sets = table[table["repeat"] == table["repeat"].min()].groupby("kind").size()
     head = (

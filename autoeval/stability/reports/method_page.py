@@ -11,40 +11,45 @@ import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.report.estimate import (
-    add_answer,
-    add_categories,
-    add_least_certain,
-    add_warnings,
+    answer_blocks,
+    category_blocks,
     estimate_fields,
     estimate_head,
     estimate_warnings,
+    least_certain_blocks,
     own_details,
     unreadable,
 )
 from autoeval.report.fit import (
-    add_evaluation,
-    add_fit_warnings,
-    add_glance,
-    add_run,
+    BY_CATEGORY,
+    error_headlines,
+    evaluation_blocks,
     evaluation_details,
     evaluation_head,
     evaluation_values,
     fit_warnings,
     known_error,
     run_facts,
+    time_table,
 )
-from autoeval.report.page import Page
-from autoeval.report.scatter import RegressionBand, ScatterChart, add_scatter, chart_of_scores
-from autoeval.report.text import result_text, warning_texts
+from autoeval.report.page import Block, Heading, Page, Warnings, facts_table
+from autoeval.report.scatter import (
+    OWN,
+    RegressionBand,
+    ScatterChart,
+    chart_of_scores,
+    scatter_blocks,
+)
+from autoeval.report.text import Table, result_text, warning_texts
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_site import ScoredSite
 from autoeval.stability.reports.compared_methods import (
-    add_compared,
+    compared_blocks,
     compared_text,
     compared_values,
 )
-from autoeval.stability.reports.least_stable_examples import add_least_stable, least_stable_table
+from autoeval.stability.reports.least_stable_examples import least_stable_blocks, least_stable_table
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 NOBODY: Mapping[str, Estimate] = MappingProxyType({})
@@ -76,10 +81,11 @@ def method_text(
     compared = compared_text(_estimates(estimator, estimate, others), fit)
     details = evaluation_details(estimator)
     if estimate is None:
-        heads = [compared, evaluation_head(fit, known_error(estimator))]
+        heads = [compared, evaluation_head(fit) or known_error(estimator)]
         return result_text(heads, fit_warnings(fit), details)
     heads = [estimate_head(estimate), compared, evaluation_head(fit)]
-    return result_text(heads, estimate_warnings(estimate, fit), [*own_details(estimate), *details])
+    own, of_fit_alone = estimate_warnings(estimate, fit)
+    return result_text(heads, [*own, *of_fit_alone], [*own_details(estimate), *details])
 
 
 def method_values(
@@ -121,30 +127,43 @@ def method_page(
     detector: its name, shown among what was run.
     about: what the page is about; see `autoeval.report.text.about`.
     """
-    page, fit = Page(title), estimator.fit_result_
-    site = estimate.site if estimate else None
-    if estimate is not None:
-        add_answer(page, estimate)
-    add_compared(page, _estimates(estimator, estimate, others), fit)
-    if estimate is None:
-        add_glance(page, fit)
-        add_fit_warnings(page, fit)
-    else:
-        add_warnings(page, estimate, fit)
-        add_glance(page, fit)
-    chart = method_chart(estimator, estimate)
-    add_scatter(page, chart)
-    if estimate is not None:
-        add_categories(page, estimate)
-    if site is not None:
-        add_least_certain(page, site)
-    if isinstance(site, ScoredSite):
-        add_least_stable(page, site)
-    add_evaluation(page, estimator)
+    fit, site = estimator.fit_result_, estimate.site if estimate else None
+    chart, compared = method_chart(estimator, estimate), _estimates(estimator, estimate, others)
     facts = run_facts(estimator, estimator.method, detector, facts_of_dropout(estimator, estimate))
-    add_run(page, facts, chart, estimator, site.row if site else None)
-    page.add_about(about)
-    return page
+    warnings = [warning for warning in fit_warnings(fit) if warning != BY_CATEGORY]
+    of_fit = [*error_headlines(fit), Warnings(warnings)]
+    blocks: list[Block] = [
+        *(answer_blocks(estimate, fit) if estimate else of_fit),
+        *compared_blocks(compared, fit),
+        *scatter_blocks(title, chart),
+    ]
+    if estimate is not None:
+        blocks += [*category_blocks(estimate), *least_certain_blocks(estimate)]
+    if isinstance(site, ScoredSite):
+        blocks += least_stable_blocks(site)
+    blocks += [
+        *evaluation_blocks(estimator),
+        Heading("What was run"),
+        *facts_table("what_was_run", "", facts),
+        *time_table(fit, site.row if site else None),
+        sample_sets_table(chart),
+        *facts_table("about", "What this page is about", about),
+    ]
+    return Page(title, blocks)
+
+
+def sample_sets_table(chart: ScatterChart) -> Table:
+    """Lay out every sample set with the id of its recipe, one row each."""
+    target, score, points = chart.target, chart.scores[0], chart.points
+    true = f"true {target.name}"
+    shown = points[["source", "sample_set", "transforms", "n_images", score]].assign(
+        **{true: target.scale * points[target.name]},
+        transforms=points["transforms"].replace("", OWN),
+    )
+    shown = shown.rename(columns={"sample_set": "recipe", "n_images": "images"})
+    formats = {score: "{:.4g}", "images": "{:.0f}", true: target.format}
+    caption = f"All {len(points)} sample sets with the ids of their recipes"
+    return Table("sample_sets", points, shown, formats, caption, folded=True)
 
 
 def _estimates(

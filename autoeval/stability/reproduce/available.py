@@ -10,7 +10,7 @@ from typing import Any
 from autoeval.io.tasks.inspection import Examined, load_each
 from autoeval.io.tasks.seed_set import SeedSet, thinned
 from autoeval.io.tasks.task import Task
-from autoeval.report.page import Page
+from autoeval.report.page import Block, Heading, Text
 from autoeval.runtime.progress import duration
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images
 from autoeval.stability.reproduce.printed import not_as_printed
@@ -59,9 +59,8 @@ class AvailableData:
         summary = f"{self.task.name}: {len(self.seed_sets)} of {len(self.sources)} sources at hand"
         return "\n".join([summary, *(f"  {line}" for line in self.lines())])
 
-    def show(self, page: Page) -> None:
-        page.add_heading(f"Data of {self.task.name}")
-        page.add_text(*self.lines())
+    def blocks(self) -> list[Block]:
+        return [Heading(f"Data of {self.task.name}"), *map(Text, self.lines())]
 
     def to_dict(self) -> dict[str, Any]:
         return {f"data_{self.task.name}": self.lines()}
@@ -94,9 +93,8 @@ class Cost:
     def text(self) -> str:
         return "\n".join(self.lines())
 
-    def show(self, page: Page) -> None:
-        page.add_heading("Cost")
-        page.add_text(*self.lines())
+    def blocks(self) -> list[Block]:
+        return [Heading("Cost"), *map(Text, self.lines())]
 
     def to_dict(self) -> dict[str, Any]:
         return {

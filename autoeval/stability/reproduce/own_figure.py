@@ -12,7 +12,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.page import Page
+from autoeval.report.page import Block, Chart, Heading, Text
 from autoeval.stability.methods.score_rows import split_threshold
 from autoeval.stability.reports.box_quality import box_level_report
 from autoeval.stability.reports.errors_by_size import (
@@ -71,17 +71,14 @@ class OwnFigure:
         stated = [self.stated.text()] if self.stated else []
         return "\n\n".join(["\n".join(head), *curves, *stated])
 
-    def show(self, page: Page) -> None:
-        page.add_heading(self.printed.title)
-        page.add_text(*self._said())
+    def blocks(self) -> list[Block]:
+        blocks: list[Block] = [Heading(self.printed.title), *map(Text, self._said())]
         for what, report in self._named():
             name = f"{self._name}_{what}"
             caption = f"{what}: {report.title}. {report.about}"
-            page.add_figure(report.figure, caption, name=name)
-            for table in report.parts:
-                page.add_table(replace(table, name=f"{self._name}_{what}"))
-        if self.stated:
-            page.add_table(self.stated.table(), "Own (printed, own less printed)")
+            blocks.append(Chart(report.figure, caption, name))
+            blocks += [replace(table, name=name) for table in report.parts]
+        return [*blocks, *([self.stated.table()] if self.stated else [])]
 
     def to_dict(self) -> dict[str, Any]:
         stated = self.stated.to_dict()[self.stated.name]["rows"] if self.stated else []
