@@ -34,7 +34,7 @@ from autoeval.report.page import (
     ALL,
     Block,
     Heading,
-    Interval,
+    IntervalHeadline,
     IntervalRow,
     Page,
     Text,
@@ -354,7 +354,7 @@ def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
     none = "" if warnings else "None of the checks of this estimate gives a warning."
     lost = unreadable(estimate)
     return [
-        Interval(f"Estimated {target.name}", shown, interval, note, ends),
+        IntervalHeadline(f"Estimated {target.name}", shown, interval, note, ends),
         Warnings([above] if above else [], "Before you act on it"),
         Text(f"From the same pass, {others}. {TIGHTNESS}" if others else ""),
         Warnings(warnings),

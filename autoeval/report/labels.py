@@ -31,7 +31,7 @@ from autoeval.report.page import (
     Chart,
     Heading,
     Headline,
-    Interval,
+    IntervalHeadline,
     IntervalRow,
     Page,
     Text,
@@ -223,7 +223,7 @@ def labelled_blocks(estimate: LabelledEstimate) -> list[Block]:
     """Return an estimate with labels: the number, its categories, how it came about."""
     value, lower, upper = 100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper
     blocks: list[Block] = [
-        Interval(
+        IntervalHeadline(
             f"Estimated {estimate.target}",
             f"{value:.1f}",
             f"{estimate.level:.0%} interval: {lower:.1f} to {upper:.1f}",

@@ -59,7 +59,7 @@ class Headline:
 
 
 @dataclass(frozen=True)
-class Interval:
+class IntervalHeadline:
     """A very large figure with its interval, in words, or why there is none.
 
     `on_scale` draws value, lower and upper bound on a scale from 0 to `top`; NaN where there is
@@ -171,7 +171,7 @@ Block = (
     Heading
     | Text
     | Headline
-    | Interval
+    | IntervalHeadline
     | Intervals
     | Warnings
     | Table

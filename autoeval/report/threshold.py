@@ -13,7 +13,7 @@ from autoeval.report.page import (
     Chart,
     Heading,
     Headline,
-    Interval,
+    IntervalHeadline,
     Page,
     Warnings,
     facts_table,
@@ -108,11 +108,11 @@ def choice_values(
 
 def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})) -> Page:
     """Make the page: the threshold, what is reached there, the curve, warnings."""
-    blocks: list[Block] = [Interval("Score threshold", "–", _not_reached(choice))]
+    blocks: list[Block] = [IntervalHeadline("Score threshold", "–", _not_reached(choice))]
     if not math.isnan(choice.value):
         ends = f"{threshold_text(choice.lower)} to {threshold_text(choice.upper)}"
         blocks = [
-            Interval(
+            IntervalHeadline(
                 "Score threshold",
                 threshold_text(choice.value),
                 f"may be right: {ends}" if choice.lower < choice.upper else "",
