@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from autoeval.version import __version__
 
+TYPE_CHECKING = False  # as of `typing`, which takes longer to import than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from autoeval.api import (
         compare,
         detect,

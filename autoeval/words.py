@@ -24,8 +24,8 @@ OF_INPUT = frozenset(
 )
 """Codes of warnings that inputs do not seem to belong together, so that any number may be wrong."""
 
-ALWAYS_PRINTED = frozenset({"images-unreadable"})
-"""Codes of warnings that the short form does not cut: they name files that somebody can replace."""
+ALWAYS_PRINTED = frozenset({"category-not-common", "images-unreadable"})
+"""Codes of warnings that the short form does not cut: what they name is not in the number."""
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from autoeval.cli import GROUPS
+from autoeval.command_table import GROUPS
 from autoeval.commands.command_line import help_of
 
 ROOT = Path(__file__).parents[1]

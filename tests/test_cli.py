@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from autoeval import __version__
-from autoeval.cli import COMMANDS, main
+from autoeval.cli import main
+from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import typed_names
 from autoeval.stability.metasets.recipe import MetaSetConfig
 

@@ -4,7 +4,6 @@ import ast
 import functools
 import inspect
 import textwrap
-from dataclasses import replace
 from importlib import import_module
 from typing import Literal, get_args, get_origin
 
@@ -12,7 +11,8 @@ import pytest
 
 import autoeval
 from autoeval.api.options import given_boxes_of
-from autoeval.cli import COMMANDS, main
+from autoeval.cli import main
+from autoeval.command_table import COMMANDS
 from autoeval.commands import command_line
 from autoeval.commands.command_line import (
     Given,
@@ -88,7 +88,7 @@ CASES = [(name, option) for name, of in COMMANDS.items() for option in parameter
 
 @pytest.mark.parametrize(("name", "option"), CASES)
 def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypatch):
-    command = replace(COMMANDS[name], around="")
+    command = COMMANDS[name]._replace(around="")
     words, expected = call_with(option, command)
     called = {}
     parameters = {

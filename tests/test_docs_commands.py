@@ -6,6 +6,7 @@ import shlex
 import pytest
 
 from autoeval import cli
+from autoeval.commands import command_line
 from autoeval.commands.command_line import read_words, run_command
 from autoeval.errors import InputError
 from autoeval.stability.commands.study import STUDIES
@@ -69,7 +70,7 @@ def ask(monkeypatch, capsys):
         shown = capsys.readouterr()
         return shown.err if status else "", shown.out
 
-    monkeypatch.setattr(cli, "run_command", only_read)
+    monkeypatch.setattr(command_line, "run_command", only_read)
     return ask
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 import autoeval
-from autoeval.cli import COMMANDS
+from autoeval.command_table import COMMANDS
 from autoeval.io.labels.any_format import NAMES
 from autoeval.stability.commands.study import STUDIES
 from autoeval.stability.metasets.transforms import CORRUPTIONS, MILD

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from inspect import signature
 
-from autoeval.cli import COMMANDS
+from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import help_of
 from autoeval.commands.convert_labels import convert_labels
 from autoeval.counting import prompting

@@ -310,7 +310,8 @@ def of_compare(w):
         autoeval.compare,
         base,
         {
-            **{name: change for name, change in of_run().items() if name in PASS},
+            **{name: change for name, change in of_run().items() if name in (*PASS, "device")},
+            "device of a run": (run_here, {"device": "nowhere"}),
             "estimators": {"estimators": {"a": w / "fit_strong", "b": w / "fit_weak"}},
             "predictions": {"predictions": [w / "moved.json", w / "weak/new.json"]},
             "images": {"images": w / "longer.json"},

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autoeval.cli import COMMANDS, main
+from autoeval.cli import main
+from autoeval.command_table import COMMANDS
 from tests.doc_pages import name_of
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from autoeval.api.estimator_paths import named_estimators
-from autoeval.api.options import PassOptions, check_names, found_images, given_boxes_of
+from autoeval.api.options import (
+    PassOptions,
+    check_names,
+    detector_of_fit,
+    found_images,
+    given_boxes_of,
+)
 from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS, MEASURES, named_target
 
@@ -48,6 +54,7 @@ def compare(
     seed: int = 0,
     trained_here: Collection[str] = (),
     known: Mapping[str, float] | None = None,
+    device: str | None = None,
     work_dir: PathLike | None = None,
     **run: Unpack[PassOptions],
 ) -> Comparison:
@@ -119,6 +126,8 @@ def compare(
     known : mapping of str to float, optional
         Accuracy here of a detector that was measured when labels were at hand, as NAME=POINTS, of
         100 (in Python in [0, 1]). The others' values are it plus the estimated difference.
+    device : str, optional
+        Where detectors are run: cpu, cuda, cuda:1 ... (default: as they were fitted).
     work_dir : path-like, optional
         Keeps what each detector that is run observes.
     **run
@@ -141,7 +150,7 @@ def compare(
     by_files = bool(predictions) and all(map(_are_files, predictions or ()))
     of_files = {"names": names, "numbering": numbering, "columns": columns}
     of_images = {"images": images, "img_dir": img_dir, "every": every}
-    of_run: dict[str, Any] = {**run, "reference_checkpoint": reference_checkpoint}
+    of_run: dict[str, Any] = {**run, "device": device, "reference_checkpoint": reference_checkpoint}
     _refuse_unread({**of_images, "words": words}, of_files, of_run, predictions, labels, by_files)
     if not reference:
         of_reference = {
@@ -262,7 +271,6 @@ def _boxes(
     of_run: Mapping[str, Any],
 ) -> dict[str, Predictions | Detector | None]:
     """Return the boxes of each detector with their facts, or the detector as it was fitted."""
-    from autoeval.estimation.given import Detector
     from autoeval.model.features import REFERENCE_AP
 
     given = list(predictions or [None] * len(fits))
@@ -283,9 +291,7 @@ def _boxes(
             beside = of_reference if name in with_reference or not with_reference else {}
             found[name] = given_boxes_of(item, {**said, **beside})
             continue
-        found[name] = given_boxes_of(None, of_run, fitted.loading_.get("detector"))
-        if found[name] is None and fitted.detector_ is not None:
-            found[name] = Detector(fitted.detector_)  # in this process
+        found[name] = detector_of_fit(fitted, of_run)
     return found
 
 

@@ -217,7 +217,7 @@ def monitor(
     if against is not None:
         other = load_estimator(against)
         if not by_files:
-            _observe(other, given, files, Path(work_dir), time, depth)
+            _observe(other, given, files, Path(work_dir), time, depth, boxes.get("device"))
         sites, lost = _sites_of_both(
             fitted, other, given, against_predictions, images, store, counting
         )
@@ -248,6 +248,7 @@ def _observe(
     folder: Path,
     time: str,
     depth: int | None,
+    device: str | None,
 ) -> None:
     """Run the other detector, as the first one is, on the images that it has not seen yet."""
     from autoeval.detectors.detector_spec import DetectorSpec
@@ -260,7 +261,9 @@ def _observe(
 
     kept = other.loading_.get("detector")
     run = Detector(
-        DetectorSpec.from_dict(kept) if kept else other.load_detector(),
+        DetectorSpec.from_dict({**kept, "device": device or kept.get("device")})
+        if kept
+        else other.load_detector(),
         reference=given.reference if given and REFERENCE_AP in other.rows_ else None,
         executor=given.executor if given else None,
     )

@@ -28,6 +28,7 @@ OF_A_DETECTOR = (
 )
 OF_RAY = ("ray_workers", "ray_gpus", "ray_cpus")
 OF_READING = ("batch_size", "num_workers")
+HOW_IT_RUNS = ("device", *OF_READING, "ray", *OF_RAY)  # of whatever detector
 OF_A_RUN = (
     *("detector", *OF_A_DETECTOR, "reference_checkpoint"),
     *(*OF_READING, "ray", *OF_RAY),
@@ -233,6 +234,16 @@ def given_boxes_of(
         num_workers=options.get("num_workers"),
         executor=executor_of(options),
     )
+
+
+def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> Any:
+    """Return the `Detector` of a fit, run as the options say; None where nobody knows how."""
+    from autoeval.estimation.given import Detector
+
+    made = given_boxes_of(None, options, fitted.loading_.get("detector"))
+    if made is None and fitted.detector_ is not None:
+        return Detector(fitted.detector_)  # in this process
+    return made
 
 
 def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.api.options import SiteOptions, found_images, given_boxes_of, predict_site, refuse
+from autoeval.api.options import (
+    HOW_IT_RUNS,
+    SiteOptions,
+    detector_of_fit,
+    found_images,
+    given_boxes_of,
+    predict_site,
+    refuse,
+)
 from autoeval.errors import InputError
 from autoeval.targets import IOUS, named_target
 
@@ -215,7 +223,11 @@ def plan_labels(
         named_categories(site.get("categories")),
         site.get("present") or (),
     )
-    there = read_site(other.pass_, compare_predictions, new)
+    boxes, keep = compare_predictions, None
+    if boxes is None:
+        boxes = detector_of_fit(other, {name: site.get(name) for name in HOW_IT_RUNS})
+        keep = boxes and boxes.keeping(folder and folder / "compared")
+    there = read_site(other.pass_, boxes, new, keep=keep)
     name = str(compare) if isinstance(compare, str | os.PathLike) else "the other detector"
     return plan_difference(
         {"the detector": fitted, name: other},

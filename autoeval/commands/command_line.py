@@ -18,6 +18,7 @@ from shutil import get_terminal_size
 from textwrap import shorten, wrap
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from autoeval.commands.command import Command
 from autoeval.commands.given_words import (
     categories_of_sites,
     comma_words,
@@ -61,40 +62,9 @@ DASH = "\0"  # for the "-" that begins a value such as "-" and "-,x,y": no optio
 #: The command that runs, for pages; empty where a function is called from Python.
 TYPED: ContextVar[str] = ContextVar("typed", default="")
 SECRET = "webhook"  # its address holds a password
-
-
-@dataclass(frozen=True)
-class Command:
-    """What a command runs.
-
-    Parameters
-    ----------
-    about : str
-        What it does, in a line of the list of commands.
-    function : str
-        ``module:name`` of the public function that makes the result. Without `show` it prints, too,
-        and returns the status of the program.
-    show : str
-        ``module:name`` of what prints and writes the result and returns the status of the program;
-        its keyword-only parameters are options, too, and its defaults go before.
-    positional : tuple of str
-        Parameters that are given without their names, in this order.
-    in_python : tuple of str
-        Parameters of the function that are no options.
-    around : str
-        ``module:name`` of a context manager around the call of the function; it takes what was
-        `Given`, and refuses options of `show` before anything is read.
-    more : str
-        ``module:name`` of a function that returns what the help says below the options.
-    """
-
-    about: str
-    function: str
-    show: str = ""
-    positional: tuple[str, ...] = ()
-    in_python: tuple[str, ...] = ()
-    around: str = ""
-    more: str = ""
+#: Parameters that name what a command writes.
+FOLDERS_WRITTEN = ("work_dir", "export", "out")
+FILES_WRITTEN = ("output", "markdown", "prometheus", "report")
 
 
 @dataclass(frozen=True)
@@ -127,9 +97,7 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         print(help_of(name, command) if whole else short_help(name, command))
         return 0
     given = read_words(name, command, words)
-    folder = given.values.get("work_dir")
-    if "work_dir" in given.words and (not folder or Path(folder).is_file()):
-        raise InputError(f"Expected --work-dir as a folder but got '{folder}'.")
+    check_outputs(given.values, command)
     function = loaded(command.function)
     passed = {
         option: given.values[option]
@@ -144,6 +112,28 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     show = loaded(command.show)
     status: int = show(result, given, **{n: given.values[n] for n in _shown_by(command)})
     return status
+
+
+def check_outputs(values: Mapping[str, Any], command: Command) -> None:
+    """Raise `InputError` where a file is in the place of a folder that is to be written, or so."""
+    for option in (*FOLDERS_WRITTEN, *FILES_WRITTEN):
+        value = values.get(option)
+        if value is None:
+            continue
+        typed = option.upper() if option in command.positional else option_of(option)
+        kind = "folder" if option in FOLDERS_WRITTEN else "file"
+        path, reason = Path(value), ""
+        if not str(value):
+            reason = "it is empty"
+        elif kind == "file" and path.is_dir():
+            reason = "that is a folder: name a file in it"
+        else:
+            above = path.parents if kind == "file" else (path, *path.parents)
+            existing = next((folder for folder in above if folder.exists()), None)
+            if existing is not None and not existing.is_dir():
+                reason = f"{existing} is a file"
+        if reason:
+            raise InputError(f"Expected {typed} as a {kind} but got '{value}': {reason}.")
 
 
 def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
@@ -506,9 +496,13 @@ def _shown(name: str, words: Sequence[str], values: Mapping[str, Any]) -> str:
 
 def _in_one_line(error: Exception) -> str:
     """Return what cyclopts says of words that it cannot read."""
-    from cyclopts import UnusedCliTokensError
+    from cyclopts import MissingArgumentError, RepeatArgumentError, UnusedCliTokensError
 
     if isinstance(error, UnusedCliTokensError):
         unused = " ".join(error.unused_tokens or ()).replace(DASH, "-")
         return f"Expected an option in front of '{unused}'; --help lists them."
+    if isinstance(error, RepeatArgumentError):
+        return f"{error.token.keyword} takes one value but was given twice: give it once."
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        return f"Expected a value of {error.keyword or error.argument.name}; --help explains it."
     return " ".join(str(error).replace(DASH, "-").split())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def convert_labels(
     labels: PathLike,
-    out: PathLike,
+    output: PathLike,
     *,
     img_dir: PathLike | None = None,
     layout: str | None = None,
@@ -25,7 +25,7 @@ def convert_labels(
     ----------
     labels : path-like
         File or folder: COCO, YOLO, Pascal VOC, or the published layout of a data set.
-    out : path-like
+    output : path-like
         COCO JSON file to write.
     img_dir : path-like, optional
         Folder of the images (default: as the format has them).
@@ -42,7 +42,7 @@ def convert_labels(
     for name in {"path", "img_dir", "layout"} & set(option or {}):
         raise InputError(f"--option {name}=VALUE is no option of a format: see --help.")
     content = load_labels(labels, img_dir, layout=layout, **(option or {}))
-    write_coco(content, out)
+    write_coco(content, output)
     for warning in content.warnings:
         print(f"note: {warning}")
     if content.unlabelled:
@@ -52,4 +52,4 @@ def convert_labels(
         f"{len(content.images)} images, {len(content.boxes)} boxes of {len(content.categories)} "
         f"categories ({listed(content.categories)}); images in {printable(content.img_dir or '?')}"
     )
-    print(f"written: {out}")
+    print(f"written: {output}")

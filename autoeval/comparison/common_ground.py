@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -88,9 +89,10 @@ def on_common_ground(
     Those that count by any of the detectors, see `autoeval.sites.site`, are compared, if all of
     them have a word for it: a detector that finds nothing of it is not spared. With `labels` they
     are those that the labels distinguish, see `labelled_categories`; a detector without a word for
-    one of them has found none of its objects. The sites returned have the same images in the same
-    order, and the same named categories, calibrated. Raises InputError if no image or no category
-    is common, or two detectors found exactly the same boxes.
+    one of them has found none of its objects. Where a fit counts chosen categories, its site has
+    lost the boxes of others: these are compared for no detector. The sites returned have the same
+    images in the same order, and the same named categories, calibrated. Raises InputError if no
+    image or no category is common, or two detectors found exactly the same boxes.
     """
     images, warnings = _common_images(sites)
     common_sites = {
@@ -110,11 +112,15 @@ def on_common_ground(
     words_of = _known_words(fits, common_sites)
     names, category_warnings = _common_categories(fits, common_sites, words_of, labelled)
     if labels is not None:
-        vocabulary = None
+        vocabulary: Collection[str] | None = None
         if all(site.named for site in sites.values()):
             vocabulary = next(iter(sites.values())).boxes.categories
         elif words:
             vocabulary = ()
+        elif any(site.named for site in sites.values()):
+            vocabulary = labelled
+        if vocabulary is not None:
+            vocabulary = [name for name in vocabulary if not _not_chosen_by(sites, name)]
         chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
@@ -168,11 +174,17 @@ def _known_words(
     fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
 ) -> dict[str, set[str]]:
     """Return the categories for which each detector has a word: here, or where it was fitted."""
-    named = all(site.named for site in sites.values())
     return {
-        name: {*site.boxes.categories, *(() if named else fits[name].looks_.categories)}
+        name: {*site.boxes.categories, *(() if site.named else fits[name].looks_.categories)}
         for name, site in sites.items()
     }
+
+
+def _not_chosen_by(sites: Mapping[str, Site], category: str) -> list[str]:
+    """Return the detectors of which other categories were chosen to count, here or in the fit."""
+    return [
+        name for name, site in sites.items() if site.named and category not in site.boxes.categories
+    ]
 
 
 def _common_categories(
@@ -192,7 +204,25 @@ def _common_categories(
             raise InputError(f"No detector finds anything to compare: {nothing}.")
         wanted = dict.fromkeys(sorted(labelled), "")
     kept, warnings = list[str](), list[str]()
+    known_to_some = {category for site in sites.values() for category in site.boxes.categories}
+    outside = {  # category: the detectors whose fits do not count it
+        category: without
+        for category in dict.fromkeys([*wanted, *sorted(known_to_some & set(labelled))])
+        if (without := _not_chosen_by(sites, category))
+    }
+    if outside:
+        fitted_on_others = listed(list(dict.fromkeys(itertools.chain(*outside.values()))))
+        warnings.append(
+            Notice(
+                "category-not-common",
+                f"left out, since {fitted_on_others} was fitted on other categories: "
+                f"{len(outside)} ({listed(list(outside), 10)}). To compare them, fit again with "
+                "them",
+            )
+        )
     for category, finder in wanted.items():
+        if category in outside:
+            continue
         without = [name for name, words in words_of.items() if category not in words]
         if without and category not in labelled:
             warnings.append(

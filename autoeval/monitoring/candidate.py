@@ -22,6 +22,7 @@ from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.results_files import find_results
 from autoeval.monitoring.site_windows import SiteCategories
 from autoeval.monitoring.windows import in_time
+from autoeval.notices import as_notice, prefixed
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
 
@@ -46,7 +47,8 @@ def compare_at_sites(
     `sites_of_predictions` and `sites_of_records`. Returns one row a
     site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate less current),
     ``lower``, ``upper``, ``p_better`` (that the candidate is), and ``result``: ``better``,
-    ``worse`` or ``not distinguishable``; and which sites could not be compared, and why.
+    ``worse`` or ``not distinguishable``; and which sites, or categories of a site, could not be
+    compared, and why.
 
     `known` has the accuracy of the candidate, in [0, 1], at sites where it was measured; InputError
     if there is no such site. The rows then have it as ``known``, and what follows from it for the
@@ -62,7 +64,7 @@ def compare_at_sites(
             f"--against-known names {listed(unknown)}. Expected sites where both detectors "
             f"were run: {listed(list(sites), 10)}."
         )
-    rows, warnings = [], []
+    rows, warnings = [], list[str]()
     for site, read in sites.items():
         try:
             sites_of_both = dict(zip(fits, read(), strict=True))
@@ -78,6 +80,8 @@ def compare_at_sites(
             warnings.append(f"{site}: {error}")
             continue
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
+        left_out = [w for w in result.warnings if as_notice(w).code == "category-not-common"]
+        warnings += prefixed(site, left_out)
         if given:
             rows[-1] |= _of_current(result.ranking, known[site])
     table = pd.DataFrame(rows, columns=[*COLUMNS, *(OF_KNOWN if known else ())])

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from autoeval.cli import COMMANDS
+from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import read_words
 from autoeval.errors import InputError
 from autoeval.monitoring.monitor_store import MonitorStore

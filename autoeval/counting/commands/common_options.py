@@ -71,6 +71,13 @@ def prediction_folders(predictions: Sequence[PathLike], *, files: bool = False) 
     return paths
 
 
+def data_folder(data_root: PathLike | None) -> str | None:
+    """Return the folder behind ``--data-root``, None for none, or raise `InputError`."""
+    if data_root is not None and not Path(data_root).is_dir():
+        raise InputError(f"No folder {data_root}: --data-root takes the folder with the data.")
+    return None if data_root is None else str(data_root)
+
+
 def check_praco_data(data: PathLike, given: PracoData) -> None:
     """Refuse facts about the data that its kind has no use for."""
     from autoeval.counting.praco.published_sets import is_fsc147, is_mucca

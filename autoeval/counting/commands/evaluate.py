@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -93,6 +94,9 @@ def evaluate(
         refuse_given({"bins_name": bins_name}, "goes with --bins: give that, too.")
     elif fit_bins:
         raise InputError("Expected either --bins or --fit-bins: leave one out.")
+    wrong = [distance for distance in match_distance if not 0 < distance < math.inf]
+    if wrong:
+        raise InputError(f"Expected --match-distance above 0 pixels but got {wrong[0]:g}.")
     prior = _gamma(gamma)
     trained = [Path(path) for path in fit_bins] if fit_bins else None
     true = None if truth is None else Path(truth)

@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 
 from autoeval.counting.commands.common_options import (
     ReproduceOptions,
+    data_folder,
     prediction_folders,
     reproduce,
 )
@@ -68,7 +69,7 @@ def reproduce_binned(
     folders = prediction_folders(predictions)
     files = find_count_files(folders, (row.partition(" ")[2] for row in printed["rows"]))
     figures, warnings = pooled_figures(files, mode=mode)
-    root = None if data_root is None else str(data_root)
+    root = data_folder(data_root)
 
     def made(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:
         if name == BINS:

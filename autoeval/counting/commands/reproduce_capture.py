@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 
 from autoeval.counting.commands.common_options import (
     ReproduceOptions,
+    data_folder,
     prediction_folders,
     reproduce,
 )
@@ -58,7 +59,7 @@ def reproduce_capture(
         statistics_table,
     )
 
-    data = read_capture_data(None if data_root is None else str(data_root))
+    data = read_capture_data(data_folder(data_root))
     answers = read_all_answers(prediction_folders(predictions))
 
     def made(name: str, entry: Mapping[str, Any]) -> tuple[Chapter, Sequence[str]]:

@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 
 from autoeval.counting.commands.common_options import (
     ReproduceOptions,
+    data_folder,
     prediction_folders,
     reproduce,
 )
@@ -66,11 +67,11 @@ def reproduce_praco(
     if data_root is None:
         refuse_given({"exclude": tuple(exclude)}, "goes with --data-root: give that, too.")
     printed_models = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
-    folders = prediction_folders(predictions)
+    folders, root = prediction_folders(predictions), data_folder(data_root)
 
     def models(entry: Mapping[str, Any]) -> tuple[Models, list[str]]:
         return read_models(
-            None if data_root is None else str(data_root),
+            root,
             folders,
             entry["split"],
             printed=entry.get("rows", printed_models),

@@ -114,11 +114,11 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     meta_set_options.check_counting_options(args)
     _check(args)
     args.target = args.target or AP_TARGETS[0]
-    if not args.estimator:
-        _assume(args)
-    if not args.images:
+    if not args.images:  # the road world assumes some, which are neither a list nor a video
         reason = "is about new images: give --images PATH, too."
         meta_set_options.refuse_beside(args, ["categories", "img_dir", "every"], reason)
+    if not args.estimator:
+        _assume(args)
     found = None
     if args.images and not _is_rendered_later(args):
         found = found_images(vars(args))

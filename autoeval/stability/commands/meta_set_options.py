@@ -202,6 +202,13 @@ def check_complete(args: Any, command: str) -> None:
         raise InputError(f"{' '.join(lacking)} {road_world.without_download(command)}")
 
 
+def check_rates(rates: Sequence[float] | None, option: str) -> None:
+    """Refuse rates of dropout at which nothing or everything is dropped."""
+    wrong = [rate for rate in rates or () if not 0 < rate < 1]
+    if wrong:
+        raise InputError(f"Expected {option} over 0 and under 1 but got {wrong[0]:g}.")
+
+
 def named_stages(args: Any) -> tuple[str, ...]:
     """Return the stages that the options name, none by default."""
     return tuple(args.stages or ())

@@ -21,6 +21,7 @@ from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
     PerturbedOptions,
     arguments_of,
+    check_rates,
     refuse_beside,
 )
 from autoeval.stability.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
@@ -166,6 +167,7 @@ def _check_search(args: Any) -> None:
     """Refuse what a search without each source does not go with."""
     if args.search is None:
         return
+    check_rates(args.search, "--search")
     if args.dropout:
         raise InputError("--search finds a dropout for each source: leave --dropout out.")
     if args.figure:

@@ -17,6 +17,7 @@ from autoeval.stability.commands.meta_set_options import (
     TaskOptions,
     arguments_of,
     check_complete,
+    check_rates,
     check_task_options,
     named_detector,
     named_stages,
@@ -100,6 +101,7 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
         See `SearchOptions`.
     """
     from autoeval.stability.dropout_search.search import search_dropout as search
+    from autoeval.stability.network.forward.dropout_spec import N_STAGES
     from autoeval.stability.reports.dropout_outcome import DropoutOutcome
 
     args = arguments_of(
@@ -111,6 +113,12 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
             f"Expected --target as one of {', '.join(AP_TARGETS)} but got {args.target}."
         )
     check_task_options(args)
+    check_rates(args.rates, "--rates")
+    if len(named_stages(args)) not in (0, N_STAGES):
+        raise InputError(
+            f"Expected --stages of {N_STAGES} modules, whose sets the search tries, but got "
+            f"{len(named_stages(args))}."
+        )
     if road_world.serves(args):
         refuse_beside(args, ["leave_out"], "goes with --task: give that, too.")
         road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)

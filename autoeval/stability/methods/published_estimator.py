@@ -159,7 +159,7 @@ class PublishedEstimator:
 
     def predict(
         self,
-        boxes: GivenBoxes | None = None,
+        predictions: GivenBoxes | None = None,
         *,
         images: Images | None = None,
         categories: Categories | None = None,
@@ -172,7 +172,7 @@ class PublishedEstimator:
 
         Parameters
         ----------
-        boxes : Detector or ImageDetector, optional
+        predictions : Detector or ImageDetector, optional
             By default the one that it was fitted with.
         images : path-like or sequence
             See `autoeval.estimation.estimator.AccuracyEstimator.predict`.
@@ -198,7 +198,7 @@ class PublishedEstimator:
             If predictions are given, the detector is another one, or something given is not read.
         """
         fitted_pass = self.pass_
-        given = None if boxes is None else given_boxes(boxes)
+        given = None if predictions is None else given_boxes(predictions)
         if isinstance(given, Predictions):
             raise InputError(
                 f"The method '{self.method}' reads scores that need the detector itself: fit by "

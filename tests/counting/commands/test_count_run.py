@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.cli import COMMANDS, main
+from autoeval.cli import main
+from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import parameters_of, read_words
 from autoeval.counting.commands.common_options import prediction_folders
 from autoeval.errors import InputError

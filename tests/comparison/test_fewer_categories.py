@@ -1,0 +1,91 @@
+"""Fits on different categories are compared on those of both, and others are named."""
+
+import shutil
+
+import pytest
+from comparison.two_detectors import site_labels, site_predictions, write_detectors
+
+from autoeval import compare, fit, plan_labels
+from autoeval.api import load_estimator
+from autoeval.errors import InputError
+from autoeval.monitoring.candidate import compare_at_sites, sites_of_predictions
+
+ONE = {"thing 0": ["thing 0"]}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = write_detectors(tmp_path_factory.mktemp("fewer"))
+    of_set = folder / "set_weak_predictions.json"
+    fit(folder / "set.json", of_set, categories=ONE, work_dir=folder / "one")
+    return folder
+
+
+def compared(world, *names, **more):
+    files = site_predictions(world, "strong", "weak")
+    fits = {name: world / name for name in names}
+    return compare(fits, files, images=site_labels(world), **more)
+
+
+def codes(result):
+    return [warning.code for warning in result.warnings]
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_fit_on_fewer_categories_is_compared_on_these_alone(world, labelled):
+    labels = site_labels(world) if labelled else None
+    result = compared(world, "strong", "one", labels=labels)
+    assert set(result.pairs["category"]) == {"thing 0"}
+    (left_out,) = [w for w in result.warnings if w.code == "category-not-common"]
+    assert "one" in left_out and "thing 1" in left_out
+    if labelled:  # of all images: the fits do not matter
+        both = compared(world, "strong", "weak", labels=labels)
+        of_both = both.per_category["thing 0"]["value"]
+        assert result.value == pytest.approx(of_both, abs=1e-12)
+        assert result.gate(0.02, "strong").outcome == "passed"
+
+
+def test_the_order_of_two_fits_does_not_decide_what_is_compared(world):
+    files = site_predictions(world, "weak", "strong")
+    fits = {name: world / name for name in ("one", "strong")}
+    labels = site_labels(world)
+    result = compare(fits, files, images=labels, labels=labels)
+    assert set(result.pairs["category"]) == {"thing 0"}
+    assert "category-not-common" in codes(result) and "category-not-known" not in codes(result)
+
+
+def test_fits_on_the_same_categories_leave_none_out(world):
+    assert "category-not-common" not in codes(compared(world, "strong", "weak"))
+    chosen = compared(world, "strong", "one", categories=ONE, labels=site_labels(world))
+    assert "category-not-common" not in codes(chosen)
+
+
+def test_nothing_in_common_is_refused(world, tmp_path):
+    other = {"thing 1": ["thing 1"]}
+    fit(
+        world / "set.json",
+        world / "set_strong_predictions.json",
+        categories=other,
+        work_dir=tmp_path,
+    )
+    with pytest.raises(InputError, match="no category in common"):
+        compare([tmp_path, world / "one"], site_predictions(world), images=site_labels(world))
+
+
+def test_a_plan_for_two_fits_and_a_monitor_name_them_too(world, tmp_path):
+    strong, weak = site_predictions(world)
+    plan = plan_labels(
+        world / "strong",
+        strong,
+        images=site_labels(world),
+        compare=world / "one",
+        compare_predictions=weak,
+    )
+    assert "category-not-common" in codes(plan)
+    for name, path in (("a", strong), ("b", weak)):
+        (tmp_path / name).mkdir()
+        shutil.copy(path, tmp_path / name / "gate.json")
+    fits = [load_estimator(world / name) for name in ("strong", "one")]
+    sites, _ = sites_of_predictions(*fits, tmp_path / "a", tmp_path / "b")
+    _, warnings = compare_at_sites(*fits, sites)
+    assert [(w.code, w.partition(":")[0]) for w in warnings] == [("category-not-common", "gate")]
