@@ -95,21 +95,20 @@ def shared() -> Path:
 @pytest.fixture
 def widest():
     """A score that registers itself; forgotten again afterwards."""
-    from autoeval.stability.scores import registry
-    from autoeval.stability.scores.base import RatioScore, rising
+    from autoeval.stability.scores import base
 
-    @registry.register
-    class WidestBox(RatioScore):
+    @base.register
+    class WidestBox(base.RatioScore):
         """Mean width of the first box."""
 
         name = "widest"
         meaning = "width of the first box"
-        features = rising("widest")
+        features = base.rising("widest")
         source = "this test"
 
         def measure(self, evidence):
             return float(evidence.clean.boxes[0, 2]), 1
 
     yield WidestBox
-    registry._SCORES.pop("widest")
-    registry._BY_FEATURE.pop("widest")
+    base._SCORES.pop("widest")
+    base._BY_FEATURE.pop("widest")

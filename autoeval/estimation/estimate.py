@@ -140,7 +140,7 @@ class Estimate(Result):
     site: Site | None = field(default=None, compare=False)
     method = DEFAULT_METHOD
     kind = "estimate"
-    # of published methods, see `autoeval.stability.methods.published_estimate`:
+    # of published methods, see `autoeval.stability.methods.source_regression.PublishedEstimate`:
     std = math.nan  # of the value over dropout repeats
     source_lower, source_upper = math.nan, math.nan  # the interval without the sampling error
     is_mean = True  # whether the value is the mean of the categories

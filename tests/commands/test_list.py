@@ -1,7 +1,7 @@
 import pytest
 
 from autoeval.cli import main
-from autoeval.stability.scores.registry import scores
+from autoeval.stability.scores.base import scores
 
 
 @pytest.mark.parametrize(

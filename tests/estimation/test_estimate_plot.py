@@ -7,8 +7,7 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.stability.methods.published_estimate import PublishedEstimate
-from autoeval.stability.methods.source_regression import SourceRegression
+from autoeval.stability.methods.source_regression import PublishedEstimate, SourceRegression
 
 OF_METHOD = {"method": "bos", "std": 0.02, "warnings": ("few",)}
 ESTIMATE = PublishedEstimate(0.4, 0.3, 0.55, 0.9, "by source", "mAP", 12, **OF_METHOD)

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
-from autoeval.stability.methods.source_intervals import source_interval
+from autoeval.stability.methods.source_regression import source_interval
 
 
 def make_table(worlds, *, repeats=1, n_sets=4, noise=0.0, seed=0):

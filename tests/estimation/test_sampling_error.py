@@ -7,7 +7,7 @@ from scipy import stats
 
 from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
 from autoeval.estimation.observation.samples import blocks_of_read
-from autoeval.stability.methods.source_intervals import (
+from autoeval.stability.methods.source_regression import (
     Interval,
     inside,
     sampling_error,

@@ -19,7 +19,7 @@ from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.labels.values import ValueWithError
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.labels import about_label_free, labelled_heads
-from autoeval.stability.fitting.stored_sets import pack_set, unpack_set
+from autoeval.stability.fitting.meta_set import pack_set, unpack_set
 from autoeval.targets import OperatingPoint
 
 

@@ -11,7 +11,7 @@ from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
 from autoeval.report.estimate import answer_blocks, category_blocks
 from autoeval.report.page import Page
 from autoeval.report.scatter import ScatterChart, scatter_blocks
-from autoeval.stability.methods.published_estimate import PublishedEstimate
+from autoeval.stability.methods.source_regression import PublishedEstimate
 from autoeval.targets import find_target
 
 HOSTILE = "<img src=x onerror=alert(1)>"

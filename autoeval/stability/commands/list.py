@@ -33,7 +33,7 @@ def _lines(what: str) -> str:
 
 
 def _scores() -> Mapping[str, str]:
-    from autoeval.stability.scores.registry import scores
+    from autoeval.stability.scores.base import scores
 
     return {name: score.meaning for name, score in scores().items()}
 

@@ -262,7 +262,7 @@ def note_sources_of_search(path: str, task: Task) -> None:
 def _needs(args: Any) -> frozenset[str]:
     """Return the evidence that the methods named read, and what a training domain is for."""
     from autoeval.stability.methods import make_method
-    from autoeval.stability.scores.registry import needs_of
+    from autoeval.stability.scores.base import needs_of
 
     methods = getattr(args, "method", None) or ()
     columns = [column for name in methods for column in make_method(name).features]

@@ -19,13 +19,12 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.progress import announced_bar
 from autoeval.stability.fitting.meta_set import seed_set_digest
-from autoeval.stability.metasets.recipe import own_images
-from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.metasets.recipe import SampleSet, own_images
 from autoeval.stability.passes.presets import SourceDomain, scored_settings
-from autoeval.stability.scores.atc import fit_source_threshold
+from autoeval.stability.scores.base import revisions
+from autoeval.stability.scores.confidence_scores import fit_source_threshold
 from autoeval.stability.scores.detection_adaptation import PrototypeRatio
 from autoeval.stability.scores.frechet_distance import FrechetDistance
-from autoeval.stability.scores.registry import revisions
 from autoeval.version import __version__
 
 CORRECT_IOU = 0.5

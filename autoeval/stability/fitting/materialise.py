@@ -19,8 +19,7 @@ from autoeval.io.images import UnreadableImageError
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.files import atomic_path, write_json
-from autoeval.stability.metasets.recipe import Recipe, own_images
-from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.metasets.recipe import Recipe, SampleSet, own_images
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
 _WIDTH, _HEIGHT, _CAPTION = 3.2, 2.7, 0.6  # of a cell and of the text in it, inches

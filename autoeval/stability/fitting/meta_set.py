@@ -6,14 +6,18 @@ The boxes of the sources' own images are kept, to learn from for few labels else
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Evidence
+from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import (
     LoadDetector,
     TravellingObserver,
@@ -25,21 +29,19 @@ from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site, truth_of_samples
-from autoeval.stability.fitting.stored_sets import pack_set, unpack_set
-from autoeval.stability.metasets.recipe import Recipe
-from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.metasets.recipe import Recipe, SampleSet
 from autoeval.stability.passes.tally import scored_rows
-from autoeval.stability.scores.registry import revisions
+from autoeval.stability.scores.base import revisions
 from autoeval.version import __version__
 
+# Column of a source's own images that holds them with their boxes and labels, as bytes.
 LABELLED = "labelled_boxes"
-"""Column of a source's own images that holds them with their boxes and labels, as bytes."""
-
-BOXES_FILE = "boxes.parquet"
-"""File of a work dir with these columns: ``source``, ``group`` and `LABELLED`."""
-
+BOXES_FILE = "boxes.parquet"  # of a work dir, with the columns ``source``, ``group`` and `LABELLED`
 MOST_IMAGES = 300  # of a source
+FOUND = ("image", "label", "boxes", "scores")
+TRUE = ("image", "label", "boxes", "crowd")
 
 
 class Scorer(TravellingObserver):
@@ -156,3 +158,44 @@ def recorded_sets(boxes: pd.DataFrame) -> list[Site]:
     """Read the labelled sets of the second table of `apart`."""
     columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["group"], strict=True)
     return [unpack_set(content, str(name), str(group)) for content, name, group in columns]
+
+
+def pack_set(found: Boxes, truth: Boxes) -> bytes:
+    """Write boxes and their labels as bytes, so that they fit a row of a table."""
+    boxes = {f"found_{name}": getattr(found, name) for name in FOUND}
+    true = {f"true_{name}": getattr(truth, name) for name in TRUE}
+    described = {
+        "images": [(image.image_id, image.size) for image in found.images],
+        "categories": found.categories,
+    }
+    text = np.frombuffer(json.dumps(described).encode(), np.uint8)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, described=text, **boxes, **true)
+    return buffer.getvalue()
+
+
+def unpack_set(content: bytes, name: str, group: str) -> Site:
+    """Read what `pack_set` wrote; InputError if it is something else."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            arrays = dict(stored)
+        described = json.loads(arrays["described"].tobytes())
+        images = tuple(
+            LabelledImage(image_id, image_id, tuple(size) if size else None)
+            for image_id, size in described["images"]
+        )
+        categories = tuple(described["categories"])
+        image, label, boxes, scores = (arrays[f"found_{column}"] for column in FOUND)
+        detected = Boxes(images, categories, image, label, boxes, scores)
+        image, label, boxes, crowd = (arrays[f"true_{column}"] for column in TRUE)
+        truth = Boxes(images, categories, image, label, boxes, crowd=crowd)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error
+    return Site(
+        detected,
+        truth=truth,
+        statistics=Looks.of(detected),
+        name=name,
+        group=group,
+        everywhere=True,
+    )

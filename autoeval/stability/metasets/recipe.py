@@ -1,4 +1,4 @@
-"""Recipes: all that is needed to make a sample set again, small enough to read and to compare."""
+"""Recipes, small enough to read and compare, and the sample sets that they make of a seed set."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.config_file import read_config
-from autoeval.io.tasks.labelled_samples import MOST_IMAGES, draw_images, own_image_ids
+from autoeval.io.tasks.labelled_samples import (
+    MOST_IMAGES,
+    Sample,
+    SeedSetSamples,
+    draw_images,
+    own_image_ids,
+    read_record,
+)
 from autoeval.io.tasks.seed_set import SeedSet, named_rng
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike, write_text
 from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
 
@@ -214,3 +222,52 @@ def sample_set_sizes(
     config = load_metaset_config(path, **changes)
     recipes = (draw_recipes(seed_set, **asdict(config)) for seed_set in seed_sets)
     return [len(recipe.image_ids) for set_recipes in recipes for recipe in set_recipes]
+
+
+class SampleSet(SeedSetSamples):
+    """The images and labels a recipe makes; each is made when asked for, always the same.
+
+    `records` are the images before they are transformed, in the recipe's order.
+    """
+
+    def __init__(self, seed_set: SeedSet, recipe: Recipe) -> None:
+        if recipe.seed_set != seed_set.name:
+            raise InputError(
+                f"The recipe is of seed set {recipe.seed_set!r}, not {seed_set.name!r}."
+            )
+        present = {record.image_id for record in seed_set.images}
+        missing = [image_id for image_id in recipe.image_ids if image_id not in present]
+        if missing:
+            raise InputError(
+                f"Recipe {recipe.recipe_id} names {len(missing)} images that seed set "
+                f"{seed_set.name!r} lacks (ids {listed(missing)}). Was the seed set changed?"
+            )
+        super().__init__(seed_set, recipe.image_ids)
+        self.recipe = recipe
+
+    @property
+    def transformed(self) -> bool:
+        """Whether the recipe changes its images."""
+        return bool(self.recipe.steps)
+
+    def __getitem__(self, index: int) -> Sample:
+        """Make one image with its labels, or raise `UnreadableImageError` of it alone."""
+        if not self.transformed:
+            return super().__getitem__(index)
+        from autoeval.stability.metasets.transforms import apply_step
+
+        record = self.records[index]
+        image, boxes = read_record(record), record.boxes
+        kept = np.arange(len(boxes))
+        for number, step in enumerate(self.recipe.steps):
+            rng = named_rng(self.recipe.seed, record.image_id, number)
+            visible = self.recipe.min_visibility
+            image, boxes, left = apply_step(step, image, boxes, rng=rng, min_visibility=visible)
+            kept = kept[left]
+        return Sample(record.image_id, image, boxes, record.labels[kept], record.iscrowd[kept])
+
+    def unread(self, index: int) -> Sample:
+        """Return an image without pixels; with steps, where its labels go depends on the pixels."""
+        if self.transformed:
+            raise ValueError(f"Recipe {self.recipe.recipe_id} changes its images: read them.")
+        return super().unread(index)

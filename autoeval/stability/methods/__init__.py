@@ -1,7 +1,6 @@
 """Regressors from scores to mAP, by name."""
 
-from autoeval.stability.methods.fused import Fused
-from autoeval.stability.methods.linear import BestThreshold, Constant, Linear
+from autoeval.stability.methods.linear import BestThreshold, Constant, Fused, Linear
 from autoeval.stability.methods.registry import (
     Method,
     compared_methods,

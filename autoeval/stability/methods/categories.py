@@ -14,7 +14,7 @@ from autoeval.estimation.score_table import SEED, sources, stack_categories
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.stability.methods import Method, make_method, readable
 from autoeval.stability.methods.score_rows import Rows, seed_rows
-from autoeval.stability.methods.source_intervals import inside, source_interval
+from autoeval.stability.methods.source_regression import inside, source_interval
 from autoeval.targets import find_target
 
 

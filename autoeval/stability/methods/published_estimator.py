@@ -24,12 +24,10 @@ from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
 from autoeval.stability.methods.categories import estimate_categories
-from autoeval.stability.methods.published_estimate import PublishedEstimate
-from autoeval.stability.methods.scored_pass import ScoredPass
-from autoeval.stability.methods.scored_site import scored_site
-from autoeval.stability.methods.source_regression import SourceRegression
+from autoeval.stability.methods.scored_pass import ScoredPass, scored_site
+from autoeval.stability.methods.source_regression import PublishedEstimate, SourceRegression
 from autoeval.stability.passes.presets import SourceDomain
-from autoeval.stability.scores.registry import of_domain
+from autoeval.stability.scores.base import of_domain
 
 
 class PublishedEstimator:

@@ -12,11 +12,9 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.stability.methods.fused import Fused
-from autoeval.stability.methods.linear import Bayes, BestThreshold, Constant, Linear
+from autoeval.stability.methods.linear import Bayes, BestThreshold, Constant, Fused, Linear
 from autoeval.stability.methods.score_rows import Rows
-from autoeval.stability.scores.base import Score, feature_names
-from autoeval.stability.scores.registry import score_of, scores
+from autoeval.stability.scores.base import Score, feature_names, score_of, scores
 
 OURS = "this project"
 

@@ -1,26 +1,42 @@
-"""The pass of a published method: every score of a table, with the repeats of the fit."""
+"""The pass of a published method, and the site that it makes of images without labels.
+
+Its scores are those of the training table, with the repeats of the fit. The images whose boxes move
+most under dropout are kept while the pass goes by.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.estimate import RESAMPLES
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
-from autoeval.estimation.observation.samples import ImageLoading
-from autoeval.estimation.read_site import FittedPass
+from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamples
+from autoeval.estimation.read_site import FittedPass, SeenImages, unreadable_warning
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.same_files import copies_taken
 from autoeval.io.tasks.task import Task
+from autoeval.sites.site import Site
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.passes.presets import BY_PRODUCTS, ScoredSettings, SourceDomain
-from autoeval.stability.scores.registry import needs_of, of_domain
+from autoeval.stability.passes.tally import RESAMPLED, scored_rows
+from autoeval.stability.scores.base import needs_of, of_domain
+from autoeval.stability.scores.box_stability import box_stability
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 
 REMEMBERED = {"detector", "pass", "task"}
 WANTS = (*BY_PRODUCTS, "views", "reweighted", "prototypes")
+LOST_BOXES_COUNT = BoxStabilitySettings(empty="zero", normalise="max")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +159,114 @@ def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
     """Leave out some settings of the pass."""
     described = {k: v for k, v in context.get("pass", {}).items() if k not in ignored}
     return {**context, "pass": described} if "pass" in context else dict(context)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSite(Site):
+    """A site with the images whose boxes move most under dropout, the least stable one first."""
+
+    least_stable: tuple[UnstableImage, ...] = ()
+
+
+def scored_site(
+    observer: Observer,
+    images: Sequence[UnlabelledImage],
+    *,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
+) -> ScoredSite:
+    """Run a detector over images without labels and compute every score.
+
+    observer: in the words of the task that the method was fitted on.
+    images: copies of a file count as often as they are there, as in the published evaluations.
+    Returned: its row holds ``rows``, one a repeat, for `SourceRegression.predict_rows`, and their
+        means.
+    """
+    samples, seen = UnlabelledSamples(images), SeenImages(watch)
+    stable = LeastStableImages()
+
+    def keep(evidence: Evidence) -> None:
+        seen.keep(evidence)
+        stable.update(evidence)
+
+    with observer.begin(samples, len(samples)) as bar:
+        rows = scored_rows(
+            observer,
+            samples,
+            advance=bar.update,
+            watch=keep,
+            resamples=RESAMPLES,
+        )
+    row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
+    numbers = [name for name, value in row.items() if isinstance(value, float)]
+    row |= {name: float(np.mean([repeat_row[name] for repeat_row in rows])) for name in numbers}
+    lost = row["unreadable"].split("; ") if row["n_unreadable"] else []
+    site = Site.of_evidence(seen.evidence, observer.task.categories)
+    return ScoredSite(
+        site.boxes,
+        reference=site.reference,
+        named=True,
+        warnings=(*copies_taken(images), *unreadable_warning(lost, len(samples))),
+        backbone=observer.detector.backbone,
+        evidence=tuple(seen.evidence),
+        images=images,
+        least_stable=tuple(stable.images),
+        detector=observer.detector.fingerprint,
+        row={**row, "rows": rows},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class UnstableImage:
+    """One image with the boxes that differ.
+
+    stability: mean box stability over the repeats, in [-1, 1]; lost boxes count against it.
+    clean: boxes with a score above .05, which are those compared.
+    """
+
+    stability: float
+    image_id: str
+    clean: Detections
+    perturbed: tuple[Detections, ...]
+
+    @property
+    def order(self) -> tuple[float, str]:
+        """By stability, then by name."""
+        return self.stability, self.image_id
+
+
+class LeastStableImages:
+    """Keeps the least stable images seen, the least stable one first.
+
+    Images without a box before and after dropout are passed over. Boxes are matched as by the
+    preset ``paper``, so in a pass with that preset no box is matched twice.
+
+    >>> import numpy as np
+    >>> still = Detections(np.array([[0, 0, 2, 2]]), np.array([.9]), np.array([0]))
+    >>> kept = LeastStableImages(1)
+    >>> kept.update(Evidence("a", (4, 4), still, (still,)))
+    >>> kept.update(Evidence("b", (4, 4), still, (Detections.empty(),)))
+    >>> [(image.image_id, image.stability) for image in kept.images]
+    [('b', 0.0)]
+    """
+
+    def __init__(self, n_images: int = 8) -> None:
+        self.n_images = n_images
+        self.images: list[UnstableImage] = []
+
+    def update(self, evidence: Evidence) -> None:
+        """Take in one image."""
+        clean, score_thr = evidence.clean, LOST_BOXES_COUNT.score_thr
+        stable = [
+            box_stability(clean, boxes, LOST_BOXES_COUNT)
+            for boxes in evidence.perturbed
+            if (clean.scores > score_thr).any() or (boxes.scores > score_thr).any()
+        ]
+        if stable:
+            mean = math.fsum(stable) / len(stable)
+            perturbed = tuple(boxes.above(score_thr) for boxes in evidence.perturbed)
+            image = UnstableImage(mean, evidence.image_id, clean.above(score_thr), perturbed)
+            self._keep(image)
+
+    def _keep(self, image: UnstableImage) -> None:
+        insort(self.images, image, key=lambda kept: kept.order)
+        del self.images[self.n_images :]

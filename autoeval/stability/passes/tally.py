@@ -15,7 +15,7 @@ from autoeval.estimation.observation.samples import PassLog, blocks_of_read
 from autoeval.io.tasks.labelled_samples import Sample, Samples
 from autoeval.runtime.threads import Behind
 from autoeval.stability.passes.presets import Measure, ScoredSettings, scored_settings
-from autoeval.stability.scores.registry import scores
+from autoeval.stability.scores.base import scores
 from autoeval.stability.scores.score_set import ScoreSet
 
 RESAMPLED = "resampled"  # column: of each repeat, a dict of feature to its values in B draws

@@ -15,7 +15,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.report.pictures import draw_boxes
 from autoeval.report.plots import picture_rows
 from autoeval.report.text import Table
-from autoeval.stability.reports.least_stable_examples import LEGEND
+from autoeval.stability.reports.method_page import LEGEND
 from autoeval.stability.reports.study_report import StudyReport
 from autoeval.stability.scores.box_stability import box_stability
 from autoeval.stability.studies.kept_boxes import Observations, ObservedImage

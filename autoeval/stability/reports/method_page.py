@@ -1,15 +1,21 @@
-"""An estimator by a published method, and an estimate by it, as text, page and JSON."""
+"""An estimator by a published method, and an estimate by it, as text, page and JSON.
+
+With the estimate of each method that was fitted, its error on held-out sources, and the images
+whose boxes move most under feature dropout.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.protocol import BASELINE, FitResult
 from autoeval.report.estimate import (
     answer_blocks,
     category_blocks,
@@ -32,7 +38,17 @@ from autoeval.report.fit import (
     run_facts,
     time_table,
 )
-from autoeval.report.page import Block, Heading, Page, Warnings, facts_table
+from autoeval.report.page import (
+    Block,
+    Chart,
+    Heading,
+    Page,
+    Text,
+    Thumbnails,
+    Warnings,
+    facts_table,
+)
+from autoeval.report.pictures import SHOWN, Pictures, picture_of
 from autoeval.report.scatter import (
     OWN,
     RegressionBand,
@@ -43,16 +59,19 @@ from autoeval.report.scatter import (
 from autoeval.report.text import Table, result_text, warning_texts
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
-from autoeval.stability.methods.scored_site import ScoredSite
-from autoeval.stability.reports.compared_methods import (
-    compared_blocks,
-    compared_text,
-    compared_values,
-)
-from autoeval.stability.reports.least_stable_examples import least_stable_blocks, least_stable_table
+from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
+from autoeval.targets import find_target
+from autoeval.words import counted
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 NOBODY: Mapping[str, Estimate] = MappingProxyType({})
+NAMES = {
+    "bos": "box stability",
+    "bayes": "the calibrated default",
+    "fused": "ridge regression on confidence and agreement",
+    BASELINE: "the mean accuracy of the other sources",
+}
+LEGEND = "blue: boxes of the unperturbed network; orange: with feature dropout, all repeats"
 
 
 def method_text(
@@ -208,3 +227,146 @@ def _band(estimator: PublishedEstimator, name: str) -> RegressionBand:
         for part in ("value", "lower", "upper")
     )
     return RegressionBand(x, value, lower, upper, "the regression in use")
+
+
+def compared_text(estimates: Mapping[str, Estimate], fit: FitResult | None) -> str:
+    """Return the table of methods, and which to use, for the terminal; empty for one method.
+
+    estimates: by method, that in use first; empty where nothing was estimated.
+    fit: its evaluation is of all methods, among them the constant.
+    """
+    if not several(fit):
+        return ""
+    target = find_target(fit.cross_validation[0].target)
+    table = compared_table(estimates, fit).text()
+    head = f"{target.name} by method, in {target.unit}:"
+    return f"{head}\n\n{table}\n\n{recommendation(estimates, fit)}"
+
+
+def compared_blocks(estimates: Mapping[str, Estimate], fit: FitResult | None) -> list[Block]:
+    """Return the table of methods, and which to use; nothing for one method."""
+    if not several(fit):
+        return []
+    advice = Text(recommendation(estimates, fit))
+    return [Heading("By method"), compared_table(estimates, fit), advice]
+
+
+def compared_values(estimates: Mapping[str, Estimate], fit: FitResult | None) -> dict[str, Any]:
+    """Return the estimates of the other methods, and which to use, as JSON has them."""
+    if not several(fit):
+        return {}
+    others = {name: estimate_fields(e) for name, e in list(estimates.items())[1:]}
+    return {"by_method": others, "recommendation": recommendation(estimates, fit)}
+
+
+def several(fit: FitResult | None) -> TypeGuard[FitResult]:
+    """Return whether there are methods to compare."""
+    return fit is not None and len(fit.cross_validation) > 1
+
+
+def compared_table(estimates: Mapping[str, Estimate], fit: FitResult) -> Table:
+    """Lay out one row a method: its estimate, and its error on held-out sources."""
+    target = find_target(fit.cross_validation[0].target)
+    rows = []
+    for result in fit.cross_validation:
+        estimate = estimates.get(result.method)
+        row: dict[str, Any] = {"method": result.method, "meaning": NAMES.get(result.method, "")}
+        row["estimate"] = math.nan if estimate is None else estimate.value
+        row["lower"] = math.nan if estimate is None else estimate.lower
+        row["upper"] = math.nan if estimate is None else estimate.upper
+        rows.append({**row, "MAE held out": result.summary()["mean_absolute_error"]})
+    table = pd.DataFrame(rows)
+    if not estimates:
+        table = table.drop(columns=["estimate", "lower", "upper"])
+    numbers = [name for name in table if name not in ("method", "meaning")]
+    shown = table.assign(**{name: target.scale * table[name] for name in numbers})
+    caption = f"{target.name} in {target.unit}; MAE on sources that were left out"
+    return Table("compared", table, shown, dict.fromkeys(numbers, target.format), caption)
+
+
+def recommendation(estimates: Mapping[str, Estimate], fit: FitResult) -> str:
+    """Say in one sentence which method had the smallest error, and what to use."""
+    held_out = fit.cross_validation
+    target = find_target(held_out[0].target)
+    errors = {r.method: float(r.summary()["mean_absolute_error"]) for r in held_out}
+    best = min(errors, key=lambda name: errors[name])
+    n_sources, used = len(held_out[0].per_source), held_out[0].method
+    where = f"on the {n_sources} held-out sources"
+    if best == BASELINE:
+        return (
+            f"No method had a smaller error {where} than a constant "
+            f"({target.text(errors[BASELINE])}): use none of these estimates, and label some "
+            "images (autoeval label plan)."
+        )
+    estimate = estimates.get(best)
+    value = "" if estimate is None else f", {target.text(estimate.value)}"
+    if estimate is not None and estimate.std == estimate.std:
+        value += f" ± {target.text(estimate.std)} (repeats)"
+    if best == used:
+        return f"'{best}' had the smallest error {where}: use its estimate{value}."
+    return (
+        f"'{best}' had a smaller error {where} than '{used}', {target.text(errors[best])} "
+        f"against {target.text(errors[used])}: use its estimate{value}."
+    )
+
+
+def least_stable_blocks(site: ScoredSite) -> list[Block]:
+    """Return pictures of the images whose boxes move most; a table where they are not at hand.
+
+    Nothing where there was no dropout.
+    """
+    rows = least_stable_table(site)
+    if rows.empty:
+        return []
+    pictures, caption = least_stable_pictures(site), "The least stable of the unlabelled images"
+    about = (
+        f"The least stable of the unlabelled images ({LEGEND}; faint: score under .3). "
+        "Stability is the mean GIoU of partners before and after dropout, where a lost box "
+        "counts 0: 1 where no box moves, below 0 where partners lie apart."
+    )
+    formats, on_page = {"stability": "{:.3f}"}, not pictures
+    table = Table("least_stable", rows, None, formats, caption, on_page=on_page)
+    blocks: list[Block] = [Heading("Where boxes move most under dropout")]
+    if pictures:
+        from autoeval.report.plots import picture_rows
+
+        sheet = picture_rows(pictures, f"Least stable images; {LEGEND}")
+        blocks += [Thumbnails(pictures, about), Chart(sheet, name="least_stable", on_page=False)]
+    return [*blocks, table]
+
+
+def least_stable_table(site: ScoredSite) -> pd.DataFrame:
+    """Lay out the images whose boxes move most, one row each."""
+    unstable = site.least_stable
+    columns = {
+        "image": [image.image_id for image in unstable],
+        "stability": [image.stability for image in unstable],
+        "boxes": [len(image.clean) for image in unstable],
+        "boxes with dropout": [_counts(image) for image in unstable],
+    }
+    return pd.DataFrame(columns)
+
+
+def least_stable_pictures(site: ScoredSite) -> Pictures:
+    """Draw the first of them with their boxes before and after dropout."""
+    files = {file.image_id: (k, file) for k, file in enumerate(site.images)}
+    on_disk = [image for image in site.least_stable if image.image_id in files][:SHOWN]
+    # In the order of the files: a video is decoded forward.
+    order = sorted(on_disk, key=lambda image: files[image.image_id][0])
+    drawn = {
+        image.image_id: picture_of(
+            files[image.image_id][1],
+            image.clean,
+            image.perturbed,
+            f"{image.image_id}: stability {image.stability:.2f}, "
+            f"{counted(len(image.clean), 'box', 'boxes')}, {_counts(image)} with dropout",
+        )
+        for image in order
+    }
+    return [drawn[image.image_id] for image in on_disk]
+
+
+def _counts(image: UnstableImage) -> str:
+    counts = [len(boxes) for boxes in image.perturbed]
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"

@@ -16,8 +16,7 @@ from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.plots import figure_of, plot_curves
 from autoeval.report.scatter import axis_title, plot_scatter, source_legend
 from autoeval.report.text import Table
-from autoeval.stability.methods.bench import paired_p_value
-from autoeval.stability.methods.leave_one_out import leave_one_source_out
+from autoeval.stability.methods.leave_one_out import leave_one_source_out, paired_p_value
 from autoeval.stability.methods.score_rows import mean_over_repeats
 from autoeval.stability.reports.study_report import StudyReport, interval_cells
 from autoeval.stability.studies.correlation import PAPER, best_thresholds, correlation, thresholds

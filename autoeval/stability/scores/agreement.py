@@ -12,8 +12,7 @@ from typing_extensions import Self
 from autoeval.accuracy.average_precision import average_precision
 from autoeval.accuracy.coco_matching import IOU_THRESHOLDS, match_detections, top_detections
 from autoeval.detections import Detections, Evidence
-from autoeval.stability.scores.base import Score, rising
-from autoeval.stability.scores.registry import register
+from autoeval.stability.scores.base import Score, register, rising
 
 CONFIDENT = (0.2, 0.3, 0.4, 0.5)
 BITS = np.left_shift(1, np.arange(len(IOU_THRESHOLDS))).astype(np.uint16)

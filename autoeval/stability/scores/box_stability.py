@@ -18,11 +18,12 @@ from autoeval.stability.scores.base import (
     exceed,
     feature_names,
     observed_sum,
+    register,
     rising,
+    scores,
     undirected,
 )
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.stability.scores.registry import register, scores
 
 STRICT = BoxStabilitySettings(empty="zero", normalise="max")
 LEAST_OVERLAP = 0.5

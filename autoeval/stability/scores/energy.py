@@ -9,8 +9,7 @@ from scipy.special import logsumexp
 from typing_extensions import Self
 
 from autoeval.detections import SCORE_THR, Evidence
-from autoeval.stability.scores.base import Score, falling, undirected
-from autoeval.stability.scores.registry import register
+from autoeval.stability.scores.base import Score, falling, register, undirected
 
 
 def energy(logits: np.ndarray, *, temperature: float = 1.0) -> np.ndarray:

@@ -9,9 +9,8 @@ from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.stability.scores.base import Score, falling
+from autoeval.stability.scores.base import Score, falling, register
 from autoeval.stability.scores.feature_statistics import FeatureStatistics
-from autoeval.stability.scores.registry import register
 
 CHUNK = 256
 

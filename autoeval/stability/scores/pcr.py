@@ -9,8 +9,7 @@ from scipy.special import expit
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Candidates, Evidence
-from autoeval.stability.scores.base import RatioScore, rising
-from autoeval.stability.scores.registry import register
+from autoeval.stability.scores.base import RatioScore, register, rising
 
 CENTRE, OVERLAP = 0.5, 0.5
 CONSISTENCY_SLOPE, RELIABILITY_SLOPE, FLOOR = -60.0, 10.0, 0.2

@@ -12,10 +12,9 @@ from typing_extensions import Self
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.stability.scores.base import Score, ScoreContext
+from autoeval.stability.scores.base import Score, ScoreContext, scores
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.feature_statistics import FeatureStatistics
-from autoeval.stability.scores.registry import scores
 
 T = TypeVar("T")
 

@@ -7,8 +7,7 @@ from pictures import seed_set
 from autoeval.io.images import read_image
 from autoeval.io.tasks.labelled_samples import SeedSetSamples, own_image_ids
 from autoeval.io.tasks.seed_set import load_seed_set
-from autoeval.stability.metasets.recipe import own_images
-from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.metasets.recipe import SampleSet, own_images
 
 
 def test_images_come_as_their_files_are_with_their_boxes(make_coco):

@@ -10,7 +10,7 @@ from scipy import ndimage
 from scipy.stats import norm
 
 from autoeval.stability.metasets.transforms import TransformStep, apply_step
-from autoeval.stability.metasets.transforms.degradations import (
+from autoeval.stability.metasets.transforms.corruptions import (
     contrast,
     defocus_blur,
     elastic_transform,

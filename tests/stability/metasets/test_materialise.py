@@ -9,8 +9,7 @@ from autoeval.errors import InputError
 from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.runtime.files import write_figure
 from autoeval.stability.fitting.materialise import contact_sheet, materialise
-from autoeval.stability.metasets.recipe import draw_recipes, own_images
-from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.metasets.recipe import SampleSet, draw_recipes, own_images
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

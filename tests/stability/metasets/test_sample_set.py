@@ -11,8 +11,7 @@ from PIL import Image
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError, read_image
 from autoeval.io.tasks.seed_set import load_seed_set, named_rng
-from autoeval.stability.metasets.recipe import Recipe, draw_recipes, own_images
-from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.metasets.recipe import Recipe, SampleSet, draw_recipes, own_images
 from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
 
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "car", 20, 10, 20, 20, 1), (2, "person", 0, 0, 4, 4)]

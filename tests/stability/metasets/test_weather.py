@@ -6,7 +6,7 @@ import pytest
 from pictures import picture, textured
 
 from autoeval.stability.metasets.transforms import TransformStep, apply_step
-from autoeval.stability.metasets.transforms.weather import brightness, fog, frost, plasma, snow
+from autoeval.stability.metasets.transforms.corruptions import brightness, fog, frost, plasma, snow
 
 GRAINS = dict(mean=0.1, size=3, threshold=0.5, radius=10, sigma=4)
 

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.stability.methods.bench import bench, paired_p_value
+from autoeval.stability.methods.leave_one_out import bench, paired_p_value
 
 N_SOURCES, N_SETS, REPEATS = 6, 8, 2
 

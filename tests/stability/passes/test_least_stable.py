@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autoeval.detections import Detections, Evidence
-from autoeval.stability.passes.least_stable import LeastStableImages
+from autoeval.stability.methods.scored_pass import LeastStableImages
 
 
 def boxes(*xyxy, score=0.9):

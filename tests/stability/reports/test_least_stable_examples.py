@@ -7,9 +7,8 @@ from autoeval.detections import Detections, Evidence
 from autoeval.io.image_folder import load_image_folder
 from autoeval.report.pictures import GRAY
 from autoeval.sites.site import Site
-from autoeval.stability.methods.scored_site import ScoredSite
-from autoeval.stability.passes.least_stable import UnstableImage
-from autoeval.stability.reports.least_stable_examples import (
+from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
+from autoeval.stability.reports.method_page import (
     least_stable_pictures,
     least_stable_table,
 )

@@ -5,8 +5,7 @@ import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Evidence
-from autoeval.stability.scores.base import ConfidenceScore
-from autoeval.stability.scores.registry import score_of, scores
+from autoeval.stability.scores.base import ConfidenceScore, score_of, scores
 from tests.made_sites import N_IMAGES
 
 OF_CONFIDENCE = [score for score in scores().values() if issubclass(score, ConfidenceScore)]

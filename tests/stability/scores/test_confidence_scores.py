@@ -6,25 +6,21 @@ import scipy.stats
 from made import computed, scored
 
 from autoeval.errors import InputError
-from autoeval.stability.scores.atc import (
-    AverageThresholdedConfidence,
-    SourceThreshold,
-    fit_source_threshold,
-)
 from autoeval.stability.scores.base import THRESHOLDS
 from autoeval.stability.scores.confidence_scores import (
     AverageConfidence,
+    AverageThresholdedConfidence,
     BestBox,
     BoxShare,
     ConfidentImages,
     ContrastiveConfidence,
-    PredictionScore,
-)
-from autoeval.stability.scores.entropy import (
     EntropyBelow,
     EntropyMean,
     EntropyScore,
+    PredictionScore,
+    SourceThreshold,
     binary_entropy,
+    fit_source_threshold,
 )
 
 # five boxes count: .04 is under the score threshold

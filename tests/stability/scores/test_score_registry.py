@@ -6,10 +6,16 @@ import pytest
 from made import evidence, found
 
 from autoeval.stability.methods import compared_methods, make_method, methods
-from autoeval.stability.scores.base import Direction, RatioScore, rising
+from autoeval.stability.scores.base import (
+    Direction,
+    RatioScore,
+    direction_of,
+    register,
+    rising,
+    scores,
+)
 from autoeval.stability.scores.box_stability import image_stabilities
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.stability.scores.registry import direction_of, register, scores
 from autoeval.stability.scores.score_set import ScoreSet
 
 EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "reference"}

@@ -6,10 +6,9 @@ from autoeval.stability.metasets.transforms.base import (
     apply_step,
     get_transform,
 )
-from autoeval.stability.metasets.transforms.degradations import BLUR, DIGITAL, NOISE
+from autoeval.stability.metasets.transforms.corruptions import BLUR, DIGITAL, NOISE, WEATHER
 from autoeval.stability.metasets.transforms.imgaug_mix import RELEASED_MIX
 from autoeval.stability.metasets.transforms.photometric import PHOTOMETRIC, ROTATE, rotate_boxes
-from autoeval.stability.metasets.transforms.weather import WEATHER
 
 MILD = (*PHOTOMETRIC, ROTATE)
 """The seven transforms of the paper (BoS, section 5.4), by name."""
