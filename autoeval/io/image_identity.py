@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -69,11 +69,6 @@ class ImageMatches:
     rules: tuple[str, ...]
     possible: frozenset[int] = frozenset()
 
-    @property
-    def found(self) -> np.ndarray:
-        """Whether each image is known, (N,) bool."""
-        return self.index >= 0
-
     def by_rules(self, known: str) -> tuple[str, ...]:
         """Say how images were matched with `known`, where that was not by one of `PLAIN_RULES`."""
         counts = Counter(rule for rule in self.rules if rule)
@@ -91,15 +86,16 @@ class Rule(NamedTuple):
     """Equal keys of a field of two images mean that they are the same image.
 
     name: of what is equal, for messages.
+    known_key: by default `key`.
     exact: whether several images of one file may be one known image, as an image that is named in
         two equivalent ways; else they are different images, of which the key tells none apart.
     """
 
     name: str
-    field: str
     key: Key
-    known_field: str
-    known_key: Key
+    known_key: Key | None = None
+    field: str = "file_name"
+    known_field: str = "file_name"
     exact: bool = False
 
 
@@ -163,41 +159,35 @@ def _former(name: str) -> str:
     return without_suffix(former_name(name))
 
 
-def _name_rule(name: str, key: Key, known_key: Key | None = None, *, exact: bool = False) -> Rule:
-    return Rule(name, "file_name", key, "file_name", known_key or key, exact)
-
-
 BY_NAME = (  # the strictest first
-    _name_rule("file name", normal_name, exact=True),
-    _name_rule("file name without its folder", base_name),
-    _name_rule("file name with another suffix", _stem),
-    _name_rule("file name in other case", lambda name: _stem(name).casefold()),
-    _name_rule("name before Label Studio", _stored),
-    _name_rule("name before Label Studio", _stored, _former),
-    _name_rule("name before Label Studio", _former, _stored),
-    _name_rule("name before Roboflow", before_roboflow),
+    Rule("file name", normal_name, exact=True),
+    Rule("file name without its folder", base_name),
+    Rule("file name with another suffix", _stem),
+    Rule("file name in other case", lambda name: _stem(name).casefold()),
+    Rule("name before Label Studio", _stored),
+    Rule("name before Label Studio", _stored, _former),
+    Rule("name before Label Studio", _former, _stored),
+    Rule("name before Roboflow", before_roboflow),
 )
 BY_ID = (
-    Rule("id", "image_id", str, "image_id", str, True),
-    Rule("id as a whole number", "image_id", _number, "image_id", _number, True),
+    Rule("id", str, field="image_id", known_field="image_id", exact=True),
+    Rule("id as a whole number", _number, field="image_id", known_field="image_id", exact=True),
 )
 ID_IS_STEM = (
-    Rule("file name as id", "image_id", str, "file_name", without_suffix, True),
-    Rule("stem of the file name", "image_id", _stem, "file_name", _stem),
-    Rule("stem of the file name", "image_id", _number, "file_name", _numbered_stem),
-    Rule(
-        "name before Label Studio", "image_id", _number, "file_name", lambda n: _number(_former(n))
-    ),
-    Rule("name before Roboflow", "image_id", before_roboflow, "file_name", before_roboflow),
+    Rule("file name as id", str, without_suffix, field="image_id", exact=True),
+    Rule("stem of the file name", _stem, field="image_id"),
+    Rule("stem of the file name", _number, _numbered_stem, field="image_id"),
+    Rule("name before Label Studio", _number, lambda n: _number(_former(n)), field="image_id"),
+    Rule("name before Roboflow", before_roboflow, field="image_id"),
 )
 STEM_IS_ID = (
-    Rule("file name as id", "file_name", without_suffix, "image_id", str, True),
-    Rule("stem of the file name", "file_name", _stem, "image_id", _stem),
-    Rule("stem of the file name", "file_name", _numbered_stem, "image_id", _number),
+    Rule("file name as id", without_suffix, str, known_field="image_id", exact=True),
+    Rule("stem of the file name", _stem, known_field="image_id"),
+    Rule("stem of the file name", _numbered_stem, _number, known_field="image_id"),
     Rule(
-        "name before Label Studio", "file_name", lambda n: _number(_former(n)), "image_id", _number
+        "name before Label Studio", lambda n: _number(_former(n)), _number, known_field="image_id"
     ),
-    Rule("name before Roboflow", "file_name", before_roboflow, "image_id", before_roboflow),
+    Rule("name before Roboflow", before_roboflow, known_field="image_id"),
 )
 
 
@@ -220,8 +210,22 @@ def match_images(
     >>> match_images([Named(None, "b.PNG"), Named("139.0", None)], known).index
     array([1, 0])
     """
-    state = _Matching(_Fields.of(named), _Fields.of(known), np.full(len(named), MISSING))
-    names, ids, index = state.named.file_name, state.named.image_id, state.index
+    fields, known_fields = _Fields.of(named), _Fields.of(known)
+    names, ids = fields.file_name, fields.image_id
+    # Nearly always all have the very names of known images, or ids where one side has no names.
+    by_id = not any(names) or not any(known_fields.file_name)
+    values = ids if by_id else names
+    known_values = known_fields.image_id if by_id else known_fields.file_name
+    place_of: dict[str | None, int] = {
+        value: place for place, value in enumerate(known_values) if value
+    }
+    differ = len(place_of) == len(known_values) - known_values.count(None)
+    if differ and place_of.keys() >= {*values} and not (fields.split or known_fields.split):
+        rule = BY_ID[0] if by_id else BY_NAME[0]
+        index = np.array([place_of[value] for value in values], np.int64)
+        return ImageMatches(index, (rule.name,) * len(values))
+    state = _Matching(fields, known_fields, np.full(len(named), MISSING))
+    index = state.index
     with_name = [k for k, name in enumerate(names) if name is not None]
     rest = [k for k, name in enumerate(names) if name is None]
     if with_name:
@@ -290,9 +294,10 @@ class _Matching:
             values = getattr(self.named, rule.field)
             keys = {k: rule.key(values[k]) for k in left if values[k] is not None}
             wanted = set(keys.values()) - {""}
+            known_key = rule.known_key or rule.key
             known: dict[str, list[int]] = defaultdict(list)
             for place, value in enumerate(known_values if wanted else ()):
-                if value is not None and (key := rule.known_key(value)) in wanted:
+                if value is not None and (key := known_key(value)) in wanted:
                     known[key].append(place)
             found: dict[int, list[int]] = defaultdict(list)  # images by the place of each
             for k, key in keys.items():
@@ -417,29 +422,16 @@ class Placement:
     index (n,), int64: position, -1 for an image that is not listed, or could be several.
     listed_there (m,): whether the file itself lists the image, with boxes or without; None where
         it has no list of its own.
-    unplaced: names of the images of the file that are not listed, and of those that could be
-        several.
-    matches: as `match_images` returned them.
+    lost, several: names of the images of the file that are not listed, and of those that could
+        be several.
+    matches: as `match_images` returned them, of the file's own list where it has one.
     """
 
     index: np.ndarray
     matches: ImageMatches
-    unplaced: tuple[tuple[str, ...], tuple[str, ...]]
+    lost: tuple[str, ...]
+    several: tuple[str, ...]
     listed_there: np.ndarray | None = None
-
-    def sized(
-        self, images: Sequence[LabelledImage], own: Sequence[LabelledImage]
-    ) -> tuple[LabelledImage, ...]:
-        """Give images of unknown size that of the file's own list, `own`."""
-        sizes = {
-            place: image.size
-            for place, image in zip(self.matches.index.tolist(), own, strict=False)
-            if image.size
-        }
-        return tuple(
-            replace(image, size=sizes[k]) if image.size is None and k in sizes else image
-            for k, image in enumerate(images)
-        )
 
 
 def place_images(
@@ -463,19 +455,20 @@ def place_images(
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json").index
     array([1, 0])
     """
-    names, listed_there = [image.text for image in named], None
+    listed_there = None
     if own is None:
-        matches = match_images(named, images)
+        in_file = named
+        matches = match_images(in_file, images)
         index = matches.index
     else:
         # A document without file names has nothing but its ids.
-        own_names = [
+        in_file = [
             Named(image.image_id if image.image_id == image.file_name else None, image.file_name)
             for image in own
         ]
-        matches = match_images(own_names, images)
+        matches = match_images(in_file, images)
         at = match_images(named, own).index
-        strangers = [name for name, k in zip(names, at.tolist(), strict=True) if k < 0]
+        strangers = [named[k].text for k in np.flatnonzero(at < 0).tolist()]
         if len(strangers) > FEWEST_PLACED * len(named):
             raise InputError(
                 f"{len(strangers)} of {len(named)} images of the predictions are not in their own "
@@ -483,31 +476,30 @@ def place_images(
                 "list, or a file without one."
             )
         index = np.where(at >= 0, matches.index[at], at)
-        names = [image.file_name for image in own]
         listed_there = np.zeros(len(images), bool)
-        listed_there[matches.index[matches.found]] = True
+        listed_there[matches.index[matches.index >= 0]] = True
         _check_sizes(own, images, matches, where)
-    several = tuple(names[k] for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
-    lost = tuple(names[k] for k in np.flatnonzero(matches.index == MISSING).tolist())
-    if len(several) > FEWEST_PLACED * len(names):
+    several = tuple(in_file[k].text for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
+    lost = tuple(in_file[k].text for k in np.flatnonzero(matches.index == MISSING).tolist())
+    if len(several) > FEWEST_PLACED * len(in_file):
         raise InputError(
-            f"{len(several)} of {len(names)} images of the predictions could each be several of "
+            f"{len(several)} of {len(in_file)} images of the predictions could each be several of "
             f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
             "image as 'file_name', or give the labels of one split or folder alone."
         )
-    placed = np.unique(matches.index[matches.found])
+    placed = np.unique(matches.index[matches.index >= 0])
     covered = len(placed) >= FEWEST_PLACED * len(images)
-    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(names):
+    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(in_file):
         there = listed([f"{image.image_id} ({image.file_name})" for image in images], 3)
         lost += several
         own_list = " (by its own list of images)" if own is not None else ""
         raise InputError(
             f"The predictions are of other images than {where}: {len(lost)} of their "
-            f"{len(names)} images{own_list} are not there ({listed(lost)}), neither by file name, "
-            "in any folder and with any suffix, nor by id, nor by the stem of a file name. There "
-            f"are: {there}."
+            f"{len(in_file)} images{own_list} are not there ({listed(lost)}), neither by file "
+            "name, in any folder and with any suffix, nor by id, nor by the stem of a file name. "
+            f"There are: {there}."
         )
-    return Placement(np.maximum(index, -1), matches, (lost, several), listed_there)
+    return Placement(np.maximum(index, -1), matches, lost, several, listed_there)
 
 
 def _check_sizes(
@@ -546,8 +538,11 @@ def uncovered_images(
 
     n_boxes (m,): of each listed image. floor: the lowest score.
     """
-    outside, of_split = _other_splits(images, n_boxes)
-    lost, several = placement.unplaced
+    outside = np.zeros(len(images), bool)
+    of_split: tuple[Notice, ...] = ()
+    if not n_boxes.all():
+        outside, of_split = _other_splits(images, n_boxes)
+    lost, several = placement.lost, placement.several
     empty = (n_boxes == 0) & ~outside
     possible = np.zeros(len(images), bool)
     if placement.listed_there is not None:

@@ -14,7 +14,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -137,27 +137,25 @@ def read_columns(path: Path) -> Content:
         numbers = {str(number): word for number, word in enumerate(run.categories)}
         return Content(_read_parquet(path), images, numbers, run=run)
     zipped = start.startswith(GZIP)
-    try:
-        with _open(path, zipped=zipped) as stream:
-            start = stream.read(4)
-            stream.seek(0)
-            first = _skip_space(stream)
-            line = first + stream.readline(LONGEST_LINE) if first == b"{" else b""
-    except (OSError, EOFError) as error:
-        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+    with _stream(path, zipped=zipped) as stream:
+        start = stream.read(LONGEST_LINE)
+    line = start.lstrip(b" \t\r\n").partition(b"\n")[0]
+    first = line[:1]
     encoding = next((ENCODINGS[mark] for mark in ENCODINGS if start.startswith(mark)), None)
-    if encoding or 0 in start:
+    if encoding or 0 in start[:4]:
         raise InputError(
             f"{name} is encoded as {encoding or 'UTF-16'}. Expected UTF-8 without a byte order "
             "mark: write it again with encoding='utf-8'."
         )
     stem = path.stem if zipped and path.suffix == ".gz" else path.name
-    try:
-        in_lines = stem.endswith(LINES) or bool({"bbox", SIDES[0]} & set(json.loads(line)))
-    except (TypeError, ValueError, RecursionError):
-        in_lines = False
-    if in_lines or first == b"[":
-        return Content(_read_json(path, zipped=zipped, in_lines=in_lines))
+    in_lines = stem.endswith(LINES)
+    if first == b"{" and not in_lines:
+        with suppress(ValueError, RecursionError):
+            in_lines = bool({"bbox", SIDES[0]} & set(json.loads(line)))
+    if in_lines:
+        return Content(_read_lines(path, zipped=zipped))
+    if first == b"[":
+        return Content(_read_list(path, zipped=zipped))
     if first == b"{":
         return content_of_document(read_json(path, "predictions file"), path)
     if path.suffix == ".txt":
@@ -173,15 +171,15 @@ def read_columns(path: Path) -> Content:
     )
 
 
-def _open(path: Path, *, zipped: bool) -> IO[bytes]:
-    return gzip.open(path, "rb") if zipped else path.open("rb")  # type: ignore[return-value]
-
-
-def _skip_space(stream: IO[bytes]) -> bytes:
-    """Read up to the first byte that is no space, and return it."""
-    while (byte := stream.read(1)) and byte in b" \t\r\n":
-        pass
-    return byte
+@contextmanager
+def _stream(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
+    """Open a file, and say of it what cannot be read."""
+    try:
+        with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
+            yield stream  # type: ignore[misc]
+    except (OSError, EOFError) as error:
+        name = printable(path)
+        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
 
 
 def content_of_document(document: Any, path: Path) -> Content:
@@ -278,19 +276,6 @@ def _box(value: Any) -> list[float]:
 # Streams of JSON: a list, or an object a line.
 
 
-def _read_json(path: Path, *, zipped: bool, in_lines: bool) -> Iterator[RawColumns]:
-    """Read entries in pieces, or raise `InputError`."""
-    try:
-        with _open(path, zipped=zipped) as stream:
-            if in_lines:
-                yield from _read_lines(path, stream)
-            else:
-                yield from _read_list(path, stream)
-    except (OSError, EOFError) as error:
-        name = printable(path)
-        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
-
-
 class _Fields:
     """Which columns of a file are read and of what type, by its first entries."""
 
@@ -336,48 +321,45 @@ class _Fields:
         return _columns_of_arrow(columns, self.word)
 
 
-def _read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
-    """Read the entries of a JSON list."""
-    _skip_space(stream)  # and its opening bracket
-    fields, rest, done = None, b"", 0
-    while True:
-        data = stream.read(PIECE)
-        buffer = rest + data
-        if fields is None:
-            first = islice(_whole_entries(buffer.decode(errors="replace")), LOOKED_AT)
-            fields = _Fields([row for row, _ in first])
-        end, after = _cut(buffer, at_end=not data)
-        piece = buffer[:end]
-        columns = fields.parse(piece, in_lines=False) if piece.strip() else None
-        if columns is None:
-            rows, after = _decode(path, buffer, done, at_end=not data)
-            columns = _columns_of_objects(rows, fields.word)
-        if len(columns.scores):
-            yield columns
-        if not data:
-            return
-        rest, done = buffer[after:], done + after
-        if len(rest) > LONGEST_ENTRY:
-            _decode(path, rest, done, at_end=True)  # says what is wrong
-
-
-def _cut(buffer: bytes, *, at_end: bool) -> tuple[int, int]:
-    """Return where the last whole entry probably ends, and where the next one begins.
+def _read_list(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
+    """Read the entries of a JSON list in pieces that probably end where an entry does.
 
     A wrong guess is no danger: a part of an entry is no JSON.
     """
-    if at_end:
-        whole = buffer.rstrip()
-        return (len(whole) - 1 if whole.endswith(b"]") else 0), len(buffer)
-    width = 1 << 12
-    while True:
-        start = max(len(buffer) - width, 0)
-        ends = list(BETWEEN_OBJECTS.finditer(buffer, start))
-        if ends:
-            return ends[-1].start() + 1, ends[-1].end()
-        if not start:
-            return 0, 0
-        width *= 8
+    fields, rest, done = None, b"", 0
+    with _stream(path, zipped=zipped) as stream:
+        while True:
+            data = stream.read(PIECE)
+            buffer = rest + data
+            if fields is None:
+                buffer = buffer.lstrip(b" \t\r\n")[1:]  # the opening bracket
+                first = islice(_whole_entries(buffer.decode(errors="replace")), LOOKED_AT)
+                fields = _Fields([row for row, _ in first])
+            end = after = 0  # of the piece, and where the next one begins
+            if data:
+                ends: list[re.Match[bytes]] = []
+                start, width = len(buffer), 1 << 12
+                while start and not ends:
+                    start = max(len(buffer) - width, 0)
+                    ends = list(BETWEEN_OBJECTS.finditer(buffer, start))
+                    width *= 8
+                if ends:
+                    end, after = ends[-1].start() + 1, ends[-1].end()
+            else:
+                whole = buffer.rstrip()
+                end, after = len(whole) - 1 if whole.endswith(b"]") else 0, len(buffer)
+            piece = buffer[:end]
+            columns = fields.parse(piece, in_lines=False) if piece.strip() else None
+            if columns is None:
+                rows, after = _decode(path, buffer, done, at_end=not data)
+                columns = _columns_of_objects(rows, fields.word)
+            if len(columns.scores):
+                yield columns
+            if not data:
+                return
+            rest, done = buffer[after:], done + after
+            if len(rest) > LONGEST_ENTRY:
+                _decode(path, rest, done, at_end=True)  # says what is wrong
 
 
 def _whole_entries(text: str) -> Iterator[tuple[Any, int]]:
@@ -419,25 +401,26 @@ def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list
     return rows, len(text[:after].encode())
 
 
-def _read_lines(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
+def _read_lines(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
     """Read entries, an object a line."""
     fields, n_lines, rest = None, 0, b""
-    while True:
-        data = stream.read(PIECE)
-        end = data.rfind(b"\n") + 1
-        if data and not end:
-            rest += data
-            continue
-        piece, rest = rest + data[:end], data[end:]  # ends where a line does
-        if piece.strip():
-            fields = fields or _Fields(_decode_lines(path, piece, 0, LOOKED_AT))
-            columns = fields.parse(piece, in_lines=True)
-            if columns is None:
-                columns = _columns_of_objects(_decode_lines(path, piece, n_lines), fields.word)
-            yield columns
-        if not data:
-            return
-        n_lines += piece.count(b"\n")
+    with _stream(path, zipped=zipped) as stream:
+        while True:
+            data = stream.read(PIECE)
+            end = data.rfind(b"\n") + 1
+            if data and not end:
+                rest += data
+                continue
+            piece, rest = rest + data[:end], data[end:]  # ends where a line does
+            if piece.strip():
+                fields = fields or _Fields(_decode_lines(path, piece, 0, LOOKED_AT))
+                columns = fields.parse(piece, in_lines=True)
+                if columns is None:
+                    columns = _columns_of_objects(_decode_lines(path, piece, n_lines), fields.word)
+                yield columns
+            if not data:
+                return
+            n_lines += piece.count(b"\n")
 
 
 def _decode_lines(path: Path, piece: bytes, n_before: int, most: int | None = None) -> list[Any]:

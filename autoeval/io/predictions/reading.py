@@ -183,7 +183,13 @@ def read_predictions(
     else:
         placement = place_images(named, images, where, own=by_own_list)
         place = placement.index
-        images = placement.sized(images, by_own_list or ())
+        if by_own_list is not None:  # which may know sizes that are not known here
+            places = placement.matches.index.tolist()
+            sizes = {k: own.size for k, own in zip(places, by_own_list, strict=True) if own.size}
+            images = [
+                replace(image, size=sizes.get(k)) if image.size is None else image
+                for k, image in enumerate(images)
+            ]
 
     known = find_words(
         path,
@@ -368,7 +374,24 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
             "height]: write [x1, y1, x2 - x1, y2 - y1]. If they are widths and heights, give a "
             "COCO file with the sizes of the images as their list."
         )
-    _refuse_twice(path, read)
+    sure = np.flatnonzero(read.scores > CONFIDENT)
+    if len(sure) >= ENOUGH_BOXES:
+        sure = sure[np.argsort(read.image[sure], kind="stable")]
+        image = read.image[sure]
+        ends = np.unique(np.searchsorted(image, image[::AT_ONCE]))[1:]
+        twice = 0
+        for rows in np.split(sure, ends):  # parts of whole images
+            group = read.image[rows] * len(read.categories) + read.label[rows]
+            boxes = read.boxes[rows]
+            first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
+            twice += len(np.unique(first[first != second]))
+        if twice > MANY_TWICE * len(sure):
+            raise InputError(
+                f"{path}: {twice} of {len(sure)} boxes over {CONFIDENT} lie on another one of "
+                "their category: are two detectors, or two runs of one, mixed in this file, or is "
+                "it without non-maximum suppression? Give the boxes of one detector, each object "
+                "once."
+            )
     n_flat = int(np.count_nonzero(~has_area(read.boxes)))
     if not n_flat:
         return beyond
@@ -439,27 +462,6 @@ def boxes_beyond(path: Path, read: Boxes) -> tuple[str, ...]:
         f"boxes of the predictions that reach more than 2 % beyond their images: {outside}",
     )
     return (odd,) if outside else ()
-
-
-def _refuse_twice(path: Path, read: Boxes) -> None:
-    sure = np.flatnonzero(read.scores > CONFIDENT)
-    if len(sure) < ENOUGH_BOXES:
-        return
-    sure = sure[np.argsort(read.image[sure], kind="stable")]
-    image = read.image[sure]
-    ends = np.unique(np.searchsorted(image, image[::AT_ONCE]))[1:]
-    twice = 0
-    for rows in np.split(sure, ends):  # parts of whole images
-        group = read.image[rows] * len(read.categories) + read.label[rows]
-        boxes = read.boxes[rows]
-        first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
-        twice += len(np.unique(first[first != second]))
-    if twice > MANY_TWICE * len(sure):
-        raise InputError(
-            f"{path}: {twice} of {len(sure)} boxes over {CONFIDENT} lie on another one of their "
-            "category: are two detectors, or two runs of one, mixed in this file, or is it without "
-            "non-maximum suppression? Give the boxes of one detector, each object once."
-        )
 
 
 def unseen_images(

@@ -70,7 +70,7 @@ def known(*pairs):
 def test_conventions(found, images):
     placement = place_images([Named(*pair) for pair in found], images, "val.json")
     np.testing.assert_array_equal(placement.index, [1, 0])
-    assert placement.unplaced == ((), ())
+    assert (placement.lost, placement.several) == ((), ())
 
 
 def test_ids_from_one_and_stems_from_zero_are_not_taken_for_each_other():
@@ -84,7 +84,7 @@ def test_a_stem_of_two_files_places_none():
     found = [Named(name, None) for name in "abc"]
     placement = place_images(found, images, "val.json")
     np.testing.assert_array_equal(placement.index, [-1, 2, 3])
-    assert placement.unplaced == ((), ("a",))
+    assert (placement.lost, placement.several) == ((), ("a",))
 
 
 def test_stems_of_two_splits_are_ambiguous_and_not_missing():
@@ -102,7 +102,7 @@ def test_predictions_of_more_images_than_are_known_are_read_and_named():
     found = [Named(n, None) for n in "abcdefg"]
     placement = place_images(found, known(("b", "x.jpg"), ("d", "y.jpg")), "val.json")
     np.testing.assert_array_equal(placement.index, [-1, 0, -1, 1, -1, -1, -1])
-    assert placement.unplaced == (("a", "c", "e", "f", "g"), ())
+    assert (placement.lost, placement.several) == (("a", "c", "e", "f", "g"), ())
 
 
 @pytest.mark.parametrize(
