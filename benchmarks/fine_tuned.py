@@ -44,7 +44,7 @@ from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_c
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
 from autoeval.io.coco import read_coco
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
 from autoeval.model.calibration import CalibrationPrior

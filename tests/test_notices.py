@@ -13,7 +13,7 @@ from parameter_worlds import fit_strong, observed, write_worlds
 
 import autoeval
 from autoeval.notices import EARLIER, SEVERITIES, Notice, as_notice, codes_of, notices_of, prefixed
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
 from autoeval.sites.file_looks import Looks
 from tests.result_values import VALUES
 

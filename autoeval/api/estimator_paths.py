@@ -27,7 +27,7 @@ def named_estimators(
         If one is given twice, or cannot be loaded.
     """
     from autoeval.estimation.fit_file import ESTIMATOR
-    from autoeval.io.wording import short_names
+    from autoeval.words import short_names
 
     if isinstance(estimators, Mapping):
         return {name: load_estimator(estimator) for name, estimator in estimators.items()}

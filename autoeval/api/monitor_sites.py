@@ -287,10 +287,10 @@ def _sites_of_both(
     """
     from autoeval.estimation.given import Predictions
     from autoeval.io.predictions.category_words import read_names
-    from autoeval.io.wording import listed
     from autoeval.monitoring.candidate import CANDIDATE, sites_of_predictions, sites_of_records
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.site_windows import SiteCategories
+    from autoeval.words import listed
 
     of_sites = SiteCategories((), fitted.pass_.words, *counting.values())
     if not isinstance(given, Predictions):

@@ -276,7 +276,7 @@ def _references(options: Mapping[str, Any]) -> Any:
 def _reference(options: Mapping[str, Any]) -> Any:
     """Return the reference beside a detector that is run: another one, or its boxes."""
     from autoeval.detectors.detector_spec import DetectorSpec, names_python
-    from autoeval.io.wording import listed
+    from autoeval.words import listed
 
     given = _references(options)
     if not given:

@@ -70,7 +70,7 @@ def check(
     from autoeval.io.tasks.inspection import load_each, look_at, look_at_each
     from autoeval.io.tasks.task import load_task
     from autoeval.report.check import RunSize, check_text, check_values
-    from autoeval.runtime.json_values import plain
+    from autoeval.runtime.files import plain
     from autoeval.runtime.progress import progress_bar
 
     light = preset == "light" and not (metaset or n_sets)

@@ -488,7 +488,7 @@ def _shown(name: str, words: Sequence[str], values: Mapping[str, Any]) -> str:
     """Return the command as typed, without the address of a webhook, which is a password."""
     secret = values.get(SECRET)
     if secret:
-        from autoeval.io.wording import masked_address
+        from autoeval.words import masked_address
 
         words = [word.replace(secret, masked_address(secret)) for word in words]
     return shlex.join(["autoeval", *name.split(), *words])

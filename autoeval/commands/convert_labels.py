@@ -37,7 +37,7 @@ def convert_labels(
     """
     from autoeval.io.coco import write_coco
     from autoeval.io.labels.any_format import load_labels
-    from autoeval.io.wording import listed, printable
+    from autoeval.words import listed, printable
 
     for name in {"path", "img_dir", "layout"} & set(option or {}):
         raise InputError(f"--option {name}=VALUE is no option of a format: see --help.")

@@ -16,8 +16,7 @@ def show(found: Boxes, given: Given, *, work_dir: PathLike = "work_dirs/detect")
 
     `work_dir` is that of `autoeval.detect`.
     """
-    from autoeval.io.wording import listed
-    from autoeval.words import counted
+    from autoeval.words import counted, listed
 
     n_images = len(found.images)
     n_empty = n_images - len({*found.image.tolist()})

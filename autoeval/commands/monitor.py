@@ -90,8 +90,7 @@ def show(
         site_pictures,
     )
     from autoeval.report.text import written_files
-    from autoeval.runtime.files import write_json, write_table, write_text
-    from autoeval.runtime.json_values import plain
+    from autoeval.runtime.files import plain, write_json, write_table, write_text
     from autoeval.words import warning_lines
 
     folder, typed = Path(work_dir), given.values

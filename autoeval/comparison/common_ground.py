@@ -13,12 +13,11 @@ from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.wording import listed
 from autoeval.labels.matching import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:

@@ -37,7 +37,6 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Categories
 from autoeval.estimation.label_planning import Draw, plan_estimated, plan_in_folder
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.wording import listed
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
 from autoeval.labels.outlook import Outlook, outlook_after
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, balanced_order
@@ -46,6 +45,7 @@ from autoeval.notices import Notice, prefixed
 from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
+from autoeval.words import listed
 
 DRAWS = 40_000  # behind the probability of being best
 SMALLEST = 0.005  # a difference that more labels are not asked for

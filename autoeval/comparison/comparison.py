@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.labels.outlook import Outlook
 from autoeval.labels.values import ValueWithError, quantile
 from autoeval.notices import as_notice
 from autoeval.result_base import Result
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -58,7 +58,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.labels.values import ValueWithError, VariancePrior
 from autoeval.model import Away
 from autoeval.model.priors import away_prior

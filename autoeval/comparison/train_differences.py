@@ -36,7 +36,7 @@ from autoeval.comparison.pair_model import (
     one_at_home,
     seen_of,
 )
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.labels.values import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
 from autoeval.model.priors import away_prior

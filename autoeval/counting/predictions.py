@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 LARGEST = 1e12  # what is beyond it is no count
 

@@ -21,11 +21,11 @@ from autoeval.counting.journal import Cell, CellJournal
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import UnreadableImageError
-from autoeval.io.wording import listed
 from autoeval.runtime import FAILED, OK, SKIPPED
 from autoeval.runtime.files import write_json, write_table
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done
+from autoeval.words import listed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

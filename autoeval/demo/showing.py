@@ -27,8 +27,7 @@ from autoeval.report.page import Heading, Page, Text
 from autoeval.report.text import written_files
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments
-from autoeval.runtime.files import write_json, write_text
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain, write_json, write_text
 from autoeval.stability.fitting.fit_task import fit_task
 from autoeval.stability.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.stability.passes.presets import light, preset

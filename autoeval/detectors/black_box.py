@@ -13,8 +13,8 @@ import numpy as np
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.errors import FailedOnImagesError, InputError
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 Find = Callable[[Sequence[np.ndarray]], Any]
 

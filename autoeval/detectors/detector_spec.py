@@ -15,7 +15,7 @@ from typing_extensions import Self
 
 from autoeval.detections import FRAMEWORK
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from autoeval.io.wording import listed
 from autoeval.model.features import REFERENCE_AP
 from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns, floats, names
 from autoeval.model.prediction_interval import WIDEST, PredictionInterval
@@ -19,7 +18,7 @@ from autoeval.model.regression import Regression
 from autoeval.notices import Notice
 from autoeval.sites.file_looks import unseen_warning as unseen
 from autoeval.targets import OperatingPoint, find_target
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 __all__ = ["unseen"]
 

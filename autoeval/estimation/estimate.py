@@ -13,7 +13,6 @@ from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation import checks
 from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
-from autoeval.io.wording import listed
 from autoeval.model.pair_table import (
     COUNTED,
     EXPECTED_OBJECTS,
@@ -41,7 +40,7 @@ from autoeval.notices import Notice
 from autoeval.result_base import Result
 from autoeval.sites.site import Site
 from autoeval.targets import find_target
-from autoeval.words import counted, ordered_warnings
+from autoeval.words import counted, listed, ordered_warnings
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -43,7 +43,6 @@ from autoeval.estimation.protocol import (
 from autoeval.estimation.read_site import CHOSEN
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import Task
-from autoeval.io.wording import listed, short_names
 from autoeval.model.calibration import FOUND
 from autoeval.model.pair_table import CONFIDENCE, Table, columns, floats, without_nothing
 from autoeval.notices import Notice, prefixed
@@ -55,6 +54,7 @@ from autoeval.sites.file_looks import (
     joined_statistics,
 )
 from autoeval.sites.site import Site
+from autoeval.words import listed, short_names
 
 REFERENCE = "reference"
 NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)

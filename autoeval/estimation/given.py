@@ -20,20 +20,20 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.coco import read_coco
+from autoeval.io.documents import is_json
 from autoeval.io.image_folder import image_folders, with_sizes
 from autoeval.io.in_memory import in_memory, labels_in_memory, name_of, not_accepted
-from autoeval.io.json_file import is_json
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import read_names, spelt_as
 from autoeval.io.predictions.reading import NoBoxError
-from autoeval.io.wording import listed, listed_near
 from autoeval.labels.plan_folder import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
 from autoeval.sites.category_numbers import usual_way
 from autoeval.sites.site import Site
+from autoeval.words import listed, listed_near
 
 if TYPE_CHECKING:
     pass

@@ -25,7 +25,6 @@ from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
-from autoeval.io.wording import listed
 from autoeval.labels.assistance import LabelAssistance, ProbableLabels, fit_assistance
 from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan, PlannedSite, PlanRequest, blocks_of, make_plan
@@ -45,6 +44,7 @@ from autoeval.result_base import ENDS
 from autoeval.sites.pool import Pool
 from autoeval.sites.site import Site
 from autoeval.targets import IOUS, OperatingPoint
+from autoeval.words import listed
 
 FEWEST_GROUPS = 5
 COMPARED_IMAGES = 20

@@ -33,7 +33,6 @@ from autoeval.io.labels.content import (
 )
 from autoeval.io.predictions.reading import unseen_images
 from autoeval.io.tasks.task import Task
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels
@@ -52,6 +51,7 @@ from autoeval.sites.site import (
     too_few_labels,
     truth_of_samples,
 )
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet

@@ -49,7 +49,6 @@ from autoeval.io.predictions import read_image_list
 from autoeval.io.predictions.reading import unseen_images
 from autoeval.io.same_files import copies, copies_left_out, labels_of_images, without_copies
 from autoeval.io.tasks.task import Task
-from autoeval.io.wording import listed
 from autoeval.model.features import REFERENCE_FEATURES
 from autoeval.model.pair_table import CATEGORY, Table
 from autoeval.notices import Notice, as_notice
@@ -57,7 +56,7 @@ from autoeval.sites.category_numbers import numbered_by_fit
 from autoeval.sites.file_looks import ListStart, Looks, check_floor
 from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.site import BLACK_BOX, Site
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 N_NAMED = 2  # unreadable images that a warning names
 THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in settings

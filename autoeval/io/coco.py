@@ -19,7 +19,7 @@ import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.json_file import MALFORMED, BadItems, read_json
+from autoeval.io.documents import MALFORMED, BadItems, read_json
 from autoeval.io.labels.content import (
     ANY,
     EVERYWHERE,
@@ -29,8 +29,8 @@ from autoeval.io.labels.content import (
     LabelSet,
     normal_id,
 )
-from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike, write_text
+from autoeval.words import listed, printable
 
 IN_MEMORY = Path("labels in memory")
 TIMES = ("date_captured", "datetime")

@@ -24,8 +24,8 @@ from autoeval.io.image_folder import (
     suffix_of,
 )
 from autoeval.io.video import VIDEOS, VideoFrame, video_frames
-from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed, printable
 
 LISTS = frozenset({".txt", ".lst"})
 STANDARD_INPUT = "-"

@@ -18,9 +18,9 @@ import numpy as np
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import image_path, read_coco_images
-from autoeval.io.json_file import is_json
-from autoeval.io.wording import listed, printable
+from autoeval.io.documents import is_json
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed, printable
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")

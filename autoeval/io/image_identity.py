@@ -20,8 +20,8 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_folder import SUFFIXES, former_name, stored_name
 from autoeval.io.labels.content import normal_id, normal_name, split_of, split_word
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 MISSING, AMBIGUOUS = -1, -2
 FEWEST_PLACED = 0.5

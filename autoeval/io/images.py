@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from autoeval.errors import InputError
-from autoeval.io.wording import printable
 from autoeval.runtime.files import PathLike
+from autoeval.words import printable
 
 LIMIT_VARIABLE = "AUTOEVAL_MAX_MEGAPIXELS"
 MAX_MEGAPIXELS = 100.0

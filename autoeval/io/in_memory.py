@@ -31,8 +31,8 @@ from autoeval.io.predictions.formats import (
     columns_of_list,
     content_of_document,
 )
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 ACCEPTED = (
     "a path; a DataFrame or an Arrow table with the columns of a Parquet file (image_id or "

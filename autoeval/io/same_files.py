@@ -16,9 +16,9 @@ from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_folder import ImageFile, natural_order
 from autoeval.io.image_identity import is_file_name, match_images
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 AT_ONCE = 1_000_000  # boxes
 ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio

@@ -15,8 +15,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError
-from autoeval.io.wording import printable
 from autoeval.runtime.files import PathLike
+from autoeval.words import printable
 
 VIDEOS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv"})
 SECONDS = 30.0

@@ -17,7 +17,6 @@ from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.accuracy.operating_point import image_counts
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.wording import listed
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.category_estimate import (
     FEWEST_HOLDING,
@@ -45,6 +44,7 @@ from autoeval.notices import Notice, as_notice
 from autoeval.result_base import ENDS, Result
 from autoeval.sites.label_warnings import contradicted, label_warnings
 from autoeval.targets import OperatingPoint, points_at
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,12 +19,12 @@ from autoeval.io.labels.content import (
     labelled_boxes,
     of_images,
 )
-from autoeval.io.wording import listed
 from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.model.calibration import LIKELY
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 ZERO = ValueWithError(0.0, 0.0)
 """Average precision of a category without a box, whatever there is."""

@@ -20,7 +20,6 @@ from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.video import time_blocks
-from autoeval.io.wording import listed
 from autoeval.labels.assistance import MODEL, LabelAssistance, MixingWeights, ProbableLabels
 from autoeval.labels.category_estimate import LEVELS, PER_OBJECT
 from autoeval.labels.compact import ByImage, with_few_bits
@@ -38,6 +37,7 @@ from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.result_base import ENDS, Result
 from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

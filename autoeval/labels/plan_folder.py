@@ -17,9 +17,9 @@ from autoeval.boxes import Boxes, LabelledImage, box_iou
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
+from autoeval.io.documents import read_json
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
-from autoeval.io.json_file import read_json
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.compact import ByImage, compact, restored

@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.model.mixed_model import Pairs
 from autoeval.model.pair_table import Table, floats
+from autoeval.words import listed
 
 # Measured by benchmarks/fits.py, docs/results/known_sites.md.
 SMOOTHED = 0.02  # ε

@@ -29,7 +29,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.model.away import Away
 from autoeval.model.calibration import CalibrationPrior, Usual
 from autoeval.model.features import REFERENCE_AP, REFERENCE_FEATURES

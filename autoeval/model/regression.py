@@ -14,7 +14,6 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.model.away import Away
 from autoeval.model.features import BY_REFERENCE
 from autoeval.model.known_site import KnownSite
@@ -62,6 +61,7 @@ from autoeval.model.priors import (
     shipped,
 )
 from autoeval.targets import OperatingPoint, find_target
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

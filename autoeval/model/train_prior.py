@@ -37,7 +37,7 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import EXPECTED, FEATURES
 from autoeval.model.mixed_model import Pairs, Prior, Scaling, Shared, Variances, possible_variances

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.model import Prior, Scaling
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE

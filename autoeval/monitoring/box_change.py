@@ -24,8 +24,7 @@ from scipy.special import ndtri
 from typing_extensions import Self
 
 from autoeval.boxes import Boxes
-from autoeval.io.config_file import shipped_config
-from autoeval.io.json_file import read_json
+from autoeval.io.documents import read_json, shipped_config
 from autoeval.model.calibration import ScoreCalibration
 
 LOW, SURE, CERTAIN = 0.05, 0.3, 0.7  # true-positive probabilities

@@ -16,7 +16,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Categories
 from autoeval.estimation.read_site import NewSite, Predictions, read_site
-from autoeval.io.wording import listed
 from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.results_files import find_results
@@ -25,6 +24,7 @@ from autoeval.monitoring.windows import in_time
 from autoeval.notices import as_notice, prefixed
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
+from autoeval.words import listed
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"

@@ -21,7 +21,6 @@ from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.read_site import any_task, as_fitted
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.predictions.category_words import read_names
-from autoeval.io.wording import listed
 from autoeval.model.new_sites import NewSites
 from autoeval.monitoring.looks import RULE, SCALES, SiteLook
 from autoeval.monitoring.monitor_store import MonitorStore
@@ -68,7 +67,7 @@ from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.store import rows_digest
 from autoeval.targets import find_target
 from autoeval.version import __version__
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 DRAWS = 4000  # of the accuracies of all sites together
 AT_ONCE = 64  # sites whose windows are kept in one transaction

@@ -13,7 +13,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.io.json_file import read_json
+from autoeval.io.documents import read_json
 from autoeval.monitoring.looks import ALL, TESTED, SiteLook
 from autoeval.monitoring.windows import AUTO, Baseline, check_by
 from autoeval.result_base import ENDS, Result

@@ -25,14 +25,13 @@ from autoeval.estimation.read_site import NewSite, site_of_files
 from autoeval.io.image_folder import natural_order, walk
 from autoeval.io.predictions import read_image_list
 from autoeval.io.same_files import path_stamp
-from autoeval.io.wording import listed, printable
 from autoeval.monitoring.monitor_store import CameraImage, ImageRow, MonitorStore, box_rows, site_of
 from autoeval.monitoring.windows import Clock
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
 from autoeval.sites.file_looks import Looks
-from autoeval.words import counted
+from autoeval.words import counted, listed, printable
 
 RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
 HIDDEN = re.compile(r"(^|/)\.")

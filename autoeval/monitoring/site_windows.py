@@ -23,7 +23,6 @@ from autoeval.estimation.given import (
     given_categories,
     words_of,
 )
-from autoeval.io.wording import listed
 from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.model.priors import calibration_prior
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
@@ -37,9 +36,10 @@ from autoeval.monitoring.windows import (
     would_be_full,
 )
 from autoeval.notices import codes_of
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint, points_at
+from autoeval.words import listed
 
 MOST_CATEGORIES = 4  # of a site that are tested each by itself
 STEADY = 1e-3  # windows whose boxes are less likely than that if nothing changed are not steady

@@ -31,7 +31,7 @@ from scipy.optimize import minimize
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.monitoring.box_change import CONDITION, NUMBERS, SHIPPED, ChangeModel, moves
 from autoeval.runtime.files import write_json
 

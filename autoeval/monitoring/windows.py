@@ -14,10 +14,9 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.io.image_folder import natural_order
 from autoeval.io.images import exif_time
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 AUTO, EXIF, FILE = "auto", "exif", "file"
 IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"

@@ -15,10 +15,10 @@ import pandas as pd
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autoeval.errors import InputError
-from autoeval.io.wording import masked_address
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import Monitored, MonitoredSite
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
+from autoeval.words import masked_address
 
 SENT_FIELDS = (
     *("name", "window", "value", "lower", "upper", "change", "change_lower", "change_upper"),

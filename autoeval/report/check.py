@@ -11,10 +11,9 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
-from autoeval.io.wording import listed
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.report.text import format_cells, to_terminal
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 LEVEL = 0.9
 AIMS = (0.05, 0.1)  # half-widths of which the wanted errors are named

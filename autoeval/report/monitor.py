@@ -12,7 +12,6 @@ import pandas as pd
 
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError, read_image
-from autoeval.io.wording import listed
 from autoeval.monitoring.candidate import OF_KNOWN
 from autoeval.monitoring.looks import TESTED
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
@@ -31,7 +30,7 @@ from autoeval.report.page import (
 )
 from autoeval.report.text import Table, format_cells, notice_values, result_text, to_terminal
 from autoeval.targets import Target, find_target
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

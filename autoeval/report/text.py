@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from autoeval.notices import as_notice, codes_of
-from autoeval.runtime.files import PathLike, write_json, write_table, write_text
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import PathLike, plain, write_json, write_table, write_text
 from autoeval.words import MOST, warning_lines
 
 if TYPE_CHECKING:

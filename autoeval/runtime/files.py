@@ -1,13 +1,15 @@
-"""Writing files so that a kill or a full disk leaves the old file or the new one, never half."""
+"""Values for JSON; files that a kill or a full disk leaves as they were or whole, never half."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,3 +163,24 @@ def write_json(path: PathLike, value: Any, *, indent: int | None = 2) -> Path:
     """Write plain values as JSON; return the path."""
     write_text(path, json.dumps(value, indent=indent) + "\n")
     return Path(path)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: times in ISO 8601, None for what JSON lacks.
+
+    Mappings, lists and tuples are gone through; keys become texts and tuples lists.
+
+    >>> plain({1: (float("nan"), float("inf"), 0.5)})
+    {'1': [None, None, 0.5]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    pandas = sys.modules.get("pandas")  # its NaT and NA exist only where something imported it
+    if value is None or (pandas is not None and pandas.isna(value)):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value

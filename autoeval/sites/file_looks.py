@@ -19,10 +19,9 @@ from autoeval.accuracy.coco_matching import MAX_DETECTIONS
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.sites.category_numbers import frequencies, kind_of
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 # Where lists begin.
 LEAST_LIMIT, FEWEST_FULL = 10, 3

@@ -13,8 +13,8 @@ from autoeval.accuracy.coco_matching import top_detections
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.notices import Notice, as_notice
+from autoeval.words import listed
 
 FEWEST_LABELLED = 10  # labelled images with an object
 FEWEST_SUREST = 10  # confident boxes on them

@@ -11,8 +11,8 @@ from autoeval.accuracy.coco_matching import top_detections
 from autoeval.boxes import Boxes, LabelledImage, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 OF_BOX = (
     "score",

@@ -26,12 +26,12 @@ from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.same_files import copies, copies_left_out, labels_of_truth
-from autoeval.io.wording import listed
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.label_warnings import label_warnings
 from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
+from autoeval.words import listed
 
 LEAST_SHARE = 0.1
 """Expected objects of a category that counts, as a share of the mean over the categories found.

@@ -21,7 +21,7 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.monitoring.monitored import labelled_level
 from autoeval.report.labels import labelled_values
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
 
 POOL = 40
 

@@ -22,7 +22,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.report.comparison import comparison_text, comparison_values
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
 
 
 @pytest.fixture(scope="module")

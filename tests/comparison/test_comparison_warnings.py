@@ -7,7 +7,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 
 from autoeval import compare, estimate_with_labels, plan_labels
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
+from autoeval.words import listed
 
 DETECTORS = ("strong", "weak")
 

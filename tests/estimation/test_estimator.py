@@ -12,7 +12,7 @@ from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import write_artefact
 from autoeval.report.estimate import estimate_fields, estimate_row
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.source_regression import SourceRegression
 

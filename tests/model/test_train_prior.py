@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.model.features import FEATURES
 from autoeval.model.train_prior import (
     calibration_coefficients,

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from autoeval.report.compared_with_print import ComparedWithPrint, chapters_text, chapters_values
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
 
 FIGURES = pd.DataFrame(
     [

@@ -10,7 +10,7 @@ import pytest
 from made_reports import blocks
 
 import autoeval
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 from autoeval.model.priors import panel_pairs
 from autoeval.model.train_prior import FLOORS, shown_pairs
 from autoeval.report.estimate import estimate_page

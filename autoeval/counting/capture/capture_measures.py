@@ -14,8 +14,7 @@ from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
 from autoeval.errors import InputError
-from autoeval.io.config_file import read_paper
-from autoeval.io.json_file import read_json
+from autoeval.io.documents import read_json, read_paper
 from autoeval.runtime import FAILED, MISSING, SKIPPED
 from autoeval.runtime.files import PathLike
 

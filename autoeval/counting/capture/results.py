@@ -18,9 +18,9 @@ from autoeval.counting.capture.tasks import CHOICE, CaptureTask
 from autoeval.counting.predictions import LARGEST, match_ids, read_long
 from autoeval.counting.prompting import is_done
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
 from autoeval.runtime.files import PathLike, write_json
+from autoeval.words import listed
 
 Row = Mapping[str, Any]
 LIMITS = "asked.json"  # how many items each task of a run was asked about; null for all

@@ -15,8 +15,8 @@ import numpy as np
 from autoeval.counting.capture.render import on_canvas
 from autoeval.counting.predictions import match_ids
 from autoeval.errors import InputError
+from autoeval.io.documents import read_json
 from autoeval.io.images import read_image
-from autoeval.io.json_file import read_json
 from autoeval.runtime.files import PathLike, atomic_path, write_text
 
 METADATA = "metadata.json"

@@ -10,7 +10,7 @@ import numpy as np
 
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL, CaptureItem
 from autoeval.errors import InputError
-from autoeval.io.config_file import read_config, shipped_config
+from autoeval.io.documents import read_config, shipped_config
 from autoeval.runtime.files import PathLike
 
 COUNT, CHOICE = "count", "choice"

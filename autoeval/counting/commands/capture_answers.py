@@ -20,7 +20,7 @@ def score_reading(cases: PathLike | None = None) -> None:
 
     from autoeval.counting.capture.answers import extract_count
     from autoeval.counting.capture.capture_measures import read_cases, score_extractor
-    from autoeval.io.config_file import shipped_config
+    from autoeval.io.documents import shipped_config
     from autoeval.report.text import format_cells, to_markdown
 
     path = shipped_config("counting", "capture", "answer_cases.json")

@@ -142,7 +142,7 @@ def load_extractor(path: PathLike | None, templates: Mapping[str, Any] | None = 
     from autoeval.counting.capture.answers import ModelExtractor, extract_count
     from autoeval.counting.capture.tasks import load_prompts
     from autoeval.counting.counters.build import load_counter
-    from autoeval.io.wording import listed
+    from autoeval.words import listed
 
     if path is None:
         return extract_count
@@ -188,12 +188,11 @@ def reproduce(
     """
     from autoeval.counting.filed_page import PAGE, FiledPage
     from autoeval.counting.reproduce.printed_grid import StatedMode
-    from autoeval.io.config_file import read_paper
+    from autoeval.io.documents import read_paper
     from autoeval.report.compared_with_print import chapters_text, chapters_values
     from autoeval.report.page import Heading, Text
     from autoeval.report.text import paragraphs, written_files
-    from autoeval.runtime.files import write_json
-    from autoeval.runtime.json_values import plain
+    from autoeval.runtime.files import plain, write_json
 
     folder = Path(options.get("work_dir") or f"reproduce_{paper}")
     tables, downloads = read_paper(paper, list(wanted))

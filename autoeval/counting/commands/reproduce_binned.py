@@ -63,7 +63,7 @@ def reproduce_binned(
         pooled_figures,
         tper_figure,
     )
-    from autoeval.io.config_file import read_paper
+    from autoeval.io.documents import read_paper
 
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
     folders = prediction_folders(predictions)

@@ -62,7 +62,7 @@ def reproduce_praco(
         praco_table,
         read_models,
     )
-    from autoeval.io.config_file import read_paper
+    from autoeval.io.documents import read_paper
 
     if data_root is None:
         refuse_given({"exclude": tuple(exclude)}, "goes with --data-root: give that, too.")

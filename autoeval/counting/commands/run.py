@@ -75,7 +75,7 @@ def count_in_images(
         write_counts,
     )
     from autoeval.io.find_images import find_images
-    from autoeval.io.wording import listed
+    from autoeval.words import listed
 
     check_positive(limit=limit, workers=workers, batch_size=batch_size)
     listing = find_images(images, every=every)

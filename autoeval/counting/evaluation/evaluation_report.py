@@ -22,8 +22,7 @@ from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
 from autoeval.report.page import Heading, Headline, Warnings
 from autoeval.report.text import Table, cell_text, format_cells, to_terminal
-from autoeval.runtime.files import write_text
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain, write_text
 
 WINNERS = ("winner", "winner of std")  # columns of a comparison
 MOST_PANELS = 6

@@ -19,11 +19,11 @@ from autoeval.counting.predictions import (
 )
 from autoeval.counting.true_counts import GroundTruth, ImageTruth, beyond
 from autoeval.errors import InputError
+from autoeval.io.documents import read_json
 from autoeval.io.images import image_size
-from autoeval.io.json_file import read_json
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
+from autoeval.words import listed
 
 LEVELS = (0, 1, 2, 3)
 DISTANCES = (4.0, 8.0)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 NO_OBJECT = "no object: its true count is 0"
 ON_THE_LIST = "on the exclusion list"

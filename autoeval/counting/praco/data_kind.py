@@ -12,11 +12,11 @@ from autoeval.counting.praco.data import CountedImage, CountingSet, left_out, re
 from autoeval.counting.praco.published_sets import is_fsc147, is_mucca, load_fsc147, load_mucca
 from autoeval.errors import InputError
 from autoeval.io.coco import image_path, read_coco
-from autoeval.io.config_file import read_config
+from autoeval.io.documents import read_config
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.tasks.task import find_data_root
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 
 def load_counting_set(

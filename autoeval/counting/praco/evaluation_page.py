@@ -29,10 +29,10 @@ from autoeval.counting.praco.result import (
     measures_table,
     undefined_table,
 )
-from autoeval.io.wording import listed
 from autoeval.report.page import Heading, Headline, Text, Thumbnails, Warnings
 from autoeval.report.text import Table, format_cells, to_terminal
 from autoeval.runtime.files import write_table
+from autoeval.words import listed
 
 Panels = Mapping[str, Sequence[tuple[np.ndarray, str]]]
 ABOUT = (

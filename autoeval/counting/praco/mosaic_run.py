@@ -27,10 +27,10 @@ from autoeval.counting.prompting import (
 )
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError, read_image
-from autoeval.io.wording import listed
 from autoeval.runtime import FAILED
 from autoeval.runtime.files import PathLike, write_table
 from autoeval.runtime.progress import announced_bar
+from autoeval.words import listed
 
 RELEASED_SEED = 123
 LAYOUTS = ("released", "paper")

@@ -23,8 +23,8 @@ from autoeval.counting.praco.result import Columns, Measured, defined_mean
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.errors import InputError
 from autoeval.io.images import read_image
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 Tiles = Mapping[tuple[str, str], list[float]]
 LOCALISED = ("TP", "FP", "MAE", "precision", "recall", "f1")

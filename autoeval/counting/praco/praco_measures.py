@@ -7,7 +7,7 @@ import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
+from autoeval.words import listed
 
 LARGEST_DRIFT = 50.0
 LOCALISED = {f"localised {name}": name for name in ("MAE", "precision", "recall", "f1")}

@@ -12,9 +12,9 @@ import numpy as np
 from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, left_out
 from autoeval.counting.true_counts import GroundTruth, odd_points, truth_of_json
 from autoeval.errors import InputError
-from autoeval.io.json_file import read_json
-from autoeval.io.wording import listed
+from autoeval.io.documents import read_json
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
 SPLITS = "Train_Test_Val_FSC_147.json"

@@ -12,8 +12,8 @@ from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.predictions import ALIASES, CLASS_NAMES, match_ids, read_long, separator_of
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike, write_text
+from autoeval.words import listed
 
 DECIMALS = 2
 NEGATIVE, UPPER, LOWER = "Test1", "Test2_Upper", "Test2_Lower"

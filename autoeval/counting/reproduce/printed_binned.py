@@ -30,10 +30,10 @@ from autoeval.counting.reproduce.printed_grid import (
 )
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.text import Table
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 SCHEMES = {"rs": "RS", "rr": "RR", "unbinned": "no binning"}
 FORM = "DATASET_unbinned_tar_pred_error.txt (or rr, rs)"

@@ -26,11 +26,11 @@ from autoeval.counting.reproduce.printed_grid import (
 )
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
-from autoeval.io.json_file import read_json
-from autoeval.io.wording import listed
+from autoeval.io.documents import read_json
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.text import Table
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 REAL, SYNTHETIC = "real", "synthetic"
 # The items that are measured, and those set aside for validation, which are part of the statistics.

@@ -13,7 +13,7 @@ from autoeval.counting import mode_line
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Block, Chart, Heading, Text
 from autoeval.report.text import Table
-from autoeval.runtime.json_values import plain
+from autoeval.runtime.files import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.errors import InputError, refuse_given
-from autoeval.io.config_file import shipped_config
+from autoeval.io.documents import shipped_config
 
 if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike

@@ -27,7 +27,7 @@ import numpy as np
 
 from autoeval.detectors.black_box import Find
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector

@@ -22,7 +22,7 @@ from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.causes import first_line
 from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
+from autoeval.words import listed
 
 EXTRA = "onnx"
 PACKAGE = "onnxruntime"

@@ -14,7 +14,7 @@ from autoeval.detectors.causes import first_line
 from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
 from autoeval.detectors.fingerprint import hash_json, hash_weights
 from autoeval.errors import InputError
-from autoeval.io.wording import listed
+from autoeval.words import listed
 
 EXTRA = "torchvision"
 PACKAGE = "torchvision"

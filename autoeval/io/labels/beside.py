@@ -11,8 +11,8 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_folder import load_image_folder, walk
 from autoeval.io.image_identity import Named, match_images
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 _SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
 _BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name

@@ -9,12 +9,12 @@ from pathlib import Path, PurePath
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
+from autoeval.io.documents import is_json, read_json
 from autoeval.io.image_folder import image_folders, load_image_folder, with_sizes
 from autoeval.io.image_identity import Named, match_images
-from autoeval.io.json_file import is_json, read_json
 from autoeval.io.labels.beside import holds_images
 from autoeval.io.labels.content import LabelFormat, LabelSet
-from autoeval.io.wording import listed
+from autoeval.words import listed
 
 BOXES = "instances_"
 """What names of files with boxes begin with, where a data set has a file for each kind of label."""

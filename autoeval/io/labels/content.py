@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"

@@ -15,13 +15,13 @@ from xml.etree import ElementTree
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
+from autoeval.io.documents import BadItems
 from autoeval.io.image_folder import walk
 from autoeval.io.images import image_size
-from autoeval.io.json_file import BadItems
 from autoeval.io.labels.beside import folder_of_images, holds_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
-from autoeval.io.wording import printable
 from autoeval.notices import Notice
+from autoeval.words import printable
 
 _ROOT = "annotation"
 

@@ -16,14 +16,13 @@ from typing import Any
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.config_file import read_yaml
+from autoeval.io.documents import BadItems, read_yaml
 from autoeval.io.image_folder import SUFFIXES, sorted_files, suffix_of, walk
 from autoeval.io.images import image_size
-from autoeval.io.json_file import BadItems
 from autoeval.io.labels.beside import LabelPairs, folder_of_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
-from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
+from autoeval.words import listed, printable
 
 _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
 _BOX = 5

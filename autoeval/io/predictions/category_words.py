@@ -13,10 +13,10 @@ import numpy as np
 
 from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering
 from autoeval.errors import InputError
-from autoeval.io.config_file import read_yaml
+from autoeval.io.documents import read_yaml
 from autoeval.io.labels.content import normal_id
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"
 NUMBERINGS = {

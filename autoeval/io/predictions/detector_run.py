@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.wording import printable
+from autoeval.words import printable
 
 KEY = b"autoeval.detect"
 FORMAT = 1

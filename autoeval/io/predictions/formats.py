@@ -30,11 +30,11 @@ import pyarrow.parquet
 from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import box_of_segmentation, read_coco_images
+from autoeval.io.documents import GZIP, MALFORMED, read_json
 from autoeval.io.image_folder import refuse_archive
-from autoeval.io.json_file import GZIP, MALFORMED, read_json
 from autoeval.io.labels.content import normal_id
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
-from autoeval.io.wording import listed, printable
+from autoeval.words import listed, printable
 
 WORDS = ("category", "category_name", "label", "name")
 """Columns that may hold the word of a category; the first that a file uses counts."""

@@ -25,8 +25,8 @@ from autoeval.io.labels.content import FARTHEST, normal_id
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
-from autoeval.io.wording import listed
 from autoeval.notices import Notice
+from autoeval.words import listed
 
 FEWEST_USABLE = 0.5  # of the entries
 MOST_BEYOND = 0.01  # of the scores, outside [0, 1]

@@ -16,8 +16,8 @@ from autoeval.io.same_files import same_content
 from autoeval.io.tasks.labelled_samples import Samples, SeedSetSamples
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.io.tasks.task import Task
-from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
+from autoeval.words import listed, printable
 
 _SIDE, _KEPT = 32, 8
 # Below this spread of grey values a picture is flat, and its fingerprint is noise.

@@ -18,9 +18,9 @@ from autoeval.io.coco import image_path
 from autoeval.io.images import image_size
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import ANY, EVERYWHERE, LabelledBox, LabelSet
-from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed, printable
 
 _FAULTS = {
     "flat": "boxes without area (zero or negative width or height), dropped",

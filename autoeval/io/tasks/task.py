@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.config_file import read_config
+from autoeval.io.documents import read_config
 from autoeval.io.tasks.seed_set import SeedSet, load_seed_set, thinned
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
+from autoeval.words import listed
 
 ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
 

@@ -247,8 +247,8 @@ def pass_settings(args: Any) -> ScoredSettings:
 
 def note_sources_of_search(path: str, task: Task) -> None:
     """Name the sources of a task that a dropout was chosen on: their errors come out too small."""
-    from autoeval.io.wording import listed
     from autoeval.stability.network.forward.dropout_spec import sources_of_search
+    from autoeval.words import listed
 
     seen = [name for name in sources_of_search(path) if name in {f.name for f in task.seed_sets}]
     if seen:

@@ -24,7 +24,6 @@ from autoeval.estimation.protocol import (
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.estimation.score_table import pair_rows, sources, with_pairs
 from autoeval.io.tasks.seed_set import SeedSet
-from autoeval.io.wording import listed
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
 from autoeval.notices import Notice, prefixed
 from autoeval.runtime import OK
@@ -40,7 +39,7 @@ from autoeval.stability.methods.score_rows import seed_rows
 from autoeval.stability.methods.scored_pass import with_stages
 from autoeval.stability.methods.two_lines import two_lines
 from autoeval.targets import AP_TARGETS, OperatingPoint
-from autoeval.words import counted
+from autoeval.words import counted, listed
 
 
 def fit_task(

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
+from autoeval.io.documents import MALFORMED, BadItems, fault
 from autoeval.io.image_folder import load_image_folder
 from autoeval.io.images import image_size
-from autoeval.io.json_file import MALFORMED, BadItems, fault
 from autoeval.io.labels.beside import without_size
 from autoeval.io.labels.content import ANY, LabelledBox, LabelSet
-from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
+from autoeval.words import listed, printable
 
 _FORM = "{item}: not as %s publishes it ({fault})"
 Box = tuple[float, float, float, float]

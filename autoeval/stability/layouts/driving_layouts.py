@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.io.json_file import read_json
+from autoeval.io.documents import read_json
 from autoeval.io.labels.content import ANY, LabelFormat, LabelSet
-from autoeval.io.wording import printable
 from autoeval.stability.layouts.collecting import (
     Marked,
     collect_labels,
@@ -18,6 +17,7 @@ from autoeval.stability.layouts.collecting import (
     reading,
     unread,
 )
+from autoeval.words import printable
 
 # BDD100K: one JSON list of frames, each with labels of which detection has a box2d.
 #

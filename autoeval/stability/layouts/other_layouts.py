@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+from autoeval.io.documents import BadItems
 from autoeval.io.image_folder import load_image_folder
-from autoeval.io.json_file import BadItems
 from autoeval.io.labels.content import ANY, LabelFormat, LabelSet
 from autoeval.io.labels.voc import parse_xml
-from autoeval.io.wording import printable
 from autoeval.stability.layouts.collecting import (
     Box,
     Marked,
@@ -20,6 +19,7 @@ from autoeval.stability.layouts.collecting import (
     number,
     unread,
 )
+from autoeval.words import printable
 
 # ExDark: a text file for each image in the format bbGt of Piotr's toolbox.
 #

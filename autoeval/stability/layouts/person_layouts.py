@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.io.json_file import BadItems, read_json
+from autoeval.io.documents import BadItems, read_json
 from autoeval.io.labels.content import LabelFormat, LabelSet
-from autoeval.io.wording import printable
 from autoeval.stability.layouts.collecting import (
     Marked,
     chosen,
@@ -22,6 +21,7 @@ from autoeval.stability.layouts.collecting import (
     reading,
     unread,
 )
+from autoeval.words import printable
 
 # Caltech pedestrians: the videos' vbb annotations as one JSON file.
 #

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.config_file import read_config
+from autoeval.io.documents import read_config
 from autoeval.io.tasks.labelled_samples import (
     MOST_IMAGES,
     Sample,
@@ -22,9 +22,9 @@ from autoeval.io.tasks.labelled_samples import (
     read_record,
 )
 from autoeval.io.tasks.seed_set import SeedSet, named_rng
-from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike, write_text
 from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
+from autoeval.words import listed
 
 
 @dataclass(frozen=True)

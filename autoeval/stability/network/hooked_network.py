@@ -11,11 +11,11 @@ import numpy as np
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
-from autoeval.io.wording import listed_near
 from autoeval.stability.network.forward.dropout import feature_dropout, sample_seed
 from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.stability.network.forward.stages import HookPoints
 from autoeval.stability.network.viewed_black_box import ViewedBlackBox
+from autoeval.words import listed_near
 
 
 class HookedNetwork(ViewedBlackBox):

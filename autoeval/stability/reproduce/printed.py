@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autoeval.io.config_file import read_paper
+from autoeval.io.documents import read_paper
 
 MAIN_DETECTOR = "retinanet_r50"
 OF_SCORES = ("correlation", "thresholds", "meta_set_size", "fusion")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.io.config_file import read_config
+from autoeval.io.documents import read_config
 from autoeval.runtime.files import write_text
 
 POSITIONS = ("after", "before")
