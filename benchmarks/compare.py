@@ -279,7 +279,7 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
         agree[name] = agreement(first, second), agreement(second, first)
     found = []
     for site, category in zip(both["source"], both["category"], strict=True):
-        k = a.sites[site].labels.categories.index(category)
+        k = a.sites[site].boxes.categories.index(category)
         expected = expected_at(a, b, site, category)
         moments = influence_moments(a.sites[site], b.sites[site], k, expected.influence)
         mutual = agree[site][0][k] - agree[site][1][k]
@@ -291,7 +291,7 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
 
 def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDifference:
     """Compare what both detectors find at a site."""
-    k = a.sites[site].labels.categories.index(category)
+    k = a.sites[site].boxes.categories.index(category)
     return expected_difference(*(Found.of(of, k) for of in calibrated(a, b, site)))
 
 
@@ -315,12 +315,12 @@ def words_of(category: str) -> tuple[str, ...]:
 
 def calibrated(a: Scored, b: Scored, name: str) -> tuple[Site, ...]:
     """Return the calibrated boxes of both at a site."""
-    return tuple(of.sites[name].changed(calibration=of.calibration) for of in (a, b))
+    return tuple(replace(of.sites[name], calibration=of.calibration) for of in (a, b))
 
 
 def influence_moments(a: Site, b: Site, k: int, predicted: np.ndarray) -> tuple[float, ...]:
     """Return the moments of the predicted and the true influence on a difference."""
-    true = true_influence(a.rankings[k]) - true_influence(b.rankings[k])
+    true = true_influence(a.evaluation.rankings[k]) - true_influence(b.evaluation.rankings[k])
     centred = true - true.mean()
     noise = np.mean(centred**4) / max(np.mean(centred**2) ** 2, 1e-30) - 1
     cross = float(np.cov(true, predicted)[0, 1])
@@ -477,12 +477,12 @@ def labelled_pair(
     sites = a.sites[one.site], b.sites[one.site]
     if len(sites[0]) < FEWEST_IMAGES:
         return None
-    k = sites[0].labels.categories.index(one.category)
+    k = sites[0].boxes.categories.index(one.category)
     expected = expected_at(a, b, one.site, one.category)
     level = differences(pd.DataFrame([row]))[1][0]
     return replace(
         one,
-        rankings=tuple(of.rankings[k] for of in sites),
+        rankings=tuple(of.evaluation.rankings[k] for of in sites),
         predicted=prior.influence * expected.influence,
         residual=prior.residual(
             level, row["disagreement"], expected.n_true, usual=bool(row["usual"])

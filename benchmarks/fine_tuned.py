@@ -232,7 +232,8 @@ def with_reference(sets: dict[str, Site], others: dict[str, Site], home: str) ->
                 if name == home
                 else calibration.probabilities(boxes.scores)
             )
-            found[name] = of.changed(
+            found[name] = replace(
+                of,
                 reference=boxes,
                 reference_calibration=calibration,
                 reference_probabilities=p[0],
@@ -465,7 +466,7 @@ def labelled_away(
     """
     known = home_categories(read_coco(args.data / home / "annotations.json"))
     sets = {of.name: of for of in read_sets(args.data, folder_of(args.boxes, home), known, home)}
-    own = labelled(sets.pop(Path(home).name)).changed(trained_here=True)
+    own = replace(labelled(sets.pop(Path(home).name)), trained_here=True)
     prior = calibration_without_parent()
     at_home, calibration = calibrated_rows([own], prior=prior)
     others = [of for of in sets.values() if of.group != own.group]

@@ -220,7 +220,7 @@ def labelled_pairs(args: argparse.Namespace) -> Iterator[pd.DataFrame]:
     for a, b, home in pairs(args):
         for row in known.get((home, a.name, b.name), rows[:0]).to_dict("records"):
             site = a.sites.get(row["source"])
-            if site is None or row["category"] not in site.labels.categories:
+            if site is None or row["category"] not in site.boxes.categories:
                 continue  # in the turn of another category
             own, prior = rows.iloc[[row["place"]]], priors[row["place"]]
             cases = [("no", prior.predict(undeclared(own))[0])]

@@ -170,7 +170,7 @@ def by_boxes(name: str, sets: Sequence[Site]) -> pd.DataFrame:
 def drawn_boxes(of: Site, n_boxes: float, draw: int) -> Site:
     """Draw images until they hold so many labelled boxes."""
     order = np.random.default_rng(draw).permutation(len(of))
-    n = np.sum([ranking.n_true for ranking in of.rankings], axis=0)[order].cumsum()
+    n = np.sum([ranking.n_true for ranking in of.evaluation.rankings], axis=0)[order].cumsum()
     return of.on_images(np.sort(order[: int(np.searchsorted(n, n_boxes)) + 1]))
 
 
@@ -198,7 +198,7 @@ def by_one_site(name: str, sets: Sequence[Site]) -> pd.DataFrame:
         others = [
             labelled_rows(other, calibration)
             for other in sites
-            if other.group != fitted.group and category in other.labels.categories
+            if other.group != fitted.group and category in other.boxes.categories
         ]
         rows = pd.concat(others)
         rows = rows[(rows["category"] == category) & (rows["n_boxes"] >= FEWEST_BOXES)]
@@ -214,7 +214,7 @@ def one_site_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def known_sites(name: str, sets: Sequence[Site], draws: int, *, together: bool) -> pd.DataFrame:
     """Estimate the other half of the images of each site that a fit holds one half of."""
-    sites = [of for of in sets if of.everywhere and set(of.labels.categories) <= set(COMMON)]
+    sites = [of for of in sets if of.everywhere and set(of.boxes.categories) <= set(COMMON)]
     priors, parts = priors_without(name), []
     for draw in tqdm(range(draws), name):
         parts.append(halves(sites, draw, priors, together=together).assign(draw=draw))

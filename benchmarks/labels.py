@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for the figures of every site as CSV")
     args = parser.parse_args()
     sets = list(read_sets(args.data, args.predictions))
-    sites = [of for of in sets if set(of.labels.categories) <= set(CATEGORIES)]
+    sites = [of for of in sets if set(of.boxes.categories) <= set(CATEGORIES)]
     for kind in (args.fit_on,) if args.fit_on else ("set", "site"):
         coco = [of for of in sets if of.name == LABELLED]
         labelled = coco if kind == "set" else single_sites(sites)
@@ -102,7 +102,7 @@ def single_sites(sites: Sequence[Site]) -> list[Site]:
     """Choose the largest sites of each category, one of a group."""
     chosen: list[Site] = []
     for category in CATEGORIES:
-        own = [site for site in sites if site.labels.categories == (category,)]
+        own = [site for site in sites if site.boxes.categories == (category,)]
         own.sort(key=lambda site: (-len(site), site.name))
         first = {site.group: site for site in reversed(own)}
         chosen += [site for site in own if first[site.group] is site][:FIRST]
@@ -133,7 +133,7 @@ def priors_from(
     fitted_rows, calibration = calibrated_rows([labelled])
     estimator = Regression(target=target).fit(fitted_rows)
     error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
-    single = labelled.labels.categories if len(labelled.labels.categories) == 1 else None
+    single = labelled.boxes.categories if len(labelled.boxes.categories) == 1 else None
     priors = {}
     for site in sites:
         rows = labelled_rows(site, calibration)
@@ -217,7 +217,7 @@ def evaluated_pairs(
                 for category_counts in counts
             ]
         for pair in pairs_of(site, everywhere=True):
-            category = site.labels.categories[pair.category]
+            category = site.boxes.categories[pair.category]
             prior = priors.get((site.name, category))
             if prior is not None:
                 made = EvaluatedPair(

@@ -144,7 +144,7 @@ def scored(sets: Sequence[Site]) -> tuple[pd.DataFrame, list[ScoreCalibration]]:
         fit_calibration([site], [np.ones(len(site.boxes), bool)], WEAK)
         for site in sites
         if len(site.boxes)
-        and sum(ranking.n_true.sum() for ranking in site.rankings) >= FEWEST_LABELS
+        and sum(ranking.n_true.sum() for ranking in site.evaluation.rankings) >= FEWEST_LABELS
     ]
     return pd.concat(parts, ignore_index=True), [calibration, *of_sites]
 
@@ -205,7 +205,7 @@ def with_held(of: Site, rows: pd.DataFrame) -> pd.DataFrame:
     """Add ``n_held``, the number of images with a category."""
     held = {
         category: int(np.sum(ranking.n_true > 0))
-        for category, ranking in zip(of.labels.categories, of.rankings, strict=True)
+        for category, ranking in zip(of.boxes.categories, of.evaluation.rankings, strict=True)
     }
     return rows.assign(n_held=rows["category"].map(held))
 

@@ -293,18 +293,22 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
                 target=target, features=features_at(target), scaling=scaling, prior=prior
             ).fit(known)
     box_model = fit_assistance([own[0]]).box_model
-    curves = {"labelled set": exact_curve([of for of in own[0].rankings if of.n_true.any()])}
+    curves = {
+        "labelled set": exact_curve([of for of in own[0].evaluation.rankings if of.n_true.any()])
+    }
     rows = []
     for of in (of for of in sets if of.name != LABELLED and len(of.boxes) >= FEWEST_OF_SITE):
         table, site = labelled_rows(of, calibration), of.at_most(MOST_IMAGES)
         for row in table.index:
             category = str(table.loc[row, "category"])
-            k = of.labels.categories.index(category)
-            if np.sum(site.rankings[k].n_true > 0) < FEWEST_HOLDING:
+            k = of.boxes.categories.index(category)
+            if np.sum(site.evaluation.rankings[k].n_true > 0) < FEWEST_HOLDING:
                 continue
             curves["no labels"] = without_labels(table.loc[[row]], regressions)
-            curves["20 labels"] = with_labels(site.rankings[k], box_model.rankings(site.pool)[k])
-            truth = exact_curve([of.rankings[k]])
+            curves["20 labels"] = with_labels(
+                site.evaluation.rankings[k], box_model.rankings(site.pool)[k]
+            )
+            truth = exact_curve([of.evaluation.rankings[k]])
             group = category if category in COMMON else "other"
             rows += [
                 {"detector": name, "category_group": group, "by": by, **lost}

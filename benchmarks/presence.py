@@ -64,7 +64,7 @@ def parts_of(site: Site, kind: str) -> Iterator[tuple[str, Site]]:
             drawn = np.sort(rng.choice(len(site), DRAWN, replace=False))
             yield f"draw {k}", site.on_images(drawn)
         return
-    for name, ranking in zip(site.labels.categories, site.rankings, strict=True):
+    for name, ranking in zip(site.boxes.categories, site.evaluation.rankings, strict=True):
         without = np.flatnonzero(ranking.n_true == 0)
         if len(without) >= FEWEST_IMAGES:
             yield f"without {name}", site.on_images(without)
@@ -72,7 +72,7 @@ def parts_of(site: Site, kind: str) -> Iterator[tuple[str, Site]]:
 
 def true_map(site: Site) -> float:
     """Return COCO's mAP: the mean over the categories with a label."""
-    labelled = [ranking for ranking in site.rankings if ranking.n_true.any()]
+    labelled = [ranking for ranking in site.evaluation.rankings if ranking.n_true.any()]
     return float(
         np.mean([coco_summary(ranking.average_precision())["mAP"] for ranking in labelled])
     )
@@ -81,7 +81,7 @@ def true_map(site: Site) -> float:
 def estimates(fitted: AccuracyEstimator, site: Site, named: bool) -> pd.DataFrame:
     """Estimate a site by every rule and every form of the interval."""
     regression, names = fitted.regression_, site.boxes.categories
-    site = site.changed(calibration=fitted.calibration_, present=names if named else ())
+    site = replace(site, calibration=fitted.calibration_, present=names if named else ())
     presence, scores = site.presence, site_scores(site, regression.features_)
     if not scores or not presence.likely.any():
         return pd.DataFrame()

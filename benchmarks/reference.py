@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +118,8 @@ class CalibratedDetector:
         for name, of in self.sets.items():
             if name not in reference.sets:
                 continue
-            both = of.changed(
+            both = replace(
+                of,
                 reference=reference.sets[name].boxes,
                 reference_calibration=reference.calibration,
                 reference_probabilities=reference.probabilities[name][0],
@@ -144,13 +145,14 @@ def points(known: dict[str, CalibratedDetector], student: str, reference: str) -
     """Return the precision of a student by the boxes of a reference, of every pair."""
     own, other, rows = known[student], known[reference], []
     for name in (of for of in own.sets if of in other.sets):
-        site = own.sets[name].changed(
+        site = replace(
+            own.sets[name],
             calibration=own.calibration,
             reference=other.sets[name].boxes,
             reference_calibration=other.calibration,
             reference_probabilities=other.probabilities[name][0],
         )
-        for k in np.flatnonzero(own.sets[name].enough).tolist():
+        for k in np.flatnonzero(own.sets[name].evaluation.enough).tolist():
             images = site.images_with(k, own.probabilities[name][0])
             row = CategoryScores(site, k, images, READ).row()
             rows.append({"source": name, **{of: row[of] for of in ("category", *READ)}})

@@ -458,7 +458,7 @@ def _curve_of_labelled_set(
         unpredicted=True,
     )
     return (
-        lambda thresholds: exact_curve(labelled.rankings, iou, thresholds),
+        lambda thresholds: exact_curve(labelled.evaluation.rankings, iou, thresholds),
         (*labelled.left_out, *labelled.looks.warnings),
-        score_thresholds(labelled.rankings),
+        score_thresholds(labelled.evaluation.rankings),
     )

@@ -85,7 +85,7 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
         scores,
         np.concatenate(
             [
-                labelled_set.matches.hits[AT_HALF][counted_boxes(labelled_set)]
+                labelled_set.evaluation.matches.hits[AT_HALF][counted_boxes(labelled_set)]
                 for labelled_set in sets
             ]
         ),
@@ -118,7 +118,7 @@ def labelled_boxes(sets: Sequence[Site]) -> tuple[np.ndarray, np.ndarray]:
     for labelled_set in sets:
         boxes, counted = labelled_set.boxes, counted_boxes(labelled_set)
         mixed = np.random.default_rng(0).permutation(len(boxes)).astype(np.float32)
-        matches = match_categories(replace(boxes, scores=mixed), labelled_set.labels)
+        matches = match_categories(replace(boxes, scores=mixed), labelled_set.evaluation.truth)
         scores.append(boxes.scores[counted])
         hits.append(matches.hits[AT_HALF][counted])
     return np.concatenate(scores), np.concatenate(hits)
@@ -126,8 +126,10 @@ def labelled_boxes(sets: Sequence[Site]) -> tuple[np.ndarray, np.ndarray]:
 
 def counted_boxes(labelled_set: Site) -> np.ndarray:
     """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
-    has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.rankings])
-    return np.asarray(~labelled_set.matches.ignored[AT_HALF] & has_labels[labelled_set.boxes.label])
+    has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.evaluation.rankings])
+    return np.asarray(
+        ~labelled_set.evaluation.matches.ignored[AT_HALF] & has_labels[labelled_set.boxes.label]
+    )
 
 
 def average_ranks(values: np.ndarray) -> np.ndarray:
@@ -194,7 +196,10 @@ def reliability(sets: Sequence[Site], probabilities: Sequence[np.ndarray]) -> pd
     counted = [counted_boxes(labelled_set) for labelled_set in sets]
     pairs = list(zip(sets, counted, strict=True))
     hits = np.concatenate(
-        [labelled_set.matches.hits[AT_HALF][evaluated] for labelled_set, evaluated in pairs]
+        [
+            labelled_set.evaluation.matches.hits[AT_HALF][evaluated]
+            for labelled_set, evaluated in pairs
+        ]
     )
     p = np.concatenate(
         [p[AT_HALF][evaluated] for p, evaluated in zip(probabilities, counted, strict=True)]
@@ -360,10 +365,12 @@ def fit_calibration(
     which are false positives whatever their score.
     """
     scores, matched = [], []
-    n_pairs = [max(sum(labelled_set.enough), 1) for labelled_set in sets]
+    n_pairs = [max(sum(labelled_set.evaluation.enough), 1) for labelled_set in sets]
     for labelled_set, chosen in zip(sets, images, strict=True):
-        hits, ignored = labelled_set.matches
-        has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.rankings])
+        hits, ignored = labelled_set.evaluation.matches
+        has_labels = np.array(
+            [ranking.n_true.any() for ranking in labelled_set.evaluation.rankings]
+        )
         usable = (
             ~ignored[AT_HALF]
             & chosen[labelled_set.boxes.image]
@@ -389,7 +396,7 @@ def fit_missed_objects(
     ]
     terms, missed = zip(*described, strict=True)
     return fit_missed(
-        terms, missed, prior, [max(sum(labelled_set.enough), 1) for labelled_set in sets]
+        terms, missed, prior, [max(sum(labelled_set.evaluation.enough), 1) for labelled_set in sets]
     )
 
 
@@ -400,7 +407,7 @@ def _missed(
     boxes = labelled_set.boxes
     p = calibration.at_half(boxes.scores, boxes.boxes)
     terms, missed = [np.zeros((3, 0))], [np.zeros(0)]
-    for k, ranking in enumerate(labelled_set.rankings):
+    for k, ranking in enumerate(labelled_set.evaluation.rankings):
         rows = boxes.rows_of[k]
         shown = ranking.n_true > 0
         if not (shown & chosen).any():
@@ -429,7 +436,7 @@ def with_calibrated_reference(sets: Sequence[Site]) -> list[Site]:
     probabilities = [p[AT_HALF] for p in cross_fitted(as_detector, prior)]
     of_set = dict(zip(map(id, with_reference), probabilities, strict=True))
     return [
-        site.changed(reference_calibration=calibration, reference_probabilities=of_set[id(site)])
+        replace(site, reference_calibration=calibration, reference_probabilities=of_set[id(site)])
         if id(site) in of_set
         else site
         for site in sets

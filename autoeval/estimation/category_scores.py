@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,10 +194,10 @@ def labelled_pairs(
         error of each accuracy, ``mAP_std`` and the like; of a task on all images, else on those
         that hold the category.
     """
-    rows, labelled = [], labelled.changed(calibration=calibration)
+    rows, labelled = [], replace(labelled, calibration=calibration)
     p = labelled.right_at_half if probabilities is None else probabilities[AT_HALF]
-    for k in np.flatnonzero(labelled.enough).tolist():
-        ranking = labelled.rankings[k]
+    for k in np.flatnonzero(labelled.evaluation.enough).tolist():
+        ranking = labelled.evaluation.rankings[k]
         images = labelled.images_with(k, p)
         scores = CategoryScores(labelled, k, images, LABELLED_FEATURES, probabilities=probabilities)
         evaluated = ranking
@@ -212,7 +213,7 @@ def labelled_pairs(
         counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
         row = {name: value for name, value in scores.row().items() if name != HIGHEST}
         if REFERENCE_AP in row:
-            of_reference = labelled.reference_rankings[k]
+            of_reference = labelled.of_reference.rankings[k]
             if not labelled.everywhere:
                 of_reference = of_reference.take(np.flatnonzero(of_reference.n_true))
             row[REFERENCE_TRUE] = float(of_reference.average_precision().mean())

@@ -334,8 +334,9 @@ class AccuracyEstimator:
         """
         if "boxes" in self.context_:
             looks = self.looks_
-            site = site.warned(looks.confident_unlike(site.boxes))
-            site = replace(site, unseen=max(site.unseen, looks.widening))
+            warnings = (*site.warnings, *looks.confident_unlike(site.boxes))
+            unseen = max(site.unseen, looks.widening)
+            site = replace(site, warnings=warnings, unseen=unseen)
         if site.floor:
             there = self.at_floor(site.floor)
             estimate = there.predict_site(replace(site, floor=0.0), score_thr, iou)

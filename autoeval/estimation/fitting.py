@@ -111,7 +111,9 @@ def reference_strength(sets: Sequence[Site]) -> float:
     strengths = [
         ranking.average_precision().mean()
         for labelled in sets
-        for ranking, enough in zip(labelled.reference_rankings, labelled.enough, strict=True)
+        for ranking, enough in zip(
+            labelled.of_reference.rankings, labelled.evaluation.enough, strict=True
+        )
         if enough
     ]
     return float(np.mean(strengths)) if strengths else 0.0
@@ -216,7 +218,7 @@ def fit_sets(
     """
     check_some_right(sets)
     if settings.trained_here:
-        sets = [labelled_set.changed(trained_here=True) for labelled_set in sets]
+        sets = [replace(labelled_set, trained_here=True) for labelled_set in sets]
     sites = FittedSites(tuple(sets))
 
     # Calibrations, and by them the pairs of site and category, at every floor.
@@ -286,13 +288,13 @@ def _check_found(pairs: Table) -> None:
 
 def _described(labelled: Site) -> dict[str, Any]:
     """Return a row of `FitResult.labelled_sets`."""
-    counts = [bool(ranking.n_true.any()) for ranking in labelled.rankings]
+    counts = [bool(ranking.n_true.any()) for ranking in labelled.evaluation.rankings]
     return {
         "source": labelled.name,
         "n_images": len(labelled),
         "n_categories": sum(counts),
-        "n_fitted": sum(np.logical_and(counts, labelled.enough)),
-        **labelled.coco_accuracy,
+        "n_fitted": sum(np.logical_and(counts, labelled.evaluation.enough)),
+        **labelled.evaluation.coco_accuracy,
     }
 
 
@@ -334,7 +336,7 @@ def join_fits(
     ]
     context = {name: value for name, value in one.context_.items() if name not in ("task", "boxes")}
     if any(labelled_set.reference is None for labelled_set in sets):
-        sets = [labelled_set.changed(reference=None) for labelled_set in sets]
+        sets = [replace(labelled_set, reference=None) for labelled_set in sets]
         if "pass" in context:
             context = {**context, "pass": _without(context["pass"], REFERENCE)}
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
@@ -389,7 +391,9 @@ def names_of_sites(
         for a, b in itertools.product(first, second):
             same_images = _image_ids(a) == _image_ids(b)
             common = set(_labelled_categories(a)) & set(_labelled_categories(b))
-            if a.content_key == b.content_key or (a.name == b.name and same_images and common):
+            if a.evaluation.content_key == b.evaluation.content_key or (
+                a.name == b.name and same_images and common
+            ):
                 names = listed(list(dict.fromkeys([a.name, b.name])))
                 raise InputError(
                     f"The labelled set {names} is in more than one of {listed([one, other])}. Each "
@@ -406,7 +410,7 @@ def _image_ids(labelled: Site) -> list[str]:
 
 
 def _labelled_categories(labelled: Site) -> list[str]:
-    names = zip(labelled.labels.categories, labelled.enough, strict=True)
+    names = zip(labelled.boxes.categories, labelled.evaluation.enough, strict=True)
     return [name for name, enough in names if enough]
 
 
@@ -438,7 +442,8 @@ def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
     """Give labelled sets other names, and groups that bear their name."""
     return [
-        labelled.changed(
+        replace(
+            labelled,
             name=names.get(labelled.name, labelled.name),
             group=names.get(labelled.group, labelled.group),
         )

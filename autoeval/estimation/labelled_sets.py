@@ -115,29 +115,11 @@ def labels_with_files(
     name = content.path.name
     site = name.removesuffix(".gz").rpartition(".")[0] or name
     if not words:
-        same_words = {word: word for word in content.categories}
-        return _with_files(
-            site,
-            content,
-            files,
-            content.categories,
-            same_words,
-            group=group,
-            unpredicted=unpredicted,
-        )
-    categories = tuple(dict.fromkeys(words.values()))
-    made = _with_files(
-        site,
-        content,
-        files,
-        categories,
-        words,
-        group=group,
-        everywhere=True,
-        label_words={**{name: name for name in categories}, **words},
-    )
+        return _with_files(site, content, files, group=group, unpredicted=unpredicted)
+    label_words = {**{name: name for name in words.values()}, **words}
+    made = _with_files(site, content, files, group=group, words=words, label_words=label_words)
     numbers = _joined_numbers(made.looks.numbers, _numbers_of(content))
-    made = made.changed(statistics=replace(made.looks, numbers=numbers))
+    made = replace(made, statistics=replace(made.looks, numbers=numbers))
     unknown = [word for word in words if word not in {*made.looks.categories, *content.categories}]
     if not unknown:
         return made
@@ -161,10 +143,8 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
                 options=seed_set.options,
             ),
             files[seed_set.name],
-            task.categories,
-            words,
             group=seed_set.group,
-            everywhere=True,
+            words=words,
             label_words=seed_set.mapping or words,
         )
         for seed_set in task.seed_sets
@@ -175,14 +155,21 @@ def _with_files(
     name: str,
     content: LabelSet,
     files: Predictions,
-    categories: Sequence[str],
-    words: Mapping[str, str],
     *,
     group: str | None,
-    everywhere: bool = False,
+    words: Mapping[str, str] | None = None,
     label_words: Mapping[str, str] | None = None,
     unpredicted: bool = False,
 ) -> Site:
+    """Read the predictions of labels, match both by images and words, and check them.
+
+    words, label_words: category of each word of the detector, and of the labels; these categories
+        are then expected on all images. By default each word of the labels is one of its own.
+    unpredicted: without words, whether categories of which no box is found are kept.
+    """
+    everywhere = words is not None
+    words = words or {word: word for word in content.categories}
+    categories: Sequence[str] = tuple(dict.fromkeys(words.values()))
     numbers = _numbers_of(content)
     site = files.read(content.images, where=str(content.path), numbers=numbers)
     content = of_images(content, site.boxes.images)
@@ -203,7 +190,7 @@ def _with_files(
         truth = labelled_boxes(content, categories, label_words)
     statistics = Looks.of(site.boxes)
     mismatch: tuple[str, ...] = ()
-    if not label_words:
+    if not everywhere:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
         mismatch = mismatched_words(site.boxes, truth)
         lost = [] if unpredicted else never_predicted(site.boxes, truth)
@@ -214,12 +201,11 @@ def _with_files(
         mismatch = unpredicted_categories(site.boxes, truth, words)
     of_categories = site.as_categories(categories, words)
     made = labelled_site(
-        of_categories,
+        replace(of_categories, statistics=statistics),
         ignoring_unchecked(truth, content, of_categories.boxes, label_words),
         name=name,
         group=group,
         everywhere=everywhere,
-        statistics=statistics,
         left_out=(*content.warnings, *left_out_of(site), *unknown_sizes(site.boxes), *floor),
         warnings=(
             *site.boxes.warnings,
@@ -230,7 +216,7 @@ def _with_files(
     )
     if not everywhere and _mean_right(made) < HARDLY_RIGHT:
         others = "Are they of the same images, and do image ids and category numbers mean the same?"
-        exchanged = exchanged_words(made.boxes, made.labels)
+        exchanged = exchanged_words(made.boxes, made.evaluation.truth)
         if exchanged:
             others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
         elif mismatch:
@@ -262,7 +248,7 @@ def check_some_right(sets: Sequence[Site]) -> None:
 
 def _mean_right(made: Site) -> float:
     """Return the mAP at IoU .5, mean over the categories that are labelled."""
-    return float(np.nanmean(made.ap50))
+    return float(np.nanmean(made.evaluation.ap50))
 
 
 def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputError:
@@ -274,7 +260,7 @@ def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputEr
 
 def _noting_all_wrong(made: Site, what: str, question: str = FILES_WRONG) -> Site:
     """Note where hardly a box is right, as where numbers of categories are of another list."""
-    right = made.ap50
+    right = made.evaluation.ap50
     if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
         return made
     return made.noting(

@@ -240,7 +240,7 @@ class Pair:
     @property
     def ranking(self) -> RankedDetections:
         """Its ranked boxes, with labels."""
-        return self.site.rankings[self.category].take(self.images)
+        return self.site.evaluation.rankings[self.category].take(self.images)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,14 +296,16 @@ def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
     """
     first_key: dict[str, str] = {}
     for site in sites:
-        first_key[site.group] = min(site.content_key, first_key.get(site.group, site.content_key))
+        first_key[site.group] = min(
+            site.evaluation.content_key, first_key.get(site.group, site.evaluation.content_key)
+        )
     different = sorted(first_key, key=lambda group: first_key[group])
     if len(different) > 1:
         return [np.full(len(site), different.index(site.group) % FOLDS) for site in sites]
-    keys = sorted(site.content_key for site in sites)
+    keys = sorted(site.evaluation.content_key for site in sites)
     folds = []
     for site in sites:
-        rng = np.random.default_rng(keys.index(site.content_key))
+        rng = np.random.default_rng(keys.index(site.evaluation.content_key))
         ids = [image.image_id for image in site.boxes.images]
         folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(ids)])
     return folds
@@ -317,7 +319,7 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
     wanted most do.
     """
     boxes = site.pool.found
-    for k, ranking in enumerate(site.rankings):
+    for k, ranking in enumerate(site.evaluation.rankings):
         chosen = (ranking.n_true > 0) | everywhere
         chosen[boxes.image[(boxes.label == k) & (boxes.scores > SCORE_THR)]] = True
         images = np.flatnonzero(chosen)
@@ -376,7 +378,7 @@ def _cross_fit(
 ) -> list[CrossFitted]:
     """Predict the influence of each image by a box model that was fitted on the other folds."""
     probabilities = [np.zeros((10, len(site.pool.found))) for site in sites]
-    n_missed = [np.zeros((len(s.labels.categories), len(s.pool))) for s in sites]
+    n_missed = [np.zeros((len(s.boxes.categories), len(s.pool))) for s in sites]
     for fold in range(FOLDS):
         held_out = [fold_of_image == fold for fold_of_image in folds]
         if not any(mask.any() for mask in held_out):
@@ -460,7 +462,7 @@ def _missed(
     pair: Pair, probabilities: np.ndarray, images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, false negatives and weights of the images of a pair."""
-    boxes, ranking = pair.site.pool.found, pair.site.rankings[pair.category]
+    boxes, ranking = pair.site.pool.found, pair.site.evaluation.rankings[pair.category]
     mine, n_images = boxes.label == pair.category, len(ranking)
     columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], n_images
     hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=n_images)

@@ -40,8 +40,6 @@ A few confident errors make a likely box of nearly any category of a detector so
 benchmarks/presence.py (docs/results/presence.md)."""
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 BLACK_BOX = "black box"
-COMPUTED = ("areas", "content_key", "matches", "rankings", "reference_rankings")
-"""What follows from boxes and truth alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +97,68 @@ class Presence:
 
 
 @dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Boxes on images whose labels are known: matched when that is first read, and once.
+
+    known: matches of the boxes, where others that hold them have been matched.
+    """
+
+    boxes: Boxes
+    truth: Boxes
+    known: Matches | None = None
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Which boxes are true positives and which are ignored, (10, N) each."""
+        if self.known is not None:
+            return self.known
+        return match_categories(self.boxes, self.truth)
+
+    @cached_property
+    def rankings(self) -> list[RankedDetections]:
+        """Ranked boxes of each category, with its labels."""
+        return rank_categories(self.boxes, self.truth, self.matches)
+
+    @cached_property
+    def enough(self) -> list[bool]:
+        """Whether each category has labels enough to be a pair of the regression."""
+        return [is_labelled_enough(ranking.n_true) for ranking in self.rankings]
+
+    @cached_property
+    def has_labels(self) -> np.ndarray:
+        """Whether each category has a labelled box, bool."""
+        return np.array([ranking.n_true.any() for ranking in self.rankings], bool)
+
+    @cached_property
+    def content_key(self) -> str:
+        """Digest of boxes and labels, in whatever order and whatever they are called."""
+        digest, boxes = hashlib.sha256(), self.boxes
+        for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.truth.boxes):
+            digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def coco_accuracy(self) -> dict[str, float]:
+        """``mAP``, ``mAP50`` and ``mAP75`` as pycocotools prints them: over all images and labels.
+
+        The mean over the categories that have a label; NaN where none has.
+        """
+        labelled = [ranking for ranking in self.rankings if ranking.n_true.any()]
+        precision = np.array([ranking.average_precision() for ranking in labelled])
+        return coco_summary(precision.mean(axis=0) if len(labelled) else np.full(10, np.nan))
+
+    @cached_property
+    def ap50(self) -> np.ndarray:
+        """Average precision at IoU .5 of the categories with labels enough."""
+        every = [
+            ranking.average_precision()[0]
+            for ranking, enough in zip(self.rankings, self.enough, strict=True)
+            if enough and ranking.n_true.any()
+        ]
+        return np.array(every or [np.nan])
+
+
+@dataclass(frozen=True, eq=False)
 class Site:
     """Boxes on the M images of one site, in the categories that may count, and what is known there.
 
@@ -152,6 +212,8 @@ class Site:
         Counts, seconds spent and ``unreadable``; ``rows``, the scores, once it was estimated.
     nothing_found : bool
         Whether no category has a likely box; known once the site was estimated.
+    evaluation, of_reference : Evaluation
+        Of the boxes, and of those of the reference, against the truth; of a labelled set alone.
     """
 
     boxes: Boxes
@@ -180,8 +242,16 @@ class Site:
     left_out: tuple[str, ...] = ()
     row: Mapping[str, Any] = field(default_factory=dict)
     nothing_found: bool = False
+    evaluation: Evaluation = field(default=None, repr=False)  # type: ignore[assignment]
+    of_reference: Evaluation = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        # `dataclasses.replace` passes both on: they stay where boxes and truth are the same.
+        for name, boxes in (("evaluation", self.boxes), ("of_reference", self.reference)):
+            held, truth = getattr(self, name), self.truth
+            if held is None or held.boxes is not boxes or held.truth is not truth:
+                made = None if boxes is None or truth is None else Evaluation(boxes, truth)
+                object.__setattr__(self, name, made)
         other = self.reference
         if other is None:
             return
@@ -267,89 +337,22 @@ class Site:
     # What the labels say
 
     @property
-    def labels(self) -> Boxes:
-        """The truth; of a labelled set alone."""
-        assert self.truth is not None
-        return self.truth
-
-    @property
     def looks(self) -> Looks:
         """The statistics; of a labelled set alone."""
         assert self.statistics is not None
         return self.statistics
 
     @cached_property
-    def content_key(self) -> str:
-        """Digest of boxes and labels, in whatever order and whatever they are called."""
-        digest, boxes = hashlib.sha256(), self.boxes
-        for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.labels.boxes):
-            digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
-        return digest.hexdigest()
-
-    @cached_property
-    def matches(self) -> Matches:
-        """Which boxes are true positives and which are ignored, (10, N) each."""
-        return match_categories(self.boxes, self.labels)
-
-    @cached_property
     def pool_matches(self) -> Matches:
-        """The `matches` of the boxes of the pool."""
+        """The matches of the boxes of the pool."""
         found = self.boxes
-        return self.matches.of(top_detections(found.image, found.label, found.scores))
-
-    @cached_property
-    def rankings(self) -> list[RankedDetections]:
-        """Ranked boxes of each category, with its labels."""
-        return rank_categories(self.boxes, self.labels, self.matches)
-
-    @cached_property
-    def reference_rankings(self) -> list[RankedDetections]:
-        """Ranked boxes of the reference detector in each category, with its labels."""
-        assert self.reference is not None
-        return rank_categories(self.reference, self.labels)
-
-    @cached_property
-    def coco_accuracy(self) -> dict[str, float]:
-        """``mAP``, ``mAP50`` and ``mAP75`` as pycocotools prints them: over all images and labels.
-
-        The mean over the categories that have a label; NaN where none has.
-        """
-        labelled = [ranking for ranking in self.rankings if ranking.n_true.any()]
-        precision = np.array([ranking.average_precision() for ranking in labelled])
-        return coco_summary(precision.mean(axis=0) if len(labelled) else np.full(10, np.nan))
-
-    @property
-    def enough(self) -> list[bool]:
-        """Whether each category has labels enough to be a pair of the regression."""
-        return [is_labelled_enough(ranking.n_true) for ranking in self.rankings]
-
-    @property
-    def ap50(self) -> np.ndarray:
-        """Average precision at IoU .5 of the categories with labels enough."""
-        pairs = zip(self.rankings, self.enough, strict=True)
-        every = [
-            ranking.average_precision()[0]
-            for ranking, enough in pairs
-            if enough and ranking.n_true.any()
-        ]
-        return np.array(every or [np.nan])
+        return self.evaluation.matches.of(top_detections(found.image, found.label, found.scores))
 
     # The same site otherwise
 
-    def warned(self, more: Iterable[str]) -> Self:
-        """Return the same with more warnings."""
-        return self.changed(warnings=(*self.warnings, *more))
-
     def noting(self, note: str) -> Self:
         """Return the same with one more line of what was left out."""
-        return self.changed(left_out=(*self.left_out, note))
-
-    def changed(self, **fields: Any) -> Self:
-        """Return the same with other fields than boxes and truth, and what is computed of these."""
-        other = replace(self, **fields)
-        computed = {name: self.__dict__[name] for name in COMPUTED if name in self.__dict__}
-        other.__dict__.update(computed)
-        return other
+        return replace(self, left_out=(*self.left_out, note))
 
     def above(self, floor: float) -> Self:
         """Return the same without the boxes of the detector that score lower.
@@ -357,11 +360,9 @@ class Site:
         Boxes are matched from the most confident one on, so those that stay match as before.
         """
         kept = self.boxes.scores >= floor
-        made = replace(self, boxes=self.boxes.where(kept))
-        made.__dict__["matches"] = self.matches.of(kept)
-        if self.reference is not None:
-            made.__dict__["reference_rankings"] = self.reference_rankings
-        return made
+        boxes, matches = self.boxes.where(kept), self.evaluation.matches.of(kept)
+        evaluation = Evaluation(boxes, self.evaluation.truth, matches)
+        return replace(self, boxes=boxes, evaluation=evaluation)
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
         """Keep the images of an index array without repetition, with their boxes and labels.
@@ -371,15 +372,20 @@ class Site:
         blocks = None
         if self.blocks is not None:
             blocks = np.unique(self.blocks[chosen], return_inverse=True)[1]
-        made = replace(
-            self._each(lambda boxes: boxes.on_images(chosen)),
-            truth=self.truth and self.truth.on_images(chosen),
+        boxes = self.boxes.on_images(chosen)
+        evaluation: Any = None
+        if self.truth is not None:
+            matches = self.evaluation.matches.of(np.isin(self.boxes.image, chosen))
+            evaluation = Evaluation(boxes, self.truth.on_images(chosen), matches)
+        return replace(
+            self,
+            boxes=boxes,
+            truth=None if evaluation is None else evaluation.truth,
+            reference=None if self.reference is None else self.reference.on_images(chosen),
             reference_probabilities=None,
             blocks=blocks,
+            evaluation=evaluation,
         )
-        if "matches" in self.__dict__:
-            made.__dict__["matches"] = self.matches.of(np.isin(self.boxes.image, chosen))
-        return made
 
     def at_most(self, most: int) -> Self:
         """Keep so many images, drawn by a fixed seed, where there are more.
@@ -389,7 +395,7 @@ class Site:
         if len(self) <= most:
             return self
         drawn = np.random.default_rng(0).choice(len(self), most, replace=False)
-        ranks = image_ranks([image.image_id for image in self.labels.images])
+        ranks = image_ranks([image.image_id for image in self.boxes.images])
         return self.on_images(np.flatnonzero(np.isin(ranks, drawn)))
 
     def with_images(self, images: tuple[LabelledImage, ...]) -> Self:
@@ -450,17 +456,16 @@ def labelled_site(
     name: str,
     group: str | None = None,
     everywhere: bool = False,
-    statistics: Looks | None = None,
     left_out: Sequence[str] = (),
     warnings: Sequence[str] = (),
 ) -> Site:
     """Evaluate a labelled set without the copies among its images, and check labels against boxes.
 
+    site: its statistics are of the boxes in the detector's own words; by default of the boxes.
     group: origin that it shares with other sets; its own name by default.
-    statistics: of the boxes in the detector's own words; by default those of the boxes.
     warnings: further ones, that every estimate of the fit repeats.
     """
-    statistics = statistics or Looks.of(site.boxes)
+    statistics = site.statistics or Looks.of(site.boxes)
     later = copies(site.boxes, labels_of_truth(truth))
     if len(later):
         kept = np.setdiff1d(np.arange(len(site)), later)
@@ -475,12 +480,13 @@ def labelled_site(
         everywhere=everywhere,
         left_out=(*left_out, *truth.left_out),
     )
-    if not any(made.enough):
+    evaluation = made.evaluation
+    if not any(evaluation.enough):
         raise too_few_labels(name)
-    messages = [*warnings, *label_warnings(site.boxes, truth, made.rankings, name)]
-    made = made.changed(statistics=statistics.warning(*prefixed(name, messages)))
-    categories = zip(truth.categories, made.rankings, made.enough, strict=True)
-    rare = [name for name, ranking, enough in categories if ranking.n_true.any() and not enough]
+    messages = [*warnings, *label_warnings(site.boxes, truth, evaluation.rankings, name)]
+    made = replace(made, statistics=statistics.warning(*prefixed(name, messages)))
+    categories = zip(truth.categories, evaluation.has_labels, evaluation.enough, strict=True)
+    rare = [name for name, labelled, enough in categories if labelled and not enough]
     if rare:
         made = made.noting(
             Notice(

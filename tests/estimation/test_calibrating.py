@@ -20,7 +20,7 @@ from autoeval.estimation.calibrating import (
 )
 from autoeval.estimation.fitting import fit_sets
 from autoeval.model.priors import calibration_prior
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Evaluation, Site, labelled_site
 from tests.made_sites import random_found, truth_from
 
 PRIOR = calibration_prior()
@@ -46,7 +46,9 @@ def test_as_many_boxes_are_expected_to_be_right_as_are():
     sets = [labelled(f"s{k}", k) for k in range(4)]
     calibration = fit_calibration(sets, every_image(sets), PRIOR)
     expected = sum(calibration.at_half(of.boxes.scores).sum() for of in sets)
-    assert expected == pytest.approx(sum(of.matches.hits[0].sum() for of in sets), rel=0.05)
+    assert expected == pytest.approx(
+        sum(of.evaluation.matches.hits[0].sum() for of in sets), rel=0.05
+    )
     low, high = calibration.at_half(np.array([0.1, 0.9]))
     assert low < 0.1 < 0.9 < high
 
@@ -113,7 +115,7 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
     columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes", "crowd")}
     boxes = Site(replace(found, scores=scores, **columns))
     made = labelled_site(boxes, truth_from(found), name="a", everywhere=True)
-    assert roc_area(scores, made.matches.hits[0])[0] > 0.7
+    assert roc_area(scores, made.evaluation.matches.hits[0])[0] > 0.7
     known, hits = labelled_boxes([made])
     area, error = roc_area(known, hits)
     assert abs(area - 0.5) < 3 * error
@@ -122,10 +124,9 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
 def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
     """Nine of ten boxes are without a label: of the rest, too few to be sure."""
     full = labelled("a", 3, by=reshuffled)
-    few = full.changed(boxes=full.boxes)
-    unlabelled = np.arange(600) % 6 > 0
-    few.__dict__["matches"] = Matches(full.matches.hits, full.matches.ignored | unlabelled)
-    few.__dict__["rankings"] = full.rankings
+    unlabelled, (hits, ignored) = np.arange(600) % 6 > 0, full.evaluation.matches
+    evaluation = Evaluation(full.boxes, full.truth, Matches(hits, ignored | unlabelled))
+    few = replace(full, evaluation=evaluation)
     check = check_confidences([few])
     assert 0.05 < check.widening < 0.9 and "may say little" in check.warnings[0]
 

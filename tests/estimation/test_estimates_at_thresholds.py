@@ -45,7 +45,7 @@ def test_the_truth_of_a_pair_is_counted_on_its_images(sets, estimator, name):
     point = OperatingPoint.of(name)
     rows = with_target(labelled_rows(sets[1], estimator.calibration_), name)
     ends = [np.floor(100 * point.score_thr) / 100, np.ceil(100 * point.score_thr) / 100]
-    for value, ranking in zip(rows[name], sets[1].rankings, strict=True):
+    for value, ranking in zip(rows[name], sets[1].evaluation.rankings, strict=True):
         counts = [image_counts(ranking, of, point.level).sum(axis=1) for of in ends]
         expected = np.mean(counts, axis=0)[:, None]
         assert value == pytest.approx(value_of(point.measure, expected), rel=1e-5)
@@ -57,11 +57,11 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
     truth = truth.where((truth.label != 0) | (truth.image > 5))  # no car in the first images
     own = labelled_site(Site(found), truth, name="s")
     rows = with_target(labelled_rows(own, fit_sets([own], context={}).calibration_), "recall@0.4")
-    holding = own.rankings[0].take(np.flatnonzero(own.rankings[0].n_true))
+    holding = own.evaluation.rankings[0].take(np.flatnonzero(own.evaluation.rankings[0].n_true))
     assert rows["recall@0.4"][0] == pytest.approx(value_of("recall", image_counts(holding, 0.4)))
     precision = with_target(rows, "precision@0.1")["precision@0.1"][0]
     assert precision == pytest.approx(value_of("precision", image_counts(holding, 0.1)))
-    assert precision > value_of("precision", image_counts(own.rankings[0], 0.1))
+    assert precision > value_of("precision", image_counts(own.evaluation.rankings[0], 0.1))
 
 
 def scored(estimator, site, names):
@@ -133,7 +133,7 @@ def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, si
         json.dumps(estimate.to_dict(), allow_nan=False)
     truth = truth_from(site.boxes)
     known = labelled_site(site, truth, name="new")
-    counts = np.sum([image_counts(of, 0.4) for of in known.rankings], axis=0)
+    counts = np.sum([image_counts(of, 0.4) for of in known.evaluation.rankings], axis=0)
     for name, measure in zip(points_at(0.4), MEASURES, strict=True):
         assert beside[name]["lower"] < value_of(measure, counts) < beside[name]["upper"]
 

@@ -92,7 +92,7 @@ def test_words_that_fits_were_told_are_known_to_the_joined_one():
 
 def with_reference(seed):
     labelled = site(seed)
-    return fit_of(labelled.changed(reference=labelled.boxes), context(reference="large"))
+    return fit_of(replace(labelled, reference=labelled.boxes), context(reference="large"))
 
 
 def test_a_reference_that_one_was_fitted_without_is_forgotten():
@@ -190,7 +190,10 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     (read,) = FittedSites.beside(tmp_path / "fit.parquet").read()
     for name in ("name", "group", "everywhere", "trained_here", "left_out", "statistics"):
         assert getattr(read, name) == getattr(labelled, name), name
-    assert read.left_out[0].severity == "note" and read.content_key == labelled.content_key
+    assert (
+        read.left_out[0].severity == "note"
+        and read.evaluation.content_key == labelled.evaluation.content_key
+    )
     assert read.boxes.images == images and read.truth.images == images
     pairs = [
         (read.boxes, labelled.boxes),

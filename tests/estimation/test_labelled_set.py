@@ -224,7 +224,7 @@ def test_a_labelled_set_names_itself_in_its_warnings():
     half = truth_from(sure)
     made = labelled_site(Site(sure), half.where(half.image < 11), name="val", left_out=["a"])
     assert made.group == "val"
-    enough = [word for word, of in zip(WORDS, made.enough, strict=True) if of]
+    enough = [word for word, of in zip(WORDS, made.evaluation.enough, strict=True) if of]
     assert enough == ["car", "bus", "dog"]
     first, rare = made.left_out
     assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
@@ -289,6 +289,6 @@ def test_a_category_with_too_few_labels_is_left_out_however_it_was_named(everywh
     first = np.flatnonzero(truth.label == 0)
     rare = truth.where(np.setdiff1d(np.arange(len(truth)), first[1:]))
     made = labelled_site(Site(found), rare, name="val", everywhere=everywhere)
-    assert made.enough == [False, *[True] * (len(WORDS) - 1)]
+    assert made.evaluation.enough == [False, *[True] * (len(WORDS) - 1)]
     assert WORDS[0] not in set(labelled_rows(made, USUAL)["category"])
     assert any(note.code == "categories-rarely-labelled" for note in made.left_out)

@@ -108,8 +108,8 @@ def test_the_curve_of_a_site_is_that_of_its_estimates():
 def test_all_labels_give_the_exact_curve_and_few_come_near():
     site = make_site(77, n_images=100, categories=("car", "bus"))
     plan = make_plan(site.pool, fit_assistance([make_site(k) for k in range(3)]), PlanRequest(100))
-    exact = exact_curve(site.rankings).set_index(["measure", "threshold"])
-    counts = np.sum([image_counts(of, 0.35) for of in site.rankings], axis=0)
+    exact = exact_curve(site.evaluation.rankings).set_index(["measure", "threshold"])
+    counts = np.sum([image_counts(of, 0.35) for of in site.evaluation.rankings], axis=0)
     assert exact.loc[("f1", 0.35), "value"] == pytest.approx(value_of("f1", counts))
     whole = labelled_curve(plan, label_set(site, range(100)))
     for row in whole.itertuples():
@@ -125,7 +125,7 @@ def test_all_labels_give_the_exact_curve_and_few_come_near():
 
 def test_a_labelled_set_is_chosen_from_at_its_scores():
     """By each set of boxes that some threshold keeps."""
-    rankings = make_site(77, n_images=100, categories=("car", "bus")).rankings
+    rankings = make_site(77, n_images=100, categories=("car", "bus")).evaluation.rankings
     scores = np.unique(np.concatenate([of.scores for of in rankings]))
     thresholds = score_thresholds(rankings)
     n_over = [np.count_nonzero(scores > np.float32(t)) for t in thresholds]

@@ -62,9 +62,9 @@ def test_boxes_over_a_score_match_as_before():
     above = full.above(0.3)
     again = labelled_site(Site(above.boxes), full.truth, name="again")
     assert 0 < len(above.boxes) < len(full.boxes)
-    for ours, theirs in zip(above.matches, again.matches, strict=True):
+    for ours, theirs in zip(above.evaluation.matches, again.evaluation.matches, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    for ours, theirs in zip(above.rankings, again.rankings, strict=True):
+    for ours, theirs in zip(above.evaluation.rankings, again.evaluation.rankings, strict=True):
         np.testing.assert_allclose(ours.average_precision(), theirs.average_precision())
 
 
@@ -89,7 +89,7 @@ def test_the_target_is_that_of_the_boxes_in_the_file(fitted):
     full = fitted.table_.set_index("category")
     for floor, of in fitted.floors_.items():
         rows = pd.DataFrame(of.rows).set_index("category")
-        expected = labelled(0, floor=floor).rankings
+        expected = labelled(0, floor=floor).evaluation.rankings
         known = [expected[WORDS.index(name)] for name in rows.index]
         np.testing.assert_allclose(rows["mAP"], [k.average_precision().mean() for k in known])
         assert (rows["mAP"] <= full.loc[rows.index, "mAP"] + 1e-12).all()

@@ -193,7 +193,7 @@ def test_the_accuracy_is_that_of_pycocotools(tmp_path, estimator, world, way, st
 
     labelled = labels_with_files(files[0], Predictions(files[1]))
     assert len(labelled) == N_IMAGES
-    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
     assert np.mean(values) == pytest.approx(right, abs=1e-6)
 
     plan = autoeval.plan_labels(estimator, files[1], images=files[0], n=5)
@@ -296,7 +296,7 @@ def test_objects_on_images_that_were_not_placed_are_not_missed(tmp_path, estimat
     site, predictions = written(tmp_path, labels, rows)
     labelled = labels_with_files(site, Predictions(predictions))
     assert len(labelled) == N_IMAGES - 6
-    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
     assert np.mean(values) == pytest.approx(right, abs=1e-6)
     estimate = estimator.predict(predictions, images=site)
     assert estimate.warnings[0].code == "images-not-placed"
@@ -322,7 +322,7 @@ def test_copies_count_once_in_a_fit_and_at_a_site(tmp_path, estimator, world):
     site, predictions = written(tmp_path, labels, boxes)
     labelled = labels_with_files(site, Predictions(predictions))
     assert len(labelled) == N_IMAGES
-    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
     assert np.mean(values) == pytest.approx(right, abs=1e-6)
     assert estimator.predict(predictions, images=site).n_images == N_IMAGES
     estimate = estimate_labelled(estimator, predictions, site, images=site)
@@ -366,7 +366,7 @@ def test_boxes_of_categories_that_nobody_looked_for_are_ignored_as_in_lvis(
         image["not_exhaustive_category_ids"] = []
     site, predictions = written(tmp_path, labels, boxes)
     labelled = labels_with_files(site, Predictions(predictions))
-    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
     assert np.mean(values) == pytest.approx(right, abs=1e-6)
     estimate = estimate_labelled(estimator, predictions, site, images=site)
     assert estimate.value == pytest.approx(right, abs=1e-6)
@@ -381,5 +381,5 @@ def test_unmatched_boxes_where_not_all_objects_are_labelled_are_ignored(tmp_path
         image["not_exhaustive_category_ids"] = [1, 2, 3, 4]
     site, predictions = written(tmp_path, labels, boxes)
     labelled = labels_with_files(site, Predictions(predictions))
-    for ranking in labelled.rankings:
+    for ranking in labelled.evaluation.rankings:
         assert ranking.hits[0].any() and not (ranking.counted[0] & ~ranking.hits[0]).any()

@@ -21,7 +21,7 @@ from autoeval.labels.plan import PlanRequest, make_plan
 
 def correlation(assistance, site):
     predicted = next(assistance.predict(site.pool)).mean(axis=0)
-    return np.corrcoef(predicted, true_influence(site.rankings[0]))[0, 1]
+    return np.corrcoef(predicted, true_influence(site.evaluation.rankings[0]))[0, 1]
 
 
 def test_what_is_drawn_does_not_depend_on_the_order_of_a_file():
@@ -92,7 +92,7 @@ def test_twenty_labels_with_one_labelled_set_come_near_the_truth():
     for seed in range(20):
         plan = make_plan(site.pool, assistance, PlanRequest(20, seed=seed))
         estimates = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
-        truth = site.rankings[0].average_precision().mean()
+        truth = site.evaluation.rankings[0].average_precision().mean()
         errors.append(estimates.difference.value - truth)
         alone.append(estimates.sample.value - truth)
     assert np.std(errors) < np.std(alone)

@@ -97,8 +97,8 @@ class TestOfAPlan:
         assistance = plan_assistance()
         priors = {f"mAP/{word}": ValueWithError(0.5, 0.18) for word in WORDS}
         priors["mAP"] = ValueWithError(0.5, 0.12)
-        held = [np.mean(ranking.n_true > 0) for ranking in site.rankings]
-        objects = [r.n_true.sum() / np.sum(r.n_true > 0) for r in site.rankings]
+        held = [np.mean(ranking.n_true > 0) for ranking in site.evaluation.rankings]
+        objects = [r.n_true.sum() / np.sum(r.n_true > 0) for r in site.evaluation.rankings]
         plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite(priors))
         return replace(plan, holding=np.array([held, objects]))
 
@@ -127,7 +127,7 @@ class TestOfAPlan:
         made = make_plan(site.pool, plan_assistance(), PlanRequest(20), PlannedSite(plan.priors))
         found = expected_holding(made.found, made.probabilities).in_pool(made.n_pool).sum()
         expected = made.expected_holding.in_pool(made.n_pool).sum()
-        true = sum(ranking.n_true.sum() for ranking in site.rankings)
+        true = sum(ranking.n_true.sum() for ranking in site.evaluation.rankings)
         assert abs(expected - true) < abs(found - true)
 
     def test_an_older_plan_expects_objects_by_the_scores_of_boxes(self, plan):

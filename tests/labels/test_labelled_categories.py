@@ -39,7 +39,7 @@ def plan_of(site, assistance, *, rest=False, named=False, error=0.1, n=60):
 
 
 def true_values(site):
-    return [ranking.average_precision().mean() for ranking in site.rankings]
+    return [ranking.average_precision().mean() for ranking in site.evaluation.rankings]
 
 
 def test_a_labelled_category_without_a_box_counts_as_zero(site, assistance):

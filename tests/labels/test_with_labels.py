@@ -52,13 +52,13 @@ def warnings(plan, labels, **options):
 def test_predicted_influence_goes_with_the_true_one(assistance, site):
     predicted = next(assistance.predict(site.pool)).mean(axis=0)
     assert predicted.mean() == pytest.approx(0, abs=1e-9)
-    assert np.corrcoef(predicted, true_influence(site.rankings[0]))[0, 1] > 0.3
+    assert np.corrcoef(predicted, true_influence(site.evaluation.rankings[0]))[0, 1] > 0.3
 
 
 def test_a_site_survives_storing(site):
     again = unpack_set(pack_set(site.pool.found, site.truth), "a", "b")
-    assert again.rankings[0].average_precision() == pytest.approx(
-        site.rankings[0].average_precision()
+    assert again.evaluation.rankings[0].average_precision() == pytest.approx(
+        site.evaluation.rankings[0].average_precision()
     )
     np.testing.assert_array_equal(again.pool.found.boxes, site.pool.found.boxes)
     with pytest.raises(InputError, match="cannot be read"):
@@ -68,7 +68,7 @@ def test_a_site_survives_storing(site):
 def test_all_labels_give_the_truth(plan, site):
     whole = plan.larger(120)
     estimate = estimate_with_labels(whole, label_set(site, range(120)))
-    truth = site.rankings[0].average_precision()
+    truth = site.evaluation.rankings[0].average_precision()
     assert estimate.recommended.value == pytest.approx(truth.mean())
     assert estimate.recommended.error == 0
     assert estimate.whole["mAP50"].sample.value == pytest.approx(truth[0])
@@ -98,7 +98,7 @@ def test_a_prior_with_another_interval_than_the_label_free_estimate_says_so(assi
 
 def test_few_labels_come_near_the_truth(plan, site, labels):
     estimate = estimate_with_labels(plan, labels)
-    truth = site.rankings[0].average_precision().mean()
+    truth = site.evaluation.rankings[0].average_precision().mean()
     assert estimate.n_labelled == 30
     assert abs(estimate.recommended.value - truth) < 3 * estimate.recommended.error
     assert estimate.recommended.error < estimate.whole["mAP"].prior.error
@@ -327,7 +327,7 @@ class TestAtAThreshold:
 
     def test_all_labels_give_the_truth_of_each_category_and_of_all_together(self, plan, two):
         estimate = estimate_with_labels(plan.larger(120), label_set(two, range(120)))
-        counts = [image_counts(ranking, 0.4) for ranking in two.rankings]
+        counts = [image_counts(ranking, 0.4) for ranking in two.evaluation.rankings]
         for name in ("precision", "recall", "f1"):
             whole = estimate.whole[f"{name}@0.4"].combined.estimate
             assert whole.value == pytest.approx(value_of(name, np.sum(counts, axis=0)))
@@ -335,11 +335,11 @@ class TestAtAThreshold:
         car = estimate.by_category["car"].combined.estimate.value
         assert car == pytest.approx(value_of("recall", counts[0]))
         assert estimate.whole["mAP"].sample.value == pytest.approx(
-            np.mean([ranking.average_precision().mean() for ranking in two.rankings])
+            np.mean([ranking.average_precision().mean() for ranking in two.evaluation.rankings])
         )
 
     def test_few_labels_come_near_the_truth_and_nearer_with_the_predictions(self, plan, two):
-        counts = np.sum([image_counts(ranking, 0.4) for ranking in two.rankings], axis=0)
+        counts = np.sum([image_counts(ranking, 0.4) for ranking in two.evaluation.rankings], axis=0)
         predicted = plan.predicted("recall@0.4")[-1]
         assert np.corrcoef(predicted, influence_on("recall", counts))[0, 1] > 0.2
         estimate = estimate_with_labels(plan, label_set(two, plan.drawn))
@@ -386,7 +386,9 @@ class TestAtAThreshold:
 
         plan = make_plan(pool, assistance, PlanRequest(len(pool), target=f"precision@{over}"))
         for threshold in (over, 0.8):
-            counts = np.sum([image_counts(ranking, threshold) for ranking in two.rankings], axis=0)
+            counts = np.sum(
+                [image_counts(ranking, threshold) for ranking in two.evaluation.rankings], axis=0
+            )
             estimates = estimate_with_labels(plan, label_set(two, range(120)), score_thr=threshold)
             estimate = estimates.whole[f"precision@{threshold}"].combined.estimate
             assert estimate.value == pytest.approx(value_of("precision", counts))
@@ -409,13 +411,13 @@ def labels_as_boxes(site, probability=1.0):
 
 
 def test_boxes_of_a_perfect_reference_rank_as_labels_do(site):
-    (ranking,), (true,) = labels_as_boxes(site).rankings(site.pool.found), site.rankings
+    (ranking,), (true,) = labels_as_boxes(site).rankings(site.pool.found), site.evaluation.rankings
     np.testing.assert_array_equal(ranking.image, true.image)
     np.testing.assert_allclose(ranking.hits, true.hits)
     np.testing.assert_allclose(ranking.average_precision(), true.average_precision())
     three = make_site(8, categories=("car", "bus", "van"))
     each = labels_as_boxes(three).rankings(three.pool.found)
-    for ranking, labelled in zip(each, three.rankings, strict=True):
+    for ranking, labelled in zip(each, three.evaluation.rankings, strict=True):
         np.testing.assert_allclose(ranking.average_precision(), labelled.average_precision())
         np.testing.assert_allclose(ranking.n_true, labelled.n_true)
     half = labels_as_boxes(site, 0.5).rankings(site.pool.found)[0]
@@ -451,7 +453,8 @@ def with_reference():
     sites = [make_site(seed) for seed in range(5)]
     for k, labelled in enumerate(sites):
         reference = labels_as_boxes(labelled)
-        sites[k] = labelled.changed(
+        sites[k] = replace(
+            labelled,
             reference=reference.boxes,
             reference_calibration=ScoreCalibration(np.zeros((10, 3)), np.zeros(3)),
             reference_probabilities=reference.probabilities,
@@ -463,7 +466,7 @@ def test_a_reference_predicts_the_influence_of_images(with_reference, assistance
     assert REFERENCE in with_reference.mixing and REFERENCE not in assistance.mixing
     others = labels_as_boxes(site)
     predicted = next(with_reference.predict(site.pool, others)).mean(axis=0)
-    assert np.corrcoef(predicted, true_influence(site.rankings[0]))[0, 1] > 0.95
+    assert np.corrcoef(predicted, true_influence(site.evaluation.rankings[0]))[0, 1] > 0.95
     without = next(with_reference.predict(site.pool)).mean(axis=0)
     np.testing.assert_allclose(without, next(assistance.predict(site.pool)).mean(axis=0))
 
@@ -498,11 +501,15 @@ def test_labels_count_by_the_inverse_of_their_probability(with_reference, site):
     labels = label_set(site, plan.drawn)
     estimate = estimate_with_labels(plan, labels)
     images = np.sort(plan.drawn)
-    expected = site.rankings[0].take(images).average_precision(plan.weights(images)).mean()
+    expected = (
+        site.evaluation.rankings[0].take(images).average_precision(plan.weights(images)).mean()
+    )
     assert estimate.whole["mAP"].sample.value == pytest.approx(expected)
-    plain = site.rankings[0].take(images).average_precision().mean()
+    plain = site.evaluation.rankings[0].take(images).average_precision().mean()
     assert plain != pytest.approx(expected)
     simple = estimate_with_labels(plan, labels, planned=False)  # taken as a simple random sample
     assert simple.whole["mAP"].sample.value == pytest.approx(plain)
     every = estimate_with_labels(plan.larger(120), label_set(site, range(120)))
-    assert every.recommended.value == pytest.approx(site.rankings[0].average_precision().mean())
+    assert every.recommended.value == pytest.approx(
+        site.evaluation.rankings[0].average_precision().mean()
+    )

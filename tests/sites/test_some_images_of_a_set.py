@@ -24,8 +24,8 @@ def test_matches_are_those_of_the_images_alone():
     some = site.on_images(CHOSEN)
     assert len(some) == 4
     matched, ignored = match_categories(some.boxes, some.truth)
-    assert (some.matches[0] == matched).all()
-    assert (some.matches[1] == ignored).all()
+    assert (some.evaluation.matches[0] == matched).all()
+    assert (some.evaluation.matches[1] == ignored).all()
     assert matched.any()
 
 

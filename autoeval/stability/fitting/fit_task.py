@@ -226,10 +226,14 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
     words: of the detector, in which its files would be.
     """
     made = set_of_detector(
-        Site(stored.boxes), stored.labels, name=stored.name, group=stored.group, everywhere=True
+        Site(stored.boxes),
+        stored.evaluation.truth,
+        name=stored.name,
+        group=stored.group,
+        everywhere=True,
     )
     statistics = replace(made.looks, categories=tuple(words))
-    return made.changed(statistics=statistics)
+    return replace(made, statistics=statistics)
 
 
 def _evaluate(

@@ -227,7 +227,7 @@ class PublishedEstimator:
         fitted_pass.check_context(observer.context())
         site = scored_site(keeping(observer, keep or run.keeping(None)), pictures, watch=watch)
         warnings = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
-        return self.predict_site(site.warned(warnings))
+        return self.predict_site(replace(site, warnings=(*site.warnings, *warnings)))
 
     def predict_site(self, site: Site) -> PublishedEstimate:
         """Estimate from the scores of `scored_site`."""
