@@ -34,7 +34,7 @@ from autoeval.model.calibration import (
 from autoeval.model.pair_table import Table, joined_tables
 from autoeval.model.priors import calibration_prior
 from autoeval.notices import Notice
-from autoeval.sites.file_looks import SAME_FLOOR, Looks
+from autoeval.sites.file_looks import SAME_FLOOR
 from autoeval.sites.site import Site
 
 if TYPE_CHECKING:
@@ -126,10 +126,9 @@ def labelled_boxes(sets: Sequence[Site]) -> tuple[np.ndarray, np.ndarray]:
 
 def counted_boxes(labelled_set: Site) -> np.ndarray:
     """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
-    has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.evaluation.rankings])
-    return np.asarray(
-        ~labelled_set.evaluation.matches.ignored[AT_HALF] & has_labels[labelled_set.boxes.label]
-    )
+    evaluation = labelled_set.evaluation
+    has_labels = evaluation.has_labels[labelled_set.boxes.label]
+    return np.asarray(~evaluation.matches.ignored[AT_HALF] & has_labels)
 
 
 def average_ranks(values: np.ndarray) -> np.ndarray:
@@ -270,7 +269,7 @@ class CalibratedSets:
         if prior is None:
             prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
         check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
-        calibration = _fit_on_all_images(calibrated_on(sets), prior)
+        calibration = fit_calibration(calibrated_on(sets), None, prior)
         rows = _pairs_of(sets, calibration, probabilities)
         bins = reliability(sets, probabilities)
         return cls(rows, calibration, check, bins, tuple(probabilities))
@@ -299,7 +298,7 @@ def calibrated_rows(
     import pandas as pd
 
     prior = prior or calibration_prior()
-    calibration = _fit_on_all_images(calibrated_on(sets), prior)
+    calibration = fit_calibration(calibrated_on(sets), None, prior)
     return pd.DataFrame(_pairs_of(sets, calibration, cross_fitted(sets, prior))), calibration
 
 
@@ -313,28 +312,25 @@ def calibrated_on(sets: Sequence[Site]) -> list[Site]:
     return [labelled_set for labelled_set in sets if labelled_set.trained_here] or list(sets)
 
 
-def _fit_on_all_images(sets: Sequence[Site], prior: CalibrationPrior) -> ScoreCalibration:
-    every = [np.ones(len(labelled_set), bool) for labelled_set in sets]
-    return fit_calibration(sets, every, prior)
-
-
 def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
-    home = calibrated_on(sets)
+    home, prior = calibrated_on(sets), prior or calibration_prior()
     if len(home) < len(sets):
-        prior = prior or calibration_prior()
-        calibration, at_home = _fit_on_all_images(home, prior), iter(cross_fitted(home, prior))
+        calibration, at_home = fit_calibration(home, None, prior), iter(cross_fitted(home, prior))
         return [
             next(at_home)
             if labelled_set.trained_here
             else calibration.probabilities(labelled_set.boxes.scores, labelled_set.boxes.boxes)
             for labelled_set in sets
         ]
-    folds, calibrations = without_each_fold(sets, prior)
+    folds = image_folds(sets)
     probabilities = [
         np.zeros((len(IOU_THRESHOLDS), len(labelled_set.boxes))) for labelled_set in sets
     ]
-    for fold, others in calibrations.items():
+    for fold in range(FOLDS):
+        if not any((image_fold == fold).any() for image_fold in folds):
+            continue
+        others = fit_calibration(sets, [image_fold != fold for image_fold in folds], prior)
         for labelled_set, image_fold, p in zip(sets, folds, probabilities, strict=True):
             mine = image_fold[labelled_set.boxes.image] == fold
             boxes = labelled_set.boxes.where(mine)
@@ -357,24 +353,22 @@ def without_each_fold(
 
 
 def fit_calibration(
-    sets: Sequence[Site], images: Sequence[np.ndarray], prior: CalibrationPrior
+    sets: Sequence[Site], images: Sequence[np.ndarray] | None, prior: CalibrationPrior
 ) -> ScoreCalibration:
-    """Fit a calibration on some images, (M,) bool, of each labelled set.
+    """Fit a calibration on some images, (M,) bool, of each labelled set; None for all.
 
     Boxes of categories that a set does not label at all say nothing, nor do those without area,
     which are false positives whatever their score.
     """
+    images = images or [np.ones(len(labelled_set), bool) for labelled_set in sets]
     scores, matched = [], []
     n_pairs = [max(sum(labelled_set.evaluation.enough), 1) for labelled_set in sets]
     for labelled_set, chosen in zip(sets, images, strict=True):
         hits, ignored = labelled_set.evaluation.matches
-        has_labels = np.array(
-            [ranking.n_true.any() for ranking in labelled_set.evaluation.rankings]
-        )
         usable = (
             ~ignored[AT_HALF]
             & chosen[labelled_set.boxes.image]
-            & has_labels[labelled_set.boxes.label]
+            & labelled_set.evaluation.has_labels[labelled_set.boxes.label]
             & has_area(labelled_set.boxes.boxes)
         )
         scores.append(labelled_set.boxes.scores[usable])
@@ -389,72 +383,60 @@ def fit_missed_objects(
     boxes: np.ndarray,
     prior: CalibrationPrior,
 ) -> np.ndarray:
-    """Fit `ScoreCalibration.missed` on some images of each set, given its coefficients of boxes."""
-    described = [
-        _missed(labelled_set, chosen, ScoreCalibration(boxes, prior.missed.mean))
-        for labelled_set, chosen in zip(sets, images, strict=True)
-    ]
-    terms, missed = zip(*described, strict=True)
-    return fit_missed(
-        terms, missed, prior, [max(sum(labelled_set.evaluation.enough), 1) for labelled_set in sets]
-    )
+    """Fit `ScoreCalibration.missed` on some images of each set, given its coefficients of boxes.
+
+    Counted are the false negatives of the images with labels or likely boxes of a category.
+    """
+    calibration = ScoreCalibration(boxes, prior.missed.mean)
+    terms, missed = [], []
+    for labelled_set, chosen in zip(sets, images, strict=True):
+        found = labelled_set.boxes
+        p = calibration.at_half(found.scores, found.boxes)
+        of_set, n_missed = [np.zeros((3, 0))], [np.zeros(0)]
+        for k, ranking in enumerate(labelled_set.evaluation.rankings):
+            rows = found.rows_of[k]
+            shown = ranking.n_true > 0
+            if not (shown & chosen).any():
+                continue
+            shown[found.image[rows[p[rows] > FOUND]]] = True
+            hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=len(shown))
+            used = shown & chosen
+            of_set.append(image_terms(p[rows], found.image[rows], len(shown))[:, used])
+            n_missed.append(np.maximum(ranking.n_true - hits, 0)[used])
+        terms.append(np.concatenate(of_set, axis=1))
+        missed.append(np.concatenate(n_missed))
+    n_pairs = [max(sum(labelled_set.evaluation.enough), 1) for labelled_set in sets]
+    return fit_missed(terms, missed, prior, n_pairs)
 
 
-def _missed(
-    labelled_set: Site, chosen: np.ndarray, calibration: ScoreCalibration
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return terms (3, M) and false negatives (M,) of images with labels or likely boxes."""
-    boxes = labelled_set.boxes
-    p = calibration.at_half(boxes.scores, boxes.boxes)
-    terms, missed = [np.zeros((3, 0))], [np.zeros(0)]
-    for k, ranking in enumerate(labelled_set.evaluation.rankings):
-        rows = boxes.rows_of[k]
-        shown = ranking.n_true > 0
-        if not (shown & chosen).any():
-            continue
-        shown[boxes.image[rows[p[rows] > FOUND]]] = True
-        hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=len(shown))
-        used = shown & chosen
-        terms.append(image_terms(p[rows], boxes.image[rows], len(shown))[:, used])
-        missed.append(np.maximum(ranking.n_true - hits, 0)[used])
-    return np.concatenate(terms, axis=1), np.concatenate(missed)
+def with_calibrated_reference(
+    sets: Sequence[Site],
+) -> tuple[list[Site], ScoreCalibration | None]:
+    """Return labelled sets whose reference detector is calibrated, and that calibration.
 
-
-def with_calibrated_reference(sets: Sequence[Site]) -> list[Site]:
-    """Return labelled sets whose reference detector is calibrated, where they have one.
-
-    The probabilities of a set are by calibrations that have not seen its labels: else a reference
-    would look more certain where it is compared with the detector's accuracy than at a new site.
+    None where no set has a reference. The probabilities of a set are by calibrations that have not
+    seen its labels: else a reference would look more certain where it is compared with the
+    detector's accuracy than at a new site.
     """
     with_reference = [labelled_set for labelled_set in sets if labelled_set.reference is not None]
     if not with_reference:
-        return list(sets)
-    as_detector = [_reference_as_detector(labelled_set) for labelled_set in with_reference]
-    prior = calibration_prior(min(reference_set.looks.floor for reference_set in as_detector))
-    everywhere = [np.ones(len(reference_set), bool) for reference_set in as_detector]
-    calibration = fit_calibration(as_detector, everywhere, prior)
+        return list(sets), None
+    # the same sets with the boxes of the reference in place of the detector's
+    as_detector = [
+        replace(s, boxes=s.of_reference.boxes, reference=None, evaluation=s.of_reference)
+        for s in with_reference
+    ]
+    prior = calibration_prior(min(reference_set.boxes.floor for reference_set in as_detector))
+    calibration = fit_calibration(as_detector, None, prior)
     probabilities = [p[AT_HALF] for p in cross_fitted(as_detector, prior)]
     of_set = dict(zip(map(id, with_reference), probabilities, strict=True))
-    return [
+    with_probabilities = [
         replace(site, reference_calibration=calibration, reference_probabilities=of_set[id(site)])
         if id(site) in of_set
         else site
         for site in sets
     ]
-
-
-def reference_calibration(sets: Sequence[Site]) -> ScoreCalibration | None:
-    """Return the calibration that `with_calibrated_reference` gave the sets; None without one."""
-    calibrations = (labelled_set.reference_calibration for labelled_set in sets)
-    return next((calibration for calibration in calibrations if calibration is not None), None)
-
-
-def _reference_as_detector(labelled: Site) -> Site:
-    """Return the same set with the boxes of the reference in place of the detector's."""
-    reference = labelled.reference
-    assert reference is not None
-    statistics = Looks.of(reference)
-    return replace(labelled, boxes=reference, reference=None, statistics=statistics)
+    return with_probabilities, calibration
 
 
 def fits_above(sets: Sequence[Site], calibrated: CalibratedSets) -> dict[float, FloorFit]:
@@ -471,12 +453,6 @@ def fits_above(sets: Sequence[Site], calibrated: CalibratedSets) -> dict[float, 
             boxes = calibrated.calibration.boxes
             fits[floor] = FloorFit(*rows_above(sets, floor, boxes, calibrated.probabilities, prior))
     return fits
-
-
-def share_above(sets: Sequence[Site], floor: float) -> float:
-    """Return the share of the boxes of all sets that score higher."""
-    scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets])
-    return float(np.mean(scores >= floor))
 
 
 def rows_above(

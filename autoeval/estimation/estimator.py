@@ -14,6 +14,7 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate, estimate_rows, estimate_site
 from autoeval.estimation.fit_file import (
+    SUFFIX,
     FittedSites,
     FloorFit,
     artefact_path,
@@ -35,7 +36,7 @@ from autoeval.model.pair_table import Table, columns, undefined_at
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
-from autoeval.sites.file_looks import Looks
+from autoeval.sites.file_looks import SAME_FLOOR, ConfidentBoxes, Looks, unlike_fit
 from autoeval.sites.site import Site
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
@@ -230,21 +231,6 @@ class AccuracyEstimator:
         if group is not None:
             self.regression_.check_group(group)
 
-    def check_point(self, score_thr: float | None, iou: float) -> None:
-        """Refuse a threshold or an IoU that nothing would be estimated at."""
-        point = OperatingPoint.of(self.target)
-        if point is None:
-            if score_thr is None and iou != IOUS[0]:
-                raise InputError(
-                    f"An IoU of {iou:g} is that of precision, recall and F1 at a score threshold: "
-                    "give that, too, or leave the IoU out."
-                )
-        elif score_thr not in (None, point.score_thr) or iou not in (IOUS[0], point.iou):
-            raise InputError(
-                f"This estimator is of {self.target}: `for_target` gives one at another threshold "
-                "or IoU, or leave these out."
-            )
-
     def predict(
         self,
         predictions: GivenBoxes | None = None,
@@ -314,7 +300,17 @@ class AccuracyEstimator:
                 "`group` (--group)."
             )
         self.check_known(site, group)
-        self.check_point(score_thr, iou)
+        point = OperatingPoint.of(self.target)
+        if point is None and score_thr is None and iou != IOUS[0]:
+            raise InputError(
+                f"An IoU of {iou:g} is that of precision, recall and F1 at a score threshold: "
+                "give that, too, or leave the IoU out."
+            )
+        if point and (score_thr not in (None, point.score_thr) or iou not in (IOUS[0], point.iou)):
+            raise InputError(
+                f"This estimator is of {self.target}: `for_target` gives one at another threshold "
+                "or IoU, or leave these out."
+            )
         new = NewSite(images, categories, present)
         new_site = read_site(self.pass_, predictions, new, keep=keep, watch=watch)
         new_site = replace(new_site, known=site or "", group=group or "")
@@ -334,7 +330,9 @@ class AccuracyEstimator:
         """
         if "boxes" in self.context_:
             looks = self.looks_
-            warnings = (*site.warnings, *looks.confident_unlike(site.boxes))
+            cut = site.boxes.floor > looks.floor + SAME_FLOOR
+            unlike = unlike_fit(looks.confident, ConfidentBoxes.of(site.boxes), cut=cut)
+            warnings = (*site.warnings, *unlike)
             unseen = max(site.unseen, looks.widening)
             site = replace(site, warnings=warnings, unseen=unseen)
         if site.floor:
@@ -450,6 +448,7 @@ class AccuracyEstimator:
             labels, calibration = metadata.get("labels"), metadata.get("calibration")
             reference = metadata.get("reference_calibration")
             rows, floors = split_floors(table, metadata.get("floors", {}))
+            sites = artefact_path(path).with_suffix(SUFFIX)
             return cls(
                 rows,
                 settings["target"],
@@ -460,7 +459,7 @@ class AccuracyEstimator:
                 label_assistance_=LabelAssistance.from_dict(labels) if labels else None,
                 loading_=metadata.get("loading") or {},
                 floors_=floors,
-                sites_=FittedSites.beside(artefact_path(path)),
+                sites_=FittedSites(path=sites if sites.is_file() else None),
             )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

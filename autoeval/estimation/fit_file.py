@@ -94,7 +94,8 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
             arrow = file.read()
         note = arrow.schema.metadata[KEY]
         metadata = json.loads(note)
-        _check_format(metadata, path)
+        if isinstance(metadata, dict) and metadata.get("format") != FORMAT:
+            raise InputError(f"{path} was written by another version of autoeval; fit it again.")
         table = _to_table(arrow)
         unchanged = arrow.schema.metadata.get(DIGEST) == _digest(table, note)
     except InputError:
@@ -106,7 +107,15 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
             f"Expected {path} to be an estimator saved by autoeval but it cannot be read as one "
             f"({type(error).__name__}: {error})."
         ) from error
-    _check(metadata, path)
+    for name, kind in EXPECTED.items():  # what `AccuracyEstimator.save` writes
+        value = metadata
+        for key in name.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(
+                f"Expected {path} to be an estimator saved by autoeval but its '{name}' is "
+                f"{value!r}; save it again."
+            )
     if not unchanged:
         raise InputError(
             f"{path} does not match its checksum: its content has changed on disk. Fit again, or "
@@ -173,24 +182,6 @@ def _digest(table: Table, note: bytes) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _check_format(metadata: Any, path: Path) -> None:
-    if isinstance(metadata, dict) and metadata.get("format") != FORMAT:
-        raise InputError(f"{path} was written by another version of autoeval; fit it again.")
-
-
-def _check(metadata: Any, path: Path) -> None:
-    """Make sure that there is what `AccuracyEstimator.save` writes, of the types that it has."""
-    for name, kind in EXPECTED.items():
-        value = metadata
-        for key in name.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(
-                f"Expected {path} to be an estimator saved by autoeval but its '{name}' is "
-                f"{value!r}; save it again."
-            )
-
-
 def with_floors(table: Table, floors: Mapping[float, FloorFit]) -> Table:
     """Append the rows at each floor to those of a fit, in a column ``floor``; NaN for its own."""
     if not floors:
@@ -228,12 +219,6 @@ class FittedSites:
 
     sets: tuple[Site, ...] = ()
     path: Path | None = None
-
-    @classmethod
-    def beside(cls, estimator: Path) -> FittedSites:
-        """Return those whose file lies beside that of an estimator; none where there is no file."""
-        path = estimator.with_suffix(SUFFIX)
-        return cls(path=path if path.is_file() else None)
 
     def read(self) -> tuple[Site, ...]:
         """Return the labelled sets; empty where they are not known."""

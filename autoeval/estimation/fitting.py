@@ -16,8 +16,6 @@ from autoeval.estimation.calibrating import (
     CalibratedSets,
     ConfidenceCheck,
     fits_above,
-    reference_calibration,
-    share_above,
     with_calibrated_reference,
 )
 from autoeval.estimation.checks import reference_of_fit
@@ -44,7 +42,7 @@ from autoeval.estimation.read_site import CHOSEN
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import Task
 from autoeval.model.calibration import FOUND
-from autoeval.model.pair_table import CONFIDENCE, Table, columns, floats, without_nothing
+from autoeval.model.pair_table import CONFIDENCE, columns, floats, without_nothing
 from autoeval.notices import Notice, prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike
@@ -222,18 +220,28 @@ def fit_sets(
     sites = FittedSites(tuple(sets))
 
     # Calibrations, and by them the pairs of site and category, at every floor.
-    sets = with_calibrated_reference(sets)
+    sets, of_reference = with_calibrated_reference(sets)
     calibrated = CalibratedSets.of(sets)
     floors = fits_above(sets, calibrated)
 
     # What is known of the files, and what was found wrong in them.
     warnings, looks = checked_sets(sets, calibrated.check)
-    looks = replace(looks, floors=tuple((floor, share_above(sets, floor)) for floor in floors))
+    scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets])
+    shares = ((floor, float(np.mean(scores >= floor))) for floor in floors)
+    looks = replace(looks, floors=tuple(shares))
     assistance, why_none = assistance_of(sets)
 
     # The regression.
-    _check_found(calibrated.rows)
-    rows = without_nothing(calibrated.rows)
+    pairs = calibrated.rows
+    if CONFIDENCE in pairs and not np.isfinite(floats(pairs, CONFIDENCE)).any():
+        categories = list(dict.fromkeys(pairs["category"].tolist()))
+        raise InputError(
+            f"On the labelled images no box of {listed(categories, 10)} is right "
+            f"with a probability over {FOUND:g}, by the calibration on their labels, so nothing "
+            "can be learned from them. Are the predictions of these images, are their categories "
+            "those of the labels, and are boxes as [left, top, width, height]?"
+        )
+    rows = without_nothing(pairs)
     if scored is not None:
         from autoeval.estimation.score_table import with_pairs
 
@@ -244,7 +252,7 @@ def fit_sets(
         settings.level,
         context_={**context, "boxes": looks.to_dict()},
         calibration_=calibrated.calibration,
-        reference_calibration_=reference_calibration(sets),
+        reference_calibration_=of_reference,
         label_assistance_=assistance,
         loading_=(run.loading if run else None) or {},
         floors_=floors,
@@ -272,18 +280,6 @@ def fit_sets(
     )
     boxes = looks.warning(*useless).to_dict()
     return replace(estimator, context_={**context, "boxes": boxes}, fit_result_=evaluated)
-
-
-def _check_found(pairs: Table) -> None:
-    """Refuse a fit in which no box of any pair is likely to be right."""
-    if CONFIDENCE in pairs and not np.isfinite(floats(pairs, CONFIDENCE)).any():
-        categories = list(dict.fromkeys(pairs["category"].tolist()))
-        raise InputError(
-            f"On the labelled images no box of {listed(categories, 10)} is right "
-            f"with a probability over {FOUND:g}, by the calibration on their labels, so nothing "
-            "can be learned from them. Are the predictions of these images, are their categories "
-            "those of the labels, and are boxes as [left, top, width, height]?"
-        )
 
 
 def _described(labelled: Site) -> dict[str, Any]:

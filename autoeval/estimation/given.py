@@ -121,7 +121,7 @@ class Predictions:
             words=words,
             columns=self.columns,
             numbering=self.numbering,
-            usual=usual_way(kind, text=self.is_folder),
+            usual=usual_way(kind, text=self.name.is_dir()),
             undecided=True,
         )
         clean = spelt_as(read, [*numbers.values(), *(words or ())])
@@ -144,11 +144,6 @@ class Predictions:
     def name(self) -> Path:
         """The path, or for messages what is in memory."""
         return name_of(self.path)
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a folder, of text files or for the sources of a task."""
-        return self.name.is_dir()
 
     @property
     def references(self) -> tuple[PathLike, ...]:
@@ -362,11 +357,8 @@ def checked_present(
             f"Expected `present` (--present) to name categories of the site but got "
             f"{listed(unknown)}. There are {listed_near(unknown, sorted(names))}."
         )
-    return tuple(dict.fromkeys([*present, *(categories or {})] if _single(categories) else present))
-
-
-def _single(categories: Categories | None) -> bool:
-    return categories is not None and len(categories) == 1
+    single = categories if categories is not None and len(categories) == 1 else {}
+    return tuple(dict.fromkeys([*present, *single]))
 
 
 def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:

@@ -81,20 +81,19 @@ class FittedPass:
 
     @property
     def looks(self) -> Looks:
-        """How the boxes of the fit look; refused where it was fitted on rows alone."""
+        """How the boxes of the fit look, with the settings of a detector that it ran.
+
+        Refused where it was fitted on rows alone.
+        """
         if "boxes" not in self.context:
             raise InputError(
                 "This estimator does not know what the boxes of its fit look like, so new "
                 "predictions cannot be compared with them: fit it by `autoeval.fit`."
             )
-        return Looks.from_dict(self.context["boxes"])
-
-    @property
-    def looks_of_detector(self) -> Looks:
-        """The same with the settings of the detector that the fit ran, to compare files with."""
+        looks = Looks.from_dict(self.context["boxes"])
         if "detector" not in self.context:
-            return self.looks
-        return replace(self.looks, detector=of_plain_pass(self.context["detector"]))
+            return looks
+        return replace(looks, detector=of_plain_pass(self.context["detector"]))
 
     @property
     def repeated_warnings(self) -> tuple[str, ...]:
@@ -245,7 +244,7 @@ def _read_predictions(fitted: FittedPass, files: Predictions, new: NewSite) -> S
             for image in files_of_images
         ]
     site = site_of_files(
-        as_fitted(files, fitted.context), fitted.looks_of_detector, replace(new, images=images)
+        as_fitted(files, fitted.context), fitted.looks, replace(new, images=images)
     )
     if site.reference is not None:
         fitted.check_read(["reference"])

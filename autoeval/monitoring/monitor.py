@@ -173,7 +173,7 @@ def monitor_predictions(
     else:
         estimator.pass_.check_reference(None)
     reader = ResultsReader(
-        estimator.pass_.looks_of_detector,
+        estimator.pass_.looks,
         Clock(time_form),
         settings.depth,
         names,

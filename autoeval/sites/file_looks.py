@@ -180,11 +180,15 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     fit_floor: score from which on the fit has boxes, at least .05, where the list of every image
         of a file is cut: the range begins there, in place of at the start of the file.
     Returned: in [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
-        half of the boxes over .3 have the same confidence, so that it ranks nothing.
+        half of the boxes over .3, of 20 or more, have the same confidence, so that it ranks
+        nothing.
     """
     if not len(boxes):
         return 0.0
-    if same_score(boxes) > MOSTLY or boxes.floor > HIGHEST_FLOOR:
+    confident = boxes.scores[boxes.scores > CONFIDENT]
+    most_common = np.unique(confident, return_counts=True)[1].max(initial=0)
+    same = len(confident) >= ENOUGH_CONFIDENT and most_common / len(confident) > MOSTLY
+    if same or boxes.floor > HIGHEST_FLOOR:
         return 1.0
     start = max(SCORE_THR, boxes.floor) if fit_floor is None else fit_floor
     if start >= CONFIDENT:
@@ -197,14 +201,6 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     first = np.where(cut, lowest.astype(np.float64), boxes.floor)
     shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
     return float(np.average(shares, weights=n_boxes))
-
-
-def same_score(boxes: Boxes) -> float:
-    """Return the share of boxes over .3 that have the most common confidence; 0 for under 20."""
-    confident = boxes.scores[boxes.scores > CONFIDENT]
-    if len(confident) < ENOUGH_CONFIDENT:
-        return 0.0
-    return float(np.unique(confident, return_counts=True)[1].max() / len(confident))
 
 
 def unseen_warning(share: float) -> tuple[str, ...]:
@@ -412,13 +408,52 @@ class Looks:
 
     def differences(self, boxes: Boxes) -> tuple[str, ...]:
         """Say how new predictions look other than those of the fit, as of another detector."""
-        unknown = [word for word in _used(boxes) if word not in self.categories]
-        if len(unknown) == len(_used(boxes)) > 0:
+        used = [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label))]
+        unknown = [word for word in used if word not in self.categories]
+        if len(unknown) == len(used) > 0:
             raise InputError(
                 f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
                 f"one that the estimator was fitted for {listed(self.categories, 10)}."
             )
-        return tuple(self._differences(boxes, unknown))
+        notices: list[str] = []
+        if unknown:
+            text = f"categories that the fit did not know: {listed(unknown, 10)}: another detector?"
+            notices.append(Notice("another-detector", text))
+        start = self.start_of(boxes)
+        code = text = ""
+        if start.floor:
+            code = "low-scores-missing"
+            text = (
+                f"boxes under {start.floor:g} are taken to have been left out, and the estimate is "
+                "of the boxes in this file; export from .01 on (Ultralytics: conf=0.01) for one of "
+                "all"
+            )
+        elif start.cut:
+            code = "boxes-limited"
+            text = (
+                "each image lists its best boxes only, down to a score of its own. The interval is "
+                "wider by what is missing; export all boxes from .01 on"
+            )
+        elif start.unlikely:
+            code = "another-threshold"
+            text = (
+                f"by chance {counted(len(boxes), 'box', 'boxes')} would hardly begin so high. The "
+                "interval is wider by what may be missing; check that both were exported with one "
+                "threshold"
+            )
+        if code:
+            begins = f"the lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}"
+            notices.append(Notice(code, f"{begins}: {text}"))
+        plain = start == ListStart()
+        floor = self.floor if plain else start.floor or boxes.floor
+        notices += another_scale(boxes, floor, self.highest)
+        if boxes.most_boxes > 2 * self.most_boxes:
+            text = (
+                f"up to {boxes.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                "another limit, or another detector?"
+            )
+            notices.append(Notice("another-detector", text))
+        return tuple(notices)
 
     def under_floor(self, boxes: Boxes) -> np.ndarray:
         """Mask the boxes (N,) of new predictions that files of the fit would not hold.
@@ -468,60 +503,11 @@ class Looks:
             "labelled images, too, and fit again."
         )
 
-    def confident_unlike(self, boxes: Boxes) -> tuple[str, ...]:
-        """Warn of confident boxes unlike those of the fit; see `unlike_fit`."""
-        cut = boxes.floor > self.floor + SAME_FLOOR
-        return unlike_fit(self.confident, ConfidentBoxes.of(boxes), cut=cut)
-
     def unseen_of(self, boxes: Boxes, start: ListStart) -> float:
         """Return `unseen_share` of new predictions, as far as the fit is read."""
         if start.cut or start.unlikely:
             return unseen_share(boxes, max(self.floor, SCORE_THR))
         return 0.0 if start.by_chance else unseen_share(boxes)
-
-    def _differences(self, boxes: Boxes, unknown: list[str]) -> Iterator[str]:
-        if unknown:
-            yield Notice(
-                "another-detector",
-                f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
-            )
-        start = self.start_of(boxes)
-        begins = f"the lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}: "
-        if start.floor:
-            yield Notice(
-                "low-scores-missing",
-                f"{begins}boxes under {start.floor:g} are taken to have been left out, and the "
-                "estimate is of the boxes in this file; export from .01 on (Ultralytics: "
-                "conf=0.01) for one of all",
-            )
-        elif start.cut:
-            yield Notice(
-                "boxes-limited",
-                f"{begins}each image lists its best boxes only, down to a score of its own. The "
-                "interval is wider by what is missing; export all boxes from .01 on",
-            )
-        elif start.unlikely:
-            yield Notice(
-                "another-threshold",
-                f"{begins}by chance {counted(len(boxes), 'box', 'boxes')} would hardly begin so "
-                "high. The interval is wider by what may be missing; check that both were exported "
-                "with one threshold",
-            )
-        plain = start == ListStart()
-        floor = self.floor if plain else start.floor or boxes.floor
-        yield from another_scale(boxes, floor, self.highest)
-        if boxes.most_boxes > 2 * self.most_boxes:
-            yield (
-                Notice(
-                    "another-detector",
-                    f"up to {boxes.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
-                    "another limit, or another detector?",
-                )
-            )
-
-
-def _used(boxes: Boxes) -> list[str]:
-    return [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label))]
 
 
 def joined_statistics(parts: Sequence[Looks]) -> Looks:
@@ -537,7 +523,17 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     for part in parts:
         for word, total in part.frequencies.items():
             totals[word] = totals.get(word, 0.0) + total
-    kinds = {part.kind for part in parts}
+    kinds, floors = {part.kind for part in parts}, [dict(part.floors) for part in parts]
+    # the settings of the detector of all labelled sets; none where one is not known
+    known = [part.detector for part in parts if part.detector]
+    for other in known[1:]:
+        settings = known[0].keys() | other.keys()
+        different = sorted(name for name in settings if known[0].get(name) != other.get(name))
+        if different:
+            raise InputError(
+                "The boxes of the labelled sets are of several detectors, which differ in "
+                f"{listed(different, 5)}: detect objects on all sets with one, or fit each alone."
+            )
     return Looks(
         tuple(words),
         numbers,
@@ -546,33 +542,18 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
         max(part.highest for part in parts),
         sum(part.unseen for part in parts) / len(parts),
         widening=max(part.widening for part in parts),
-        floors=_common_floors([dict(part.floors) for part in parts]),
+        # thresholds that all know, each with the largest share of boxes over it
+        floors=tuple(
+            (floor, max(shares[floor] for shares in floors))
+            for floor in floors[0]
+            if all(floor in shares for shares in floors)
+        ),
         n_boxes=sum(part.n_boxes for part in parts),
         confident=tuple(one for part in parts for one in part.confident),
         frequencies=totals,
         kind=kinds.pop() if len(kinds) == 1 else "",
-        detector=_one_detector([part.detector for part in parts]),
+        detector=known[0] if known and len(known) == len(parts) else {},
     )
-
-
-def _one_detector(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the settings of the detector of all labelled sets; none where one is not known."""
-    known = [one for one in settings if one]
-    for other in known[1:]:
-        names = known[0].keys() | other.keys()
-        different = sorted(n for n in names if known[0].get(n) != other.get(n))
-        if different:
-            raise InputError(
-                "The boxes of the labelled sets are of several detectors, which differ in "
-                f"{listed(different, 5)}: detect objects on all sets with one, or fit each alone."
-            )
-    return known[0] if known and len(known) == len(settings) else {}
-
-
-def _common_floors(parts: Sequence[dict[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Keep the thresholds that all know, each with the largest share of boxes over it."""
-    common = [floor for floor in parts[0] if all(floor in shares for shares in parts)]
-    return tuple((floor, max(shares[floor] for shares in parts)) for floor in common)
 
 
 def different_floors(parts: Sequence[Looks], names: Sequence[str]) -> list[str]:

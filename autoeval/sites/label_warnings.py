@@ -51,10 +51,16 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
         See `of_other_images` and `of_other_size`.
     """
     about = f"{name}: " if name else ""
-    together = any(_mostly_on_labels(boxes, truth) for boxes in detectors)
     warnings = list(of_other_size(detectors[0], truth))
-    if warnings and not together and warnings[0].severity == "refused":
-        raise InputError(f"{about}{warnings[0].text}.")
+    if warnings and warnings[0].severity == "refused":
+        images = np.unique(truth.image[~truth.crowd])
+        shown = [_surest_on(boxes, truth, images) for boxes in detectors]
+        together = any(
+            len(rows) and _n_on_labels(boxes, rows, truth, images) > FEW_RIGHT * len(rows)
+            for boxes, rows in zip(detectors, shown, strict=True)
+        )
+        if not together:
+            raise InputError(f"{about}{warnings[0].text}.")
     refused = [of_other_images(boxes, truth) for boxes in detectors]
     if all(refused):
         raise InputError(f"{about}{refused[0][0].text}.")
@@ -75,11 +81,12 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     labels between images. docs/results/label_warnings.md has how often.
     """
     images = np.unique(truth.image[~truth.crowd])
-    n, n_right = len(_surest_on(boxes, truth, images)), _n_on_labels(boxes, truth, images)
+    rows = _surest_on(boxes, truth, images)
+    n, n_right = len(rows), _n_on_labels(boxes, rows, truth, images)
     if len(images) < FEWEST_LABELLED or n < FEWEST_SUREST or n_right > FEW_RIGHT * n:
         return ()
     turns = range(1, min(MOST_EXCHANGES, len(images) - 1) + 1)
-    exchanged = [_n_on_labels(boxes, truth, images, turn) for turn in turns]
+    exchanged = [_n_on_labels(boxes, rows, truth, images, turn) for turn in turns]
     if n_right > max(exchanged):
         return ()
     return (
@@ -144,13 +151,6 @@ def _size(size: tuple[int, int] | None) -> str:
     return f"{size[1]} x {size[0]}"
 
 
-def _mostly_on_labels(boxes: Boxes, truth: Boxes) -> bool:
-    """Whether more than a third of the most confident boxes lie on a label."""
-    images = np.unique(truth.image[~truth.crowd])
-    n = len(_surest_on(boxes, truth, images))
-    return n > 0 and _n_on_labels(boxes, truth, images) > FEW_RIGHT * n
-
-
 def _surest_on(boxes: Boxes, truth: Boxes, images: np.ndarray) -> np.ndarray:
     """Return the most confident boxes over .3 on some images, as many as there are objects."""
     rows = np.flatnonzero((boxes.scores > CONFIDENT) & np.isin(boxes.image, images))
@@ -158,9 +158,10 @@ def _surest_on(boxes: Boxes, truth: Boxes, images: np.ndarray) -> np.ndarray:
     return rows[order[: np.count_nonzero(~truth.crowd)]]
 
 
-def _n_on_labels(boxes: Boxes, truth: Boxes, images: np.ndarray, turn: int = 0) -> int:
-    """Count them on the labels of their image, or on those of the image `turn` places before."""
-    rows = _surest_on(boxes, truth, images)
+def _n_on_labels(
+    boxes: Boxes, rows: np.ndarray, truth: Boxes, images: np.ndarray, turn: int = 0
+) -> int:
+    """Count `rows` on labels of their image, or on those of the image `turn` places before."""
     place = np.full(len(truth.images), -1)
     place[images] = (np.arange(len(images)) + turn) % len(images)
     own = np.searchsorted(images, boxes.image[rows])
@@ -283,7 +284,19 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     s / sqrt(n), with s the scaled median absolute deviation. One warning where it is over 2 pixels
     and over 5 standard errors, of 10 pairs or more.
     """
-    offset, n_pairs = _offsets(boxes, truth)
+    sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
+    group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
+    corners = sure.boxes.astype(np.float64)
+    rows, columns, overlaps = overlapping_pairs(
+        corners, group, single.boxes, labelled, least=TOUCHING
+    )
+    best_of_row, best_of_column = np.zeros(len(corners)), np.zeros(len(single))
+    np.maximum.at(best_of_row, rows, overlaps)
+    np.maximum.at(best_of_column, columns, overlaps)
+    mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
+    # from the centre of the box to that of the label
+    difference = single.boxes[columns[mutual]] - corners[rows[mutual]]
+    offset, n_pairs = (difference[:, :2] + difference[:, 2:]) / 2, int(mutual.sum())
     if n_pairs < FEWEST_PAIRS:
         return ()
     median = np.median(offset, axis=0)
@@ -307,22 +320,6 @@ def _surest(boxes: Boxes, most: int) -> Boxes:
     """Keep the most confident boxes over .5."""
     sure = np.flatnonzero(boxes.scores > SURE)
     return boxes.where(sure[np.argsort(-boxes.scores[sure], kind="stable")[:most]])
-
-
-def _offsets(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, int]:
-    """Return centre of label minus centre of box for each pair, (n, 2), and their number."""
-    sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
-    group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
-    corners = sure.boxes.astype(np.float64)
-    rows, columns, overlaps = overlapping_pairs(
-        corners, group, single.boxes, labelled, least=TOUCHING
-    )
-    best_of_row, best_of_column = np.zeros(len(corners)), np.zeros(len(single))
-    np.maximum.at(best_of_row, rows, overlaps)
-    np.maximum.at(best_of_column, columns, overlaps)
-    mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
-    difference = single.boxes[columns[mutual]] - corners[rows[mutual]]
-    return (difference[:, :2] + difference[:, 2:]) / 2, int(mutual.sum())
 
 
 def label_warnings(

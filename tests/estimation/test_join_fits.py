@@ -187,7 +187,7 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
         left_out=(note,),
     )
     FittedSites((labelled,)).write(tmp_path / "fit.parquet")
-    (read,) = FittedSites.beside(tmp_path / "fit.parquet").read()
+    (read,) = FittedSites(path=tmp_path / "fit.sites.npz").read()
     for name in ("name", "group", "everywhere", "trained_here", "left_out", "statistics"):
         assert getattr(read, name) == getattr(labelled, name), name
     assert (
