@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -25,7 +26,8 @@ class AnyEstimator(Protocol):
     def level(self) -> float:
         """Nominal coverage of its intervals."""
 
-    def predict(self, *args: Any, **kwargs: Any) -> Estimate:
+    @property
+    def predict(self) -> Callable[..., Estimate]:
         """Estimate the accuracy on new images."""
 
     def check_detector(self, detector: ImageDetector) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import TypedDict, Unpack
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detectors.adapters import wrap_object
@@ -153,6 +154,17 @@ class Predictions:
         return tuple(self.reference)
 
 
+class Loading(TypedDict, total=False):
+    """How a detector that is named is loaded; see `DetectorSpec`."""
+
+    checkpoint: str | None
+    device: str | None
+    cfg_options: Mapping[str, Any] | None
+    trust_checkpoint: bool
+    classes: str | None
+    precision: str | None
+
+
 class Detector:
     """A detector that is run over images: how it is loaded, and how it is run.
 
@@ -170,7 +182,7 @@ class Detector:
     executor : Executor, optional
         Where it is run; this process by default.
     **loading
-        Where it is named: ``checkpoint``, ``device``, ``cfg_options``, ``classes``,
+        Where it is named: ``checkpoint``, ``device``, ``cfg_options``, ``classes``, ``precision``,
         ``trust_checkpoint``, as `DetectorSpec` describes them.
 
     Raises
@@ -188,7 +200,7 @@ class Detector:
         batch_size: int | None = None,
         num_workers: int | None = None,
         executor: Executor | None = None,
-        **loading: Any,
+        **loading: Unpack[Loading],
     ) -> None:
         if isinstance(detector, str):
             detector = DetectorSpec(detector, **loading)

@@ -68,13 +68,14 @@ class LeaveOneSourceOut:
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
         inside = (table["lower"] <= table["true"]) & (table["true"] <= table["upper"])
-        has_interval = table["lower"].notna()
+        has_interval, spread = table["lower"].notna(), np.sum((true - true.mean()) ** 2)
         return {
             "method": self.method,
             "mean_absolute_error": self._mean(table["error"]),
             "std": float(self.error_by_repeat.std()),
             "pooled_rmse": float(np.sqrt(np.mean((true - estimate) ** 2))),
-            "r2": _determination(true, estimate),
+            # the coefficient of determination
+            "r2": float(1 - np.sum((true - estimate) ** 2) / spread) if spread else math.nan,
             "spearman": spearman(true, estimate),
             "coverage": self._mean(inside.astype(float).where(has_interval)),
             "width": self._mean(table["upper"] - table["lower"]),
@@ -86,11 +87,6 @@ class LeaveOneSourceOut:
         """Average over sources, those of a group first."""
         groups = self.per_source["group" if "group" in self.per_source else "source"]
         return float(values.groupby(groups, sort=False).mean().mean())
-
-
-def _determination(true: np.ndarray, estimate: np.ndarray) -> float:
-    spread = np.sum((true - true.mean()) ** 2)
-    return float(1 - np.sum((true - estimate) ** 2) / spread) if spread else math.nan
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:

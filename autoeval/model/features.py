@@ -99,6 +99,7 @@ class CalibratedFeatures:
         self._ranking = RankedDetections.of(scores[kept], at, p, n_true)
         # expected counts at every threshold; None where the category is not found
         self.curve = CountCurve.of(self._ranking) if self.found else None
+        self._expected_ap = float(self._ranking.average_precision().mean())
         likely, boxes = (
             np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
         )
@@ -115,7 +116,7 @@ class CalibratedFeatures:
             return dict.fromkeys((*FEATURES, *self.points), math.nan) | weights
         weight = self._weight_sum.sum()
         return {
-            "expected_ap": float(self._ranking.average_precision().mean()),
+            "expected_ap": self._expected_ap,
             "likely_share": float(self._likely_share.mean()),
             "box_size": float(self._size_sum.sum() / weight) if weight else math.nan,
             **{
@@ -136,7 +137,6 @@ class CalibratedFeatures:
         # all images most often, of which no copy is taken: counts are of 200 draws
         drawn = counts if len(self.images) == counts.shape[1] else counts[:, self.images]
         drawn = drawn.astype(np.float64)
-        expected = self._ranking.average_precision().mean()
         influence = influence_function(self._ranking).mean(axis=0)
         by_image = [np.ones(len(influence)), influence, self._likely_share]
         total, moved, likely, size, weight = (
@@ -145,7 +145,7 @@ class CalibratedFeatures:
         total = np.where(total > 0, total, np.nan)  # NaN: none was drawn
         weight = np.where(np.isnan(total) | (weight == 0), np.nan, weight)
         return {
-            "expected_ap": expected + moved / total,
+            "expected_ap": self._expected_ap + moved / total,
             "likely_share": likely / total,
             "box_size": size / weight,
             **{name: self._resampled(point, drawn) for name, point in self.points.items()},

@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.model.away import Away
 from autoeval.model.features import BY_REFERENCE
 from autoeval.model.known_site import KnownSite
-from autoeval.model.mixed_model import MixedModel, Pairs, Prior, Scaling
+from autoeval.model.mixed_model import MixedModel, Pairs, Prior, Scaling, Variances
 from autoeval.model.pair_table import (
     CATEGORY,
     CONFIDENCE,
@@ -162,7 +162,9 @@ class Regression:
         # may be 0.
         uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self.prior_.guess)
         self.accuracy_std_ = float(uniform.learn(self._true[:, None]).scale[0])
-        self._model = self._mixed_model().fit(self._pairs, self._true)
+        self._model = MixedModel(self._scaling, self.prior_, self._variances).fit(
+            self._pairs, self._true
+        )
         self._fit_home()
         self.__dict__.pop("left_out_", None)
         return self
@@ -189,7 +191,9 @@ class Regression:
         others = ~np.isin(groups, groups[trained])
         if trained.all():
             return
-        self._elsewhere = self._mixed_model().fit(self._pairs[trained], self._true[trained])
+        self._elsewhere = MixedModel(self._scaling, self.prior_, self._variances).fit(
+            self._pairs[trained], self._true[trained]
+        )
         if not others.any():
             return
         pairs, of_target = self._pairs[others], f"{self.target}_std"
@@ -209,6 +213,7 @@ class Regression:
     def _add_reference(self, rows: Table) -> None:
         """Read the agreement with a reference detector, if its prior gives that a weight."""
         self.reference_: WithReference | None = None
+        self._variances: Sequence[Variances] | None = None
         self.reference_strength_ = ReferenceStrength.of(rows)
         reference_prior = self.reference_prior or ReferencePrior(**shipped(REFERENCE_PRIOR))
         self.reference_weight_ = reference_prior.weight(self.reference_strength_)
@@ -220,6 +225,7 @@ class Regression:
             return
         self.reference_ = reference_prior.added(self._scaling, self.prior_, self.reference_weight_)
         self._scaling, self.prior_ = self.reference_.scaling, self.reference_.prior
+        self._variances = self.reference_.variances
         self.features_ += (read,)
 
     @property
@@ -259,7 +265,7 @@ class Regression:
         # The pair keeps the scores and effects of the labelled one of its site, so that the model
         # predicts the accuracy there; the change by its own scores is then added, see `KnownSite`.
         site = self.known_site(str(columns(rows)[SITE][0]))
-        model = self._mixed_model().fit(site.fitted, self._true)
+        model = MixedModel(self._scaling, self.prior_, self._variances).fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
         change = (ratio - 1) * model.predict(pairs).mean
         return model.predict(pairs, average=average).shifted(
@@ -348,7 +354,11 @@ class Regression:
         pairs, true = self._pairs, self._true
         intervals: list[PredictionInterval | None] = [None] * len(pairs)
         for rest, left_out in leave_one_group_out(pairs.group):
-            predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[left_out])
+            predicted = (
+                MixedModel(self._scaling, self.prior_, self._variances)
+                .fit(pairs[rest], true[rest])
+                .predict(pairs[left_out])
+            )
             for k, interval in zip(left_out, predict_intervals(predicted, self.level), strict=True):
                 intervals[k] = interval
         known = ("source", "group", "category", "n_images")
@@ -406,10 +416,6 @@ class Regression:
             one = len(self.categories_) == 1
             made["category"] = np.full(n, self.categories_[0] if one else NEW, object)
         return self._arrays(made)
-
-    def _mixed_model(self) -> MixedModel:
-        variances = self.reference_.variances if self.reference_ else None
-        return MixedModel(self._scaling, self.prior_, variances)
 
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""

@@ -41,7 +41,7 @@ from autoeval.io.documents import shipped_config
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import EXPECTED, FEATURES
 from autoeval.model.mixed_model import Pairs, Prior, Scaling, Shared, Variances, possible_variances
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import write_json, write_text
 from autoeval.targets import AP_TARGETS, MEASURES
 
 TABLES = Path(__file__).resolve().parents[2] / "meta_sets/panel"
@@ -95,13 +95,11 @@ def main() -> None:
     floors = [fit_floor(floor, tables) for floor in FLOORS]
     points = [fit_operating_points(floor, tables) for floor in FLOORS]
     pairs = [shown_pairs(floor, tables) for floor in FLOORS]
-    _write("panel_prior.json", {"boxes": of_boxes, "floors": floors}, indent=1)
-    _write("operating_point_prior.json", {"floors": points}, indent=1)
-    _write("panel_pairs.json", {"floors": pairs}, separators=(",", ":"))
-
-
-def _write(name: str, content: Mapping[str, Any], **style: Any) -> None:
-    write_text(shipped_config(name), json.dumps(content, **style) + "\n")
+    prior = {"boxes": of_boxes, "floors": floors}
+    write_json(shipped_config("panel_prior.json"), prior, indent=1)
+    write_json(shipped_config("operating_point_prior.json"), {"floors": points}, indent=1)
+    table = json.dumps({"floors": pairs}, separators=(",", ":"))  # a number a row would be long
+    write_text(shipped_config("panel_pairs.json"), table + "\n")
 
 
 def read_scores(floor: float = LOWEST, tables: Path = TABLES) -> pd.DataFrame:

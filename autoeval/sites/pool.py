@@ -44,24 +44,24 @@ def box_features(boxes: Boxes, sizes: np.ndarray) -> np.ndarray:
     one.
     """
     sizes = sizes[boxes.image]
-    columns = [*_of_one_box(boxes, sizes), *_of_its_group(boxes), _at_edge(boxes, sizes)]
-    return np.stack(columns, axis=1)
-
-
-def _of_one_box(boxes: Boxes, sizes: np.ndarray) -> list[np.ndarray]:
     scores = boxes.scores.astype(np.float64)
     inside = np.clip(scores, 1e-3, 1 - 1e-3)
     sides = (boxes.boxes[:, 2:] - boxes.boxes[:, :2]).astype(np.float64)
     width, height = np.maximum(sides, 1e-3).T
     side = 0.5 * np.log(np.clip(width * height / sizes.prod(axis=1), 1e-6, 1))
     aspect = np.clip(np.log(width / height), -3, 3)
-    return [scores, np.log(inside / (1 - inside)), side, aspect]
+    near = boxes.boxes[:, :2].min(axis=1) < EDGE
+    far = (boxes.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
+    at_edge = np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
+    of_one_box = [scores, np.log(inside / (1 - inside)), side, aspect]
+    return np.stack([*of_one_box, *_of_its_group(boxes), at_edge], axis=1)
 
 
 def _of_its_group(detected: Boxes) -> list[np.ndarray]:
     """Compare each box with those of its category in its image."""
     scores, n = detected.scores.astype(np.float64), len(detected)
-    group = np.unique(_group(detected), return_inverse=True)[1]
+    group = detected.image * len(detected.categories) + detected.label
+    group = np.unique(group, return_inverse=True)[1]
     order = np.lexsort((-scores, group))
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n) - np.searchsorted(group[order], group[order])
@@ -75,17 +75,6 @@ def _of_its_group(detected: Boxes) -> list[np.ndarray]:
     np.maximum.at(above, a[is_above], overlap[is_above])
     np.maximum.at(below, a[is_below], overlap[is_below])
     return [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
-
-
-def _at_edge(boxes: Boxes, sizes: np.ndarray) -> np.ndarray:
-    near = boxes.boxes[:, :2].min(axis=1) < EDGE
-    far = (boxes.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
-    return np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
-
-
-def _group(boxes: Boxes) -> np.ndarray:
-    """Return a number for each image and category, (N,)."""
-    return boxes.image * len(boxes.categories) + boxes.label
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,10 +82,9 @@ class Observer(Generic[D]):
     def __repr__(self) -> str:
         return f"<Observer of '{self.task.name}' by {self.detector!r}>"
 
-    def changed(self, **settings: Any) -> Observer[D]:
+    def with_settings(self, settings: PassSettings) -> Observer[D]:
         """Return the same with other settings."""
-        changed = replace(self.settings, **settings)
-        return Observer(self.detector, self.task, changed, reading=self.reading)
+        return Observer(self.detector, self.task, settings, reading=self.reading)
 
     @cached_property
     def lookup(self) -> np.ndarray:

@@ -266,7 +266,8 @@ def _fit_detector(args: Any) -> Fitted:
     settings = replace(settings, reference=run.loaded_reference)
     observer: Observer = Observer(run.loaded, task, settings, reading=run.reading)
     if args.domain_source is not None:
-        observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))
+        domain = reference_domain(observer, args.domain_source, folder)
+        observer = observer.with_settings(replace(settings, domain=domain))
     return fit_task(
         observer,
         task.load_seed_sets(),

@@ -58,7 +58,7 @@ def search_bench(
     rates: those of the paper's search by default, .05 to .95 by .05.
     """
     settings = scored_settings(observer)
-    alone = observer.changed(repeats=1, wants=(), domain=None)
+    alone = observer.with_settings(replace(settings, repeats=1, wants=(), domain=None))
     recipes = [
         recipe
         for seed_set in seed_sets
@@ -108,7 +108,7 @@ def nested_tables(
     warnings = [*bench.warnings]
     for spec in dict.fromkeys(choice.best for choice in choices.values()):
         estimator = fit_task(
-            observer.changed(dropout=spec),
+            observer.with_settings(replace(scored_settings(observer), dropout=spec)),
             seed_sets,
             replace(keep, folder=keep.folder / folder_of(spec)),
             meta_set=meta_set,

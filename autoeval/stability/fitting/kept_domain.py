@@ -43,7 +43,8 @@ def observe_source_domain(
     wants = ("features", "prototypes") if "prototypes" in settings.wants else ("features",)
     pooled, prototypes = FrechetDistance(), PrototypeRatio()
     scores, correct = [np.zeros(0)], [np.zeros(0, bool)]
-    for sample, evidence in observer.changed(repeats=0, wants=wants).each(samples):
+    clean = observer.with_settings(replace(settings, repeats=0, wants=wants))
+    for sample, evidence in clean.each(samples):
         if evidence.features is not None:
             pooled.update(evidence)
         if evidence.prototypes is not None:
