@@ -198,7 +198,8 @@ def _slice_rows(
         rows += [{"image": number, **row} for row in made]
         advance(1)
     if piece.accuracy:
-        clean_pass = observer.changed(repeats=0, wants=())
+        plain = replace(settings, repeats=0, wants=())
+        clean_pass = observer.with_settings(plain)
         rest = range(piece.stop, len(piece.samples))
         for sample, evidence in clean_pass.each(piece.samples, rest, log=log):
             truth.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
