@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ N_BLOCKS = "n_blocks"
 
 
 class Tally:
-    """What a pass adds up, image by image."""
+    """What a pass adds up, some images at a time."""
 
     def __init__(self, categories: tuple[str, ...], settings: ScoredSettings) -> None:
         self.accuracy = MeanAP(categories)
@@ -35,16 +35,17 @@ class Tally:
         self.n_images = 0
         self.log = PassLog()
 
-    def update(self, sample: Sample, evidence: Evidence) -> None:
-        """Take in one image."""
-        self.n_images += 1
+    def update(self, images: Sequence[tuple[Sample, Evidence]]) -> None:
+        """Take in some images; in which company an image comes changes no number."""
+        self.n_images += len(images)
         for measure in (self.accuracy, *self.measures):
-            measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
-        self.scores.update(evidence)
+            for sample, evidence in images:
+                measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+        self.scores.update_batch([evidence for _, evidence in images])
         for k, category_scores in enumerate(self.by_category.values()):
             only = np.full(len(self.by_category), -1)
             only[k] = 0
-            category_scores.update(evidence.relabel(only))
+            category_scores.update_batch([evidence.relabel(only) for _, evidence in images])
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a repeat; see `scored_rows`."""
@@ -124,17 +125,24 @@ def tally(
 ) -> Tally:
     """Add up what is observed of some of the images; see `scored_rows`.
 
-    Scores are computed in a thread of their own, image after image, while the network goes on.
+    Scores are computed in a thread of their own, batch after batch, while the network goes on.
     """
     adding = Tally(observer.task.categories, scored_settings(observer))
 
-    def add(sample: Sample, evidence: Evidence) -> None:
+    def add(images: Sequence[tuple[Sample, Evidence]]) -> None:
         with adding.log.timed("scores_s"):
-            adding.update(sample, evidence)
-            watch(evidence)
+            adding.update(images)
+            for _, evidence in images:
+                watch(evidence)
 
-    with Behind(add, depth=2 * observer.batch_size) as add_later:
-        for sample, evidence in observer.each(samples, numbers, log=adding.log):
-            add_later(sample, evidence)
+    with Behind(add, depth=2) as add_later:
+        batch: list[tuple[Sample, Evidence]] = []
+        for seen in observer.each(samples, numbers, log=adding.log):
+            batch.append(seen)
+            if len(batch) == observer.batch_size:
+                add_later(batch)
+                batch = []
             advance(1)
+        if batch:
+            add_later(batch)
     return adding

@@ -166,6 +166,11 @@ class Score(ABC):
     def update(self, evidence: Evidence) -> None:
         """Take in the evidence of one image."""
 
+    def update_batch(self, images: Sequence[Evidence]) -> None:
+        """Take in several images at once, with the numbers of one after another."""
+        for evidence in images:
+            self.update(evidence)
+
     @abstractmethod
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
@@ -204,16 +209,28 @@ class RatioScore(Score):
         self.names = tuple(self.features)
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
 
-    @abstractmethod
     def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
-        """Return what one image adds to the numerators and the denominators, (F,) or one number."""
+        """Return what one image adds to the numerators and the denominators, (F,) or one number.
+
+        A score declares this, or `measure_batch` where many images at once cost less.
+        """
+        above, below = self.measure_batch([evidence])
+        return above[0], below[0]
+
+    def measure_batch(self, images: Sequence[Evidence]) -> Sums:
+        """Return the same of n images, (n, F) each; an image's numbers are those it has alone."""
+        shape = len(images), len(self.names)
+        above, below = np.empty(shape), np.empty(shape)
+        for row, evidence in enumerate(images):
+            above[row], below[row] = self.measure(evidence)
+        return above, below
 
     def update(self, evidence: Evidence) -> None:
-        above, below = (
-            np.broadcast_to(np.asarray(side, np.float64), (1, len(self.names)))
-            for side in self.measure(evidence)
-        )
-        self._blocks.append((above, below))
+        self.update_batch([evidence])
+
+    def update_batch(self, images: Sequence[Evidence]) -> None:
+        above, below = self.measure_batch(images)
+        self._blocks.append((np.asarray(above, np.float64), np.asarray(below, np.float64)))
 
     def merge(self, other: Self) -> None:
         self._blocks.extend(other._blocks)
@@ -260,10 +277,11 @@ class ConfidenceScore(RatioScore):
         Returned: above, below (n_images, F), float64.
         """
 
-    def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
-        scores = evidence.clean.above(self.score_thr).scores
-        above, below = self.measure_images(scores, np.zeros(len(scores), np.int64), 1)
-        return above[0], below[0]
+    def measure_batch(self, images: Sequence[Evidence]) -> Sums:
+        scores = [evidence.clean.scores for evidence in images]
+        scores = [column[column > self.score_thr] for column in scores]
+        image = np.repeat(np.arange(len(images)), [len(column) for column in scores])
+        return self.measure_images(np.concatenate(scores), image, len(images))
 
     def update_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> None:
         """Take in many images at once; parameters as in `measure_images`, with any score."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import entr
@@ -10,12 +11,10 @@ from scipy.special import entr
 from autoeval.detections import SCORE_THR, Evidence
 from autoeval.errors import InputError
 from autoeval.stability.scores.base import (
-    THRESHOLDS,
     ConfidenceScore,
     RatioScore,
     Sums,
     count_over,
-    exceed,
     falling,
     feature_names,
     register,
@@ -127,7 +126,7 @@ class BestBox(ConfidenceScore):
 
 
 @register
-class BoxCount(RatioScore):
+class BoxCount(ConfidenceScore):
     """Number of boxes, which shares and means of scores do not see.
 
     ``boxes_per_image``
@@ -141,9 +140,11 @@ class BoxCount(RatioScore):
     features = undirected("boxes_per_image") | falling("no_box_share")
     source = "this project"
 
-    def measure(self, evidence: Evidence) -> tuple[tuple[int, bool], int]:
-        n = len(evidence.clean.above(self.score_thr))
-        return (n, n == 0), 1
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        n_boxes = np.bincount(image, minlength=n_images)
+        of_feature = {"boxes_per_image": n_boxes, "no_box_share": n_boxes == 0}
+        above = np.stack([of_feature[name] for name in self.names], axis=1).astype(np.float64)
+        return above, np.ones_like(above)
 
 
 @register
@@ -306,7 +307,7 @@ def binary_entropy(scores: np.ndarray) -> np.ndarray:
 
 
 @register
-class EntropyScore(RatioScore):
+class EntropyScore(ConfidenceScore):
     r"""Share of a set's boxes whose score has a binary entropy below a threshold.
 
     .. math:: ES(τ) = \#\{H_2(s) < τ\} / \#\{s\}, H_2(s) = -s \log_2 s - (1 - s) \log_2 (1 - s)
@@ -319,15 +320,16 @@ class EntropyScore(RatioScore):
     features = rising(*feature_names("es"))
     source = "Saito et al. 2019, adapted to boxes by Yang et al. 2024, section 5.1"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, int]:
-        """Return the numbers of decided boxes (T,) and of all boxes."""
-        scores = evidence.clean.above(self.score_thr).scores
-        decided = binary_entropy(scores) < np.array(THRESHOLDS)[:, None]
-        return decided.sum(axis=1), len(scores)
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        """Return the numbers of decided boxes and of all boxes."""
+        entropy = binary_entropy(scores)
+        decided = [np.bincount(image[entropy < t], minlength=n_images) for t in self.thresholds]
+        n_boxes = np.bincount(image, minlength=n_images)[:, None]
+        return np.stack(decided, axis=1), np.repeat(n_boxes, len(decided), axis=1)
 
 
 @register
-class EntropyBelow(RatioScore):
+class EntropyBelow(ConfidenceScore):
     r"""Mean binary entropy of the scores of a set's boxes below a threshold.
 
     .. math:: \sum_j H_2(s_j) [s_j < τ] / \sum_j [s_j < τ]
@@ -342,15 +344,14 @@ class EntropyBelow(RatioScore):
     features = undirected(*feature_names("es_below")[FIRST:])
     source = "Saito et al. 2019, as in the code of Yang et al. 2024"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of entropies below each threshold and the numbers of boxes, (T,)."""
-        scores = evidence.clean.above(self.score_thr).scores
-        below = scores < np.array(THRESHOLDS[FIRST:], scores.dtype)[:, None]
-        return below @ binary_entropy(scores), below.sum(axis=1)
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        """Return the sums of entropies below each threshold and the numbers of boxes."""
+        below = [scores < scores.dtype.type(t) for t in self.thresholds]
+        return sum_chosen(binary_entropy(scores), below, image, n_images)
 
 
 @register
-class EntropyMean(RatioScore):
+class EntropyMean(ConfidenceScore):
     r"""Mean binary entropy of the scores of a set's boxes over a threshold.
 
     .. math:: \sum_j H_2(s_j) [s_j > τ] / \sum_j [s_j > τ]
@@ -364,8 +365,19 @@ class EntropyMean(RatioScore):
     features = falling(*feature_names("es_mean"))
     source = "Saito et al. 2019, as a mean"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of entropies over each threshold and the numbers of boxes, (T,)."""
-        scores = evidence.clean.above(self.score_thr).scores
-        over = exceed(scores)
-        return over @ binary_entropy(scores), over.sum(axis=1)
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        """Return the sums of entropies over each threshold and the numbers of boxes."""
+        over = [scores > scores.dtype.type(t) for t in self.thresholds]
+        return sum_chosen(binary_entropy(scores), over, image, n_images)
+
+
+def sum_chosen(
+    values: np.ndarray, chosen: Sequence[np.ndarray], image: np.ndarray, n_images: int
+) -> Sums:
+    """Return the sum and the number of the values that each of F masks chooses, by image.
+
+    values, image, masks (N,). Returned: (n_images, F) each.
+    """
+    sums = [np.bincount(image[mask], values[mask], n_images) for mask in chosen]
+    counts = [np.bincount(image[mask], minlength=n_images) for mask in chosen]
+    return np.stack(sums, axis=1), np.stack(counts, axis=1)

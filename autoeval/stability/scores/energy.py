@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import logsumexp
@@ -60,12 +61,23 @@ class Energy(Score):
         self._parts: list[tuple[int, float, float]] = []
 
     def update(self, evidence: Evidence) -> None:
-        logits = evidence.require("logits")[evidence.clean.scores > self.score_thr]
-        if len(logits):
-            values = energy(logits, temperature=self.temperature)
-            self._parts.append((len(values), math.fsum(values), float(logsumexp(values))))
-        else:
-            self._parts.append((0, 0.0, -math.inf))
+        self.update_batch([evidence])
+
+    def update_batch(self, images: Sequence[Evidence]) -> None:
+        logits = [e.require("logits")[e.clean.scores > self.score_thr] for e in images]
+        with_boxes = [rows for rows in logits if len(rows)]
+        values = (
+            energy(np.concatenate(with_boxes), temperature=self.temperature) if with_boxes else ()
+        )
+        ends = np.cumsum([len(rows) for rows in logits])
+        for rows, end in zip(logits, ends, strict=True):
+            if not len(rows):
+                self._parts.append((0, 0.0, -math.inf))
+                continue
+            of_image = values[end - len(rows) : end]
+            largest = float(of_image.max())
+            log_sum = largest + math.log(math.fsum(np.exp(of_image - largest)))
+            self._parts.append((len(rows), math.fsum(of_image), log_sum))
 
     def merge(self, other: Self) -> None:
         self._parts.extend(other._parts)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import expit
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Candidates, Evidence
-from autoeval.stability.scores.base import RatioScore, register, rising
+from autoeval.stability.scores.base import RatioScore, Sums, register, rising
 
 CENTRE, OVERLAP = 0.5, 0.5
 CONSISTENCY_SLOPE, RELIABILITY_SLOPE, FLOOR = -60.0, 10.0, 0.2
 
 
-def consistency_and_reliability(candidates: Candidates) -> tuple[float, float]:
-    r"""PCR of one image.
+def consistency_and_reliability(images: Sequence[Candidates]) -> np.ndarray:
+    r"""PCR of each of n images.
 
     With :math:`σ(s; k, α) = α + (1 - α) / (1 + e^{-k(s - c)})`, c = .5, the suppressed candidates j
     of a kept box f are those of its category with IoU > .5 with it, and B_m encloses them:
@@ -31,12 +32,32 @@ def consistency_and_reliability(candidates: Candidates) -> tuple[float, float]:
 
     Source: Yoo et al. 2025, section 4.
 
-    Returned: consistency, reliability: NaN without a kept box, or without a suppressed one.
+    Returned: (n, 2), float64: consistency and reliability, NaN without a kept box, or without a
+        suppressed one. The values of an image do not depend on the others.
     """
-    kept, suppressed = candidates[candidates.kept], candidates[~candidates.kept]
-    joined = box_iou(kept.boxes.astype(np.float64), suppressed.boxes.astype(np.float64)) > OVERLAP
-    joined &= kept.labels[:, None] == suppressed.labels
-    return _consistency(kept, suppressed, joined), _reliability(kept, suppressed, joined)
+    n = len(images)
+    kept, suppressed = (
+        [candidates[candidates.kept == was_kept] for candidates in images]
+        for was_kept in (True, False)
+    )
+    kept_image, kept_boxes, kept_scores = _joined(kept)
+    image, boxes, scores = _joined(suppressed)
+    owner, candidate = _owners(kept, suppressed)
+    # Pairs come by their kept box, so those of one are a run, which begins where the box changes.
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    owners, agreement = owner[starts], np.zeros(len(kept_scores))
+    if len(owners):
+        low = np.minimum.reduceat(boxes[candidate, :2], starts)
+        high = np.maximum.reduceat(boxes[candidate, 2:], starts)
+        agreement[owners] = _agreement(kept_boxes[owners], np.hstack([low, high]))
+    agreement *= _weight(kept_scores, CONSISTENCY_SLOPE, 0)
+    weights = _weight(scores, RELIABILITY_SLOPE, FLOOR)
+    sure = candidate[kept_scores[owner] > CENTRE]
+    above = np.bincount(kept_image, agreement, n), np.bincount(image[sure], weights[sure], n)
+    below = np.bincount(kept_image, minlength=n), np.bincount(image, weights, n)
+    values = np.full((n, 2), math.nan)
+    np.divide(np.stack(above, 1), np.stack(below, 1), out=values, where=np.stack(below, 1) > 0)
+    return values
 
 
 @register
@@ -53,35 +74,48 @@ class PredictionConsistencyReliability(RatioScore):
     needs = frozenset({"candidates"})
     source = "Yoo et al. 2025, section 4"
 
-    def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        candidates = evidence.require("candidates").above(self.score_thr)
-        values = np.array(consistency_and_reliability(candidates))
+    def measure_batch(self, images: Sequence[Evidence]) -> Sums:
+        values = consistency_and_reliability(
+            [evidence.require("candidates").above(self.score_thr) for evidence in images]
+        )
         return np.nan_to_num(values), ~np.isnan(values)
 
 
-def _consistency(kept: Candidates, suppressed: Candidates, joined: np.ndarray) -> float:
-    if not len(kept):
-        return math.nan
-    agreement = np.zeros(len(kept))
-    for f in np.flatnonzero(joined.any(axis=1)):
-        agreement[f] = _agreement(kept.boxes[f], suppressed.boxes[joined[f]])
-    return float(np.mean(agreement * _weight(kept.scores, CONSISTENCY_SLOPE, 0)))
+def _joined(images: Sequence[Candidates]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the number of the image, the boxes and the scores of all candidates, in order."""
+    image = np.repeat(np.arange(len(images)), [len(candidates) for candidates in images])
+    boxes = np.concatenate([np.zeros((0, 4)), *(candidates.boxes for candidates in images)])
+    scores = np.concatenate([np.zeros(0), *(candidates.scores for candidates in images)])
+    return image, boxes, scores
 
 
-def _agreement(box: np.ndarray, candidates: np.ndarray) -> float:
-    enclosing = np.concatenate([candidates[:, :2].min(axis=0), candidates[:, 2:].max(axis=0)])
-    pair = np.array([box, enclosing], np.float64)
-    centres = (pair[:, :2] + pair[:, 2:]) / 2
-    distance = np.linalg.norm(centres[0] - centres[1])
-    half_diagonal = np.linalg.norm(pair[0, 2:] - pair[0, :2]) / 2
-    return (box_iou(pair[:1], pair[1:]).item() + 1 - distance / half_diagonal) / 2
+def _owners(
+    kept: Sequence[Candidates], suppressed: Sequence[Candidates]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of a kept box and a candidate that it suppressed, (P,) each.
+
+    They are numbered over all images; pairs are sorted by the kept box.
+    """
+    owners, candidates = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    n_kept = n_suppressed = 0
+    for of_image, others in zip(kept, suppressed, strict=True):  # all pairs of all: too much memory
+        overlaps = box_iou(of_image.boxes.astype(np.float64), others.boxes.astype(np.float64))
+        rows, columns = np.nonzero(
+            (overlaps > OVERLAP) & (of_image.labels[:, None] == others.labels)
+        )
+        owners.append(rows + n_kept)
+        candidates.append(columns + n_suppressed)
+        n_kept, n_suppressed = n_kept + len(of_image), n_suppressed + len(others)
+    return np.concatenate(owners), np.concatenate(candidates)
 
 
-def _reliability(kept: Candidates, suppressed: Candidates, joined: np.ndarray) -> float:
-    if not len(suppressed):
-        return math.nan
-    weights = _weight(suppressed.scores, RELIABILITY_SLOPE, FLOOR)
-    return float(joined[kept.scores > CENTRE].sum(axis=0) @ weights / weights.sum())
+def _agreement(boxes: np.ndarray, enclosing: np.ndarray) -> np.ndarray:
+    """Return the bracket of S_C for kept boxes (F, 4) and what encloses their candidates, (F,)."""
+    overlaps = box_iou(boxes[:, None], enclosing[:, None])[:, 0, 0]
+    centres, others = ((b[:, :2] + b[:, 2:]) / 2 for b in (boxes, enclosing))
+    distance = np.linalg.norm(centres - others, axis=1)
+    half_diagonal = np.linalg.norm(boxes[:, 2:] - boxes[:, :2], axis=1) / 2
+    return np.asarray((overlaps + 1 - distance / half_diagonal) / 2)
 
 
 def _weight(scores: np.ndarray, slope: float, floor: float) -> np.ndarray:

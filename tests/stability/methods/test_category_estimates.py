@@ -111,7 +111,7 @@ def tallied(categories, *images, repeats=1):
     tally = Tally(categories, ScoredSettings(repeats=repeats, wants=()))
     for found, *perturbed in images:
         sample = Sample("a", NO_PIXELS, found.boxes, found.labels, np.zeros(len(found), bool))
-        tally.update(sample, Evidence("a", (64, 64), found, tuple(perturbed)))
+        tally.update([(sample, Evidence("a", (64, 64), found, tuple(perturbed)))])
     return tally
 
 

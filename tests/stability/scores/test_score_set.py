@@ -100,6 +100,26 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     assert not row.keys() & {"bos", "confidence_stability", "fd", "pcr_consistency", "atc_source"}
 
 
+def test_images_at_once_give_the_numbers_of_one_after_another_to_the_last_bit():
+    single = score_set(IMAGES)
+    for size in (2, 5, len(IMAGES)):
+        several = score_set()
+        for start in range(0, len(IMAGES), size):
+            several.update_batch(IMAGES[start : start + size])
+        assert several.absent == single.absent
+        np.testing.assert_equal(several.rows(), single.rows())
+        np.testing.assert_equal(several.resample(resamples=5), single.resample(resamples=5))
+
+
+def test_a_score_that_one_of_several_images_lacks_is_absent_from_the_whole():
+    scores = score_set()
+    without = replace(IMAGES[3], logits=None, missing={"logits": "the head gives none"})
+    scores.update_batch([IMAGES[0], without, IMAGES[1]])
+    scores.update_batch(IMAGES[4:6])
+    assert scores.absent == {"energy": "the head gives none"}
+    assert "energy" not in scores.rows()[0]
+
+
 def test_a_score_that_one_shard_lacks_is_absent_from_the_whole():
     one, other = score_set(IMAGES[:2]), score_set()
     other.update(replace(IMAGES[3], logits=None, missing={"logits": "the head gives none"}))
