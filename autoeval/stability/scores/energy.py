@@ -66,18 +66,16 @@ class Energy(Score):
     def update_batch(self, images: Sequence[Evidence]) -> None:
         logits = [e.require("logits")[e.clean.scores > self.score_thr] for e in images]
         with_boxes = [rows for rows in logits if len(rows)]
-        values = (
-            energy(np.concatenate(with_boxes), temperature=self.temperature) if with_boxes else ()
-        )
-        ends = np.cumsum([len(rows) for rows in logits])
-        for rows, end in zip(logits, ends, strict=True):
-            if not len(rows):
+        values = np.zeros(0)
+        if with_boxes:
+            values = energy(np.concatenate(with_boxes), temperature=self.temperature)
+        for part in np.split(values, np.cumsum([len(rows) for rows in logits])[:-1]):
+            if not len(part):
                 self._parts.append((0, 0.0, -math.inf))
                 continue
-            of_image = values[end - len(rows) : end]
-            largest = float(of_image.max())
-            log_sum = largest + math.log(math.fsum(np.exp(of_image - largest)))
-            self._parts.append((len(rows), math.fsum(of_image), log_sum))
+            largest = float(part.max())
+            log_sum = largest + math.log(math.fsum(np.exp(part - largest)))
+            self._parts.append((len(part), math.fsum(part), log_sum))
 
     def merge(self, other: Self) -> None:
         self._parts.extend(other._parts)

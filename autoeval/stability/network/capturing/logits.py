@@ -7,7 +7,7 @@ those of the final boxes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 LOGITS = "class_logits"
+DIGIT = 256  # whole numbers up to which bfloat16 holds
+N_DIGITS = 3  # of the number of a point
 Patch = AbstractContextManager[None]
 
 
@@ -130,20 +132,21 @@ class _Priors:
             with self.failures.around():
                 results = kwargs["results"] if "results" in kwargs else args[0]
                 channels = self.head.cls_out_channels
-                levels = [_by_prior(level, channels) for level in self.levels]
-                parts = [level[kept] for level, kept in zip(levels, self.kept, strict=True)]
+                pairs = zip(self.levels, self.kept, strict=True)
+                parts = [_of_priors(level, kept, channels) for level, kept in pairs]
                 results.set_field(torch.cat(parts), LOGITS)
         return finish(*args, **kwargs)
 
 
 @dataclass
 class _Points:
-    """YOLOX: candidates are the points, in their order, whose decoded boxes they have."""
+    """YOLOX: each decoded box carries the number of its point, in digits, until post-processing."""
 
     head: Any
     failures: CaptureFailures
-    points: Iterator[tuple[Tensor, Tensor]] = field(default_factory=lambda: iter(()))
     levels: list[Tensor] = field(default_factory=list)
+    logits: Iterator[Tensor] | None = None
+    places: Tensor | None = None
 
     def patches(self) -> list[Patch]:
         return [
@@ -158,37 +161,41 @@ class _Points:
 
     def decode(self, decode: Callable, *args: Any, **kwargs: Any) -> Tensor:
         boxes = decode(*args, **kwargs)
+        self.logits = None
         with self.failures.around():
-            channels, images = self.head.cls_out_channels, zip(*self.levels, strict=True)
-            # No `self` in the generator, which `self` holds: tensors in a cycle are freed late.
-            logits = (
-                torch.cat([_by_prior(level, channels) for level in image]) for image in images
-            )
-            self.points = zip(boxes, logits, strict=True)
+            logits = _flattened(self.levels, self.head.cls_out_channels)
+            points = torch.arange(boxes.shape[1], device=boxes.device)[:, None]
+            self.places = DIGIT ** torch.arange(N_DIGITS, device=boxes.device)
+            digits = points // self.places % DIGIT
+            carried = digits.to(boxes.dtype).expand(len(boxes), -1, -1)
+            boxes = torch.cat([boxes, carried], dim=2)
+            self.logits = iter(logits)
         return boxes
 
     def attach(self, finish: Callable, *args: Any, **kwargs: Any) -> Any:
+        if self.logits is None:
+            return finish(*args, **kwargs)
+        results = kwargs["results"] if "results" in kwargs else args[0]
+        digits = results.bboxes[:, -N_DIGITS:].long()
+        results.bboxes = results.bboxes[:, :-N_DIGITS].contiguous()
         with self.failures.around():
-            results = kwargs["results"] if "results" in kwargs else args[0]
-            boxes, logits = next(self.points)
-            chosen = _rows_among(boxes, results.bboxes)
-            if int(chosen.sum()) == len(results):
-                results.set_field(logits[chosen], LOGITS)
+            points = (digits * self.places).sum(dim=1)
+            results.set_field(next(self.logits)[points], LOGITS)
         return finish(*args, **kwargs)
 
 
-def _by_prior(scores: Tensor, channels: int) -> Tensor:
-    """Turn an output map (A * K, H, W) into one row a prior, (H * W * A, K), as mmdet orders it."""
-    return scores.permute(1, 2, 0).reshape(-1, channels)
+def _flattened(levels: Sequence[Tensor], channels: int) -> Tensor:
+    """Return the logits (N, P, K) of the points of N images, in the order that mmdet decodes."""
+    n_images = len(levels[0])
+    flat = [level.permute(0, 2, 3, 1).reshape(n_images, -1, channels) for level in levels]
+    return torch.cat(flat, dim=1)
 
 
-def _rows_among(rows: Tensor, others: Tensor) -> Tensor:
-    """Say which rows (N, 4) are among others (M, 4), (N,) bool.
+def _of_priors(scores: Tensor, priors: Tensor, channels: int) -> Tensor:
+    """Return the rows (N, K) of some priors of an output map (A * K, H, W).
 
-    Rows are compared bit by bit in words of 64. One whose words belong to several others passes
-    too, which shows in the number of them.
+    mmdet numbers priors by row, column and anchor. Its own reshape copies the whole map.
     """
-    words = zip(*(part.contiguous().view(torch.int64).T for part in (rows, others)), strict=True)
-    return torch.stack([torch.isin(word, word_of_others) for word, word_of_others in words]).all(
-        dim=0
-    )
+    n_anchors = scores.shape[0] // channels
+    by_anchor = scores.reshape(n_anchors, channels, -1)
+    return by_anchor[priors % n_anchors, :, priors // n_anchors]

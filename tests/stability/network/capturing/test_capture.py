@@ -1,4 +1,5 @@
 import gc
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -101,6 +102,39 @@ def test_logits_of_yolox_are_those_of_the_point_that_gave_the_box(build, images)
         point = np.abs(scores - logits).sum(1).argmin()
         np.testing.assert_allclose(scores[point], logits, atol=1e-5)
         assert expit(logits.max()) * expit(objectness[point]) == pytest.approx(score, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16])
+def test_points_of_yolox_are_found_by_number_among_equal_boxes_in_every_precision(kind):
+    """Beyond the whole numbers that 16 bits hold, where all boxes are the same."""
+    n_points, wanted = 70_000, [0, 255, 256, 2049, 69_999]
+
+    class Head:
+        cls_out_channels = 1
+
+        def predict_by_feat(self, cls_scores):
+            return [self._bbox_post_process(results=r) for r in self._chosen(self._bbox_decode())]
+
+        def _bbox_decode(self):
+            return torch.ones(2, n_points, 4, dtype=kind)
+
+        def _chosen(self, boxes):
+            return [InstanceData(bboxes=of_image[wanted]) for of_image in boxes]
+
+        def _bbox_post_process(self, results):
+            return results
+
+    head, failures = Head(), CaptureFailures()
+    values = torch.arange(2.0 * n_points).reshape(2, 1, 1, n_points)
+    follower = LOGITS_MODULE._Points(head, failures)
+    with ExitStack() as stack:
+        for patch in follower.patches():
+            stack.enter_context(patch)
+        results = head.predict_by_feat(cls_scores=[values[..., :50_000], values[..., 50_000:]])
+    assert not failures.reasons
+    for start, result in zip((0, n_points), results, strict=True):
+        assert result.bboxes.shape == (5, 4) and result.bboxes.dtype == kind
+        assert result.class_logits[:, 0].tolist() == [start + point for point in wanted]
 
 
 def _yolox_points(detector, image):
@@ -229,7 +263,8 @@ def test_a_head_that_cannot_be_followed_fails_nothing(build, images, monkeypatch
     """Its boxes are as ever, and the reason why logits are missing is the error."""
     detector = build(name)
     (plain,) = observe(detector, images[:1])
-    monkeypatch.setattr(LOGITS_MODULE, "_by_prior", broken)
+    monkeypatch.setattr(LOGITS_MODULE, "_of_priors", broken)
+    monkeypatch.setattr(LOGITS_MODULE, "_flattened", broken)
     monkeypatch.setattr(LOGITS_MODULE._Regions, "attach", attached_wrongly)
     (evidence,) = observe(detector, images[:1], wants=ALL)
     np.testing.assert_array_equal(evidence.clean.boxes, plain.clean.boxes)
