@@ -44,13 +44,14 @@ from autoeval.monitoring.box_change import NUMBERS, ChangeModel, box_numbers, sh
 from autoeval.monitoring.looks import (
     ALL,
     SCALES,
-    TESTED,
     DriftRule,
     Numbers,
     Scale,
     SiteLook,
-    drift_test,
+    evidence,
     look_at,
+    p_of_evidence,
+    single_numbers,
 )
 from autoeval.monitoring.train_changes import fit_changes
 from autoeval.report.text import format_cells, to_markdown
@@ -78,16 +79,14 @@ FROM, UNTIL = 60, 240  # days between which something happens
 LOST = 0.85  # of the boxes, at most, after a fall
 FOLDS = 5  # of groups of sites, each without the slopes of its own
 WEAKER = (0.3, 0.5, 0.7)  # falls of detectors of which there are no corrupted images
-SETS = {
-    "all six": tuple(TESTED),
-    "without faint": ("boxes", "score", "best", "empty"),
-    "counts": ("boxes", "faint", "best", "strength"),
-}
 CANDIDATES = {
-    f"{name}, scenes {scenes:g}, on falls {on_falls:g}": DriftRule(tested, scenes, on_falls)
-    for name, tested in SETS.items()
+    f"scenes {rule.scenes:g}, on falls {rule.on_falls:g}, on all {rule.on_all:g}, "
+    f"on the sum {rule.on_sum:g}": rule
     for scenes in (0.0, 0.01, 0.02, 0.03, 0.04)
-    for on_falls in (0.5, 0.8)
+    for on_falls in (0.8, 0.9)
+    for on_all in (0.5, 0.8)
+    for on_sum in (0.0, 0.5, 0.8)
+    for rule in [DriftRule(scenes, on_falls, on_all, on_sum)]
 }
 DRAWS = 1000  # of groups of sites, for an interval
 FIRST = 0.5  # share of the false alarms that the first look may spend
@@ -412,15 +411,20 @@ def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path 
     Chosen is the rule that sees most falls over 10 points among those by which at most
     `FALSE_ALARMS` of the halves in time of the other sites are seen.
     """
-    rows = pd.DataFrame(
-        [
-            {**what, "before": n_before, "rule": name, "seen": p <= FIRST * FALSE_ALARMS}
-            for what, scale in looks_to_choose_by(data, exported, named)
-            for n_before in [sum(len(window[ALL]) for window in scale.baseline)]
-            for name, rule in CANDIDATES.items()
-            for p in [drift_test([scale], rule)[1]]
-        ]
-    )
+    looks = []
+    for what, scale in looks_to_choose_by(data, exported, named):
+        n_before = sum(len(window[ALL]) for window in scale.baseline)
+        found: dict[float, dict[str, np.ndarray]] = {}
+        for name, rule in CANDIDATES.items():
+            if rule.scenes not in found:  # the shares are spent on what these give
+                found[rule.scenes] = {
+                    of: evidence([scale], of, single_numbers([scale], of, rule), rule)
+                    for of in scale.later[-1]
+                }
+            p = p_of_evidence(found[rule.scenes], rule)
+            seen = p <= FIRST * FALSE_ALARMS
+            looks.append({**what, "before": n_before, "rule": name, "seen": seen})
+    rows = pd.DataFrame(looks)
     if out:
         rows.to_csv(out, index=False)
     apart, picked = [], []
@@ -508,6 +512,12 @@ def looks_to_choose_by(
             what = {"detector": detector, "site": name, "group": group_of(name)}
             halves = np.split(np.arange(n), [n // 2])
             yield {**what, "looks": "halves in time"}, scale(*(taken(numbers, h) for h in halves))
+            n_before = min(N_IMAGES - N_CHANGED, 3 * n // 4)
+            early, late = np.arange(n)[:n_before], np.arange(n)[n_before:][:N_CHANGED]
+            yield (
+                {**what, "looks": "16 after 48, in time"},
+                scale(taken(numbers, early), taken(numbers, late)),
+            )
             weaker = [weakened(of_site, share, 7) for share in WEAKER]
             for seed in range(2):
                 order = np.random.default_rng(seed).permutation(n)
@@ -516,8 +526,11 @@ def looks_to_choose_by(
                     {**what, "looks": "halves at random"},
                     scale(*(taken(numbers, h) for h in halves)),
                 )
-                n_before = min(N_IMAGES - N_CHANGED, 3 * n // 4)
                 early, late = order[:n_before], order[n_before:][:N_CHANGED]
+                yield (
+                    {**what, "looks": "16 after 48, at random"},
+                    scale(taken(numbers, early), taken(numbers, late)),
+                )
                 for after in weaker:
                     large = after.accuracy() - of_site.accuracy() < -LARGE
                     looks = "falls, boxes lost" if large else "smaller changes"

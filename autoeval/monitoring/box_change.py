@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,15 @@ def box_numbers(
     return np.stack([columns[name] for name in NUMBERS], axis=1)
 
 
+@dataclass(frozen=True)
+class Change:
+    """The estimated change of a site's accuracy, in [-1, 1], with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+
 @dataclass(frozen=True, eq=False)
 class ChangeModel:
     """Slopes of the change of average precision, relative to the level before.
@@ -100,36 +109,67 @@ class ChangeModel:
     bounds (P,): the t above, of each of `CONDITION`.
     mean (P,), covariance (P, P): of the slopes of a new site under a new kind of change.
     noise: standard deviation of what slopes do not explain, relative to the level.
-    widening: factor of standard deviations that gives intervals their nominal coverage where sites
-        and kinds of change are left out.
+    widening: factors of standard deviations that give the lower and the upper end of intervals
+        their nominal coverage where groups of sites, or kinds of change, are left out.
     """
 
     bounds: np.ndarray
     mean: np.ndarray
     covariance: np.ndarray
     noise: float
-    widening: float = 1.0
+    widening: tuple[float, float] = (1.0, 1.0)
 
-    def predict(self, before: np.ndarray, after: np.ndarray, level: float) -> tuple[float, float]:
-        """Return the change and its standard deviation, from the means of numbers in two windows.
-
-        before, after (len(NUMBERS),)
-        level: average precision before, in [0, 1].
-        """
-        x = moves(before, after, self.bounds, level)
-        # Bayesian linear regression (Rasmussen & Williams 2006, equation 2.9): uncertain slopes
-        # count the more, the further a quantity moved; the noise counts always.
-        variance = x @ self.covariance @ x + self.noise**2
-        return float(x @ self.mean), float(self.widening * np.sqrt(variance))
-
-    def gradient(self, before: np.ndarray, after: np.ndarray, level: float) -> np.ndarray:
-        """Return how the predicted change moves with the means of the later window."""
+    def gradients(
+        self, before: np.ndarray, after: np.ndarray, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return how the regressors move with the means of each window, (len(NUMBERS), P) each."""
         steps = STEP * np.eye(len(after))
-        up, down = (
-            np.array([self.predict(before, after + sign * step, level)[0] for step in steps])
-            for sign in (1, -1)
+        by_before, by_after = (
+            [
+                moves(before + sign * one, after + sign * other, self.bounds, level)
+                for sign in (1, -1)
+            ]
+            for one, other in ((steps, 0 * steps), (0 * steps, steps))
         )
-        return (up - down) / (2 * STEP)
+        return (
+            (by_before[0] - by_before[1]) / (2 * STEP),
+            (by_after[0] - by_after[1]) / (2 * STEP),
+        )
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """A root R (P, P) of the covariance, R R^T."""
+        variances, vectors = np.linalg.eigh(self.covariance)
+        return vectors * np.sqrt(np.maximum(variances, 0))
+
+    def change(
+        self,
+        x: np.ndarray,
+        level: float,
+        sampling: tuple[float, np.ndarray],
+        quantile: float,
+        nominal: float,
+    ) -> Change:
+        """Predict a change from the regressors (P,), with its interval.
+
+        level: average precision before, in [0, 1].
+        sampling: standard errors, by the sampling of images, of the predicted change, and of each
+            column of R^T x (P,), with R the `root`.
+        quantile: of the first of these, at the nominal coverage of the interval.
+        """
+        # Bayesian linear regression (Rasmussen & Williams 2006, equation 2.9): uncertain slopes
+        # count the more, the further a quantity moved; the noise counts always. x holds its
+        # sampling error e, and the expectation of e^T C e is in the error of the change already.
+        error, of_root = sampling
+        moved = max(float(x @ self.covariance @ x) - float((of_root**2).sum()), 0.0)
+        std, raw = np.sqrt(moved + self.noise**2), float(x @ self.mean)
+        normal = float(ndtri((1 + nominal) / 2))
+        below, above = (
+            float(np.hypot(normal * factor * std, quantile * error)) for factor in self.widening
+        )
+        value = min(max(raw, -level), 1 - level)
+        lower, upper = np.clip([raw - below, raw + above], -1, 1).tolist()
+        return Change(float(value), lower, upper)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -139,7 +179,7 @@ class ChangeModel:
                 "mean": self.mean.tolist(),
                 "covariance": self.covariance.tolist(),
                 "noise": self.noise,
-                "widening": self.widening,
+                "widening": list(self.widening),
             },
         }
 
@@ -152,7 +192,7 @@ class ChangeModel:
             np.array(slopes["mean"]),
             np.array(slopes["covariance"]),
             slopes["noise"],
-            slopes["widening"],
+            tuple(slopes["widening"]),
         )
 
 
@@ -194,27 +234,3 @@ def moves(
     share = np.minimum(np.expm1(np.minimum(difference, bounds)), bounds)
     relative = np.maximum(np.asarray(level), LEAST_LEVEL)[..., None]
     return relative * np.where(np.isin(list(CONDITION), AMOUNTS), share, bounded)
-
-
-@dataclass(frozen=True)
-class Change:
-    """The estimated change of a site's accuracy, in [-1, 1], with its interval."""
-
-    value: float
-    lower: float
-    upper: float
-
-
-def change_with_interval(
-    predicted: tuple[float, float], sampling: float, before: float, level: float
-) -> Change:
-    """Add the sampling error of both windows to that of the slopes, which is independent of it.
-
-    predicted: of `ChangeModel.predict`; `before` is the accuracy before.
-    sampling: half the width of the interval of the sampling error, at this level.
-    """
-    raw, std = predicted
-    half = float(np.hypot(ndtri((1 + level) / 2) * std, sampling))
-    value = min(max(raw, -before), 1 - before)
-    lower, upper = np.clip([raw - half, raw + half], -1, 1).tolist()
-    return Change(float(value), lower, upper)

@@ -3,11 +3,12 @@ r"""One look at a site: its latest windows against its own baseline.
 Six numbers of the boxes are tested, of all categories together and of each (`TESTED`): how many
 boxes an image has, likely ones and all, their mean and best true-positive probability and the sum
 of its squares, and the share of images without a likely box; each in the last 1, 2, 4 and 8
-windows, for sudden and for slow changes. Where they moved further than sampling explains, the boxes
-*changed*; where also the interval of the change of average precision, predicted from the boxes,
-lies below 0, over the latest window or the last 2, 4 or 8 together, the accuracy *fell*. Most of
-the false alarms that are allowed are spent on numbers that move as they do when a detector loses
-objects (`DriftRule.on_falls`).
+windows, for sudden and for slow changes. A detector that loses objects moves all of them, so that
+most counts their sum, of images by their ranks (O'Brien 1984), and the rest single ones. Where they
+moved further than sampling explains, the boxes *changed*; where also the interval of the change of
+average precision, predicted from the boxes, lies below 0, over the latest window or the last 2, 4
+or 8 together, the accuracy *fell*. Most of the false alarms that are allowed are spent on the
+direction in which numbers move when a detector loses objects (`DriftRule.on_falls`).
 
 Neighbouring images of a camera show much the same, so that their number says too much. Where the
 baseline has several windows, the variance between windows is what a new window has to be compared
@@ -27,14 +28,14 @@ share their baseline).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from autoeval.monitoring.box_change import AT, Change, ChangeModel, change_with_interval
+from autoeval.monitoring.box_change import AT, Change, ChangeModel, moves
 
 FEWEST_WINDOWS = 5  # of a baseline whose variance between windows counts
 FEWEST_BLOCKS = 16  # of a block length that is tried: the variance of fewer says little
@@ -42,6 +43,8 @@ MOST_ALIKE, ONE_SIDED = 0.95, 1.645
 SCALES = (1, 2, 4, 8)
 LEAST_VARIANCE = 1e-4  # of a probability, or of the predicted change, of one image
 TINY, HIGHEST = 1e-12, 0.99  # probabilities between which tangents are good for
+ALIKE = 0.05  # difference of probabilities, or of roots of numbers of boxes, that hardly counts
+LEAST_OF_RANK = LEAST_VARIANCE / (2 * ALIKE) ** 2  # variance of a rank that goes with it
 ALL = ""  # of all categories together
 TESTED = {
     "boxes": "likely boxes an image",
@@ -163,14 +166,16 @@ def _block_means(series: np.ndarray, length: int) -> np.ndarray:
 class DriftRule:
     """What a look tests; `benchmarks/changes.py rule` chooses among rules at real sites.
 
-    tested: keys of `TESTED`.
     scenes: variance between the scenes of two windows, in variances of one image.
     on_falls: share of the false alarms that is spent on falls.
+    on_all: share that is spent on all categories together where there are several.
+    on_sum: share that is spent on the sum of all numbers, the rest on single ones.
     """
 
-    tested: tuple[str, ...] = tuple(TESTED)
-    scenes: float = 0.02
-    on_falls: float = 0.8
+    scenes: float = 0.01
+    on_falls: float = 0.9
+    on_all: float = 0.8
+    on_sum: float = 0.8
 
 
 RULE = DriftRule()
@@ -264,22 +269,63 @@ def look_at(
     latest, changes = scales[0], list[Change]()
     if model is not None and np.isfinite(level_before):
         changes = [scale.change(model, level_before, level) for scale in scales]
-    drifts, p = drift_test(scales)
+    singles = {category: single_numbers(scales, category) for category in later[-1]}
+    found = {category: evidence(scales, category, singles[category], RULE) for category in singles}
+    drifts = [
+        drift for category in singles for drift in _drifts(latest, category, singles[category])
+    ]
+    p = p_of_evidence(found, RULE)
     units = latest.compare(ALL, _unit("boxes"), 0.0).units
     of = "windows" if latest.by_windows else "blocks of images"
     return SiteLook(number, tuple(changes), p, units, of, tuple(drifts))
 
 
-def drift_test(scales: Sequence[Scale], rule: DriftRule = RULE) -> tuple[list[Drift], float]:
-    """Test the boxes of the latest windows against the baseline.
+def single_numbers(
+    scales: Sequence[Scale], category: str, rule: DriftRule = RULE
+) -> list[list[Difference]]:
+    """Compare each of `TESTED` by itself at each scale, by its means."""
+    least = scales[0].least(category)
+    return [
+        [
+            scale.compare(category, _unit(name), float(variance), rule.scenes)
+            for name, variance in zip(TESTED, least, strict=True)
+        ]
+        for scale in scales
+    ]
 
-    Returns the tests of single numbers, and the probability of such evidence if nothing changed,
-    over all of them: half of it is for all categories together, half for single ones.
+
+def evidence(
+    scales: Sequence[Scale], category: str, singles: Sequence[Sequence[Difference]], rule: DriftRule
+) -> np.ndarray:
+    """Return the probabilities of the boxes of a category if nothing changed, (scales, 2, 2).
+
+    At each scale by the sum of all numbers, and by single ones, see `single_numbers`: of a fall,
+    and of a rise. Single numbers move together: they are combined by their mean as Cauchy variables
+    (Liu & Xie 2020), which holds whatever their dependence.
     """
-    by_category = {category: _drifts(scales, category, rule) for category in scales[0].later[-1]}
-    whole, *single = (p for _, p in by_category.values())
-    p = min(1.0, 2 * min([whole, *(len(single) * p for p in single)])) if single else whole
-    return [drift for found, _ in by_category.values() for drift in found], p
+    found = []
+    for scale, of_scale in zip(scales, singles, strict=True):
+        together = scale.compare_sum(category, rule)
+        ends = [
+            (one.p_upper, one.p_lower) if name == FALLS_BY_RISING else (one.p_lower, one.p_upper)
+            for name, one in zip(TESTED, of_scale, strict=True)
+        ]
+        single = [_combined(np.array(p)) for p in zip(*ends, strict=True)]
+        found.append(((together.p_lower, together.p_upper), single))
+    return np.array(found)
+
+
+def p_of_evidence(found: Mapping[str, np.ndarray], rule: DriftRule) -> float:
+    """Combine `evidence` of all categories together, and of each, by Bonferroni's inequality.
+
+    Each part is weighted by the share of the false alarms that the rule spends on it.
+    """
+    shares = np.outer([rule.on_sum, 1 - rule.on_sum], [rule.on_falls, 1 - rule.on_falls])
+    spent = shares > 0
+    whole, *single = (len(p) * float((p[:, spent] / shares[spent]).min()) for p in found.values())
+    if not single:
+        return min(1.0, whole)
+    return min(1.0, whole / rule.on_all, len(single) * min(single) / (1 - rule.on_all))
 
 
 class Scale:
@@ -293,12 +339,15 @@ class Scale:
     ) -> None:
         self.baseline, self.later, self.steady = baseline, later, steady
         self.by_windows = len(baseline) >= FEWEST_WINDOWS
+        self._images: dict[tuple[str, bool], np.ndarray] = {}
         self._window_means: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def images(self, category: str, *, later: bool) -> np.ndarray:
         """Return the numbers of all images of one side; none of a category that is not there."""
-        windows = self.later if later else self.baseline
-        return np.concatenate([window[category] for window in windows])
+        if (category, later) not in self._images:
+            windows = self.later if later else self.baseline
+            self._images[category, later] = np.concatenate([window[category] for window in windows])
+        return self._images[category, later]
 
     def mean(self, category: str, *, later: bool) -> np.ndarray:
         """Return the mean of the numbers, over images."""
@@ -318,13 +367,104 @@ class Scale:
     def change(self, model: ChangeModel, level_before: float, level: float) -> Change:
         """Estimate the change of average precision, with the interval of a level."""
         before, after = self.mean(ALL, later=False), self.mean(ALL, later=True)
-        weights = model.gradient(before, after, level_before)
-        return change_with_interval(
-            model.predict(before, after, level_before),
-            self.compare(ALL, weights, LEAST_VARIANCE).half_width(level),
+        by_before, by_after = model.gradients(before, after, level_before)
+        sampling = self.sampling_error(by_before @ model.mean, by_after @ model.mean)
+        of_root = [
+            self.sampling_error(one, other).error
+            for one, other in zip(
+                (by_before @ model.root).T, (by_after @ model.root).T, strict=True
+            )
+        ]
+        return model.change(
+            moves(before, after, model.bounds, level_before),
             level_before,
+            (sampling.error, np.array(of_root)),
+            sampling.half_width(level) / sampling.error,
             level,
         )
+
+    def sampling_error(self, by_before: np.ndarray, by_after: np.ndarray) -> Difference:
+        """Return the sampling error of what moves so with the means of both sides' numbers.
+
+        Each side has a variance of its own (Welch 1947): images with fewer boxes vary less.
+        """
+        if self.by_windows:
+            before, after, steady = self.window_means(ALL)
+            n_images = float(np.mean([len(window[ALL]) for window in self.later]))
+            parts = [
+                max(float(np.var(steady @ weights, ddof=1)), LEAST_VARIANCE / n_images) / len(side)
+                for weights, side in ((by_before, before), (by_after, after))
+            ]
+            value = float((after @ by_after).mean() + (before @ by_before).mean())
+            error = float(np.sqrt(sum(parts)))
+            return Difference(value, error, len(steady) - 1.0, (len(before), len(after)))
+        series = [
+            self.images(ALL, later=False) @ -by_before,
+            self.images(ALL, later=True) @ by_after,
+        ]
+        counts = [len(images) for images in series]
+        several = [images for images in series if len(images) > 1] or [np.zeros(2)]
+        variances = [
+            max(float(np.var(images if len(images) > 1 else several[0], ddof=1)), LEAST_VARIANCE)
+            for images in series
+        ]
+        # In its own standard deviations, so that how much neighbours are alike is that of both.
+        before, after = (
+            images / np.sqrt(variance) for images, variance in zip(series, variances, strict=True)
+        )
+        alike = compare_images(before, after, 1.0)
+        longer = alike.error**2 / sum(1 / n for n in counts)
+        parts = [v / n for v, n in zip(variances, counts, strict=True)]
+        dof = sum(parts) ** 2 / sum(
+            p**2 / max(n - 1, 1) for p, n in zip(parts, counts, strict=True)
+        )
+        scenes = RULE.scenes * self._several() * float(np.mean(variances))
+        return Difference(
+            float(series[1].mean() - series[0].mean()),
+            float(np.sqrt(longer * sum(parts) + scenes)),
+            max(min(dof / longer, alike.dof), 1.0),
+            alike.units,
+        )
+
+    def least(self, category: str) -> np.ndarray:
+        """Return the variance of one image that each of `TESTED` has at least."""
+        sides = [self.images(category, later=later)[:, AT["empty"]] for later in (False, True)]
+        empty = np.concatenate(sides)
+        share = (empty.sum() + 1) / (len(empty) + 2)  # Laplace's rule: one that was 0 may vary
+        return np.array([share * (1 - share) if n == "empty" else LEAST_VARIANCE for n in TESTED])
+
+    def compare_sum(self, category: str, rule: DriftRule) -> Difference:
+        """Compare the sum of the numbers that a rule tests (O'Brien 1984).
+
+        Each counts in its own standard deviations, with the sign that lowers the sum when a
+        detector loses objects; of images their ranks are summed.
+        """
+        at = [AT[name] for name in TESTED]
+        least = self.least(category)
+        if self.by_windows:
+            before, after, steady = (means[:, at] for means in self.window_means(category))
+            variance = steady.var(axis=0, ddof=1)
+            least = least / np.mean([len(window[category]) for window in self.later])
+        else:
+            before, after = (self.images(category, later=later)[:, at] for later in (False, True))
+            n_before, ranks = len(before), smooth_ranks(np.concatenate([before, after]))
+            before, after = ranks[:n_before], ranks[n_before:]
+            least = np.full(len(at), LEAST_OF_RANK)
+            around = np.concatenate([before - before.mean(axis=0), after - after.mean(axis=0)])
+            variance = (around**2).sum(axis=0) / max(len(around) - 2, 1)
+        signs = np.array([-1.0 if name == FALLS_BY_RISING else 1.0 for name in TESTED])
+        weights = signs / np.sqrt(np.maximum(variance, least))
+        # Numbers that hardly varied so far may vary as far as `least` has it, and all at once.
+        lacking = float(np.sqrt(np.maximum(1 - variance / least, 0)).sum() ** 2)
+        if self.by_windows:
+            return compare_windows(before @ weights, after @ weights, steady @ weights, lacking)
+        return compare_images(
+            before @ weights, after @ weights, lacking, rule.scenes * self._several()
+        )
+
+    def _several(self) -> float:
+        """Return by which factor the variance of scenes is lower: windows show other scenes."""
+        return (1 / len(self.baseline) + 1 / len(self.later)) / 2
 
     def compare(
         self, category: str, weights: np.ndarray, least: float, scenes: float = RULE.scenes
@@ -335,50 +475,42 @@ class Scale:
             n_images = float(np.mean([len(window[category]) for window in self.later]))
             return compare_windows(before, after, steady, least / n_images)
         before, after = (self.images(category, later=later) @ weights for later in (False, True))
-        several = (1 / len(self.baseline) + 1 / len(self.later)) / 2  # windows show other scenes
-        return compare_images(before, after, least, scenes * several)
+        return compare_images(before, after, least, scenes * self._several())
 
 
-def _drifts(scales: Sequence[Scale], category: str, rule: DriftRule) -> tuple[list[Drift], float]:
-    """Test every number of a category at all scales; return the tests and what they say together.
+def smooth_ranks(values: np.ndarray) -> np.ndarray:
+    """Return the share of all values that are lower, (N, P) in [0, 1], in each of P columns.
 
-    Numbers of one category move together: they are combined at each scale and in each direction by
-    their mean as Cauchy variables (Liu & Xie 2020), which holds whatever their dependence, and the
-    scales and directions by Bonferroni's inequality, weighted by `DriftRule.on_falls`.
+    Values within `ALIKE` of each other count in part, so that differences that are too small to
+    matter hardly order the images of a scene in which nothing moves.
+
+    >>> smooth_ranks(np.array([[1.0], [2.0], [2.0], [2.0001]])).round(2).ravel().tolist()
+    [0.13, 0.62, 0.62, 0.63]
     """
-    latest = scales[0]
+    return np.stack([_smooth_ranks(column) for column in values.T], axis=1)
+
+
+def _smooth_ranks(column: np.ndarray) -> np.ndarray:
+    rising = np.sort(column)
+    total = np.append(0.0, np.cumsum(rising))
+
+    def integral(ends: np.ndarray) -> np.ndarray:
+        """Integrate the share of lower values up to each end."""
+        n_lower = np.searchsorted(rising, ends, side="right")
+        return (n_lower * ends - total[n_lower]) / len(rising)
+
+    return (integral(column + ALIKE) - integral(column - ALIKE)) / (2 * ALIKE)
+
+
+def _drifts(
+    latest: Scale, category: str, singles: Sequence[Sequence[Difference]]
+) -> Iterator[Drift]:
+    """Yield what single numbers of a category say."""
     before, after = (latest.mean(category, later=later) for later in (False, True))
-    both = np.concatenate([latest.images(category, later=later) for later in (False, True)])
-    # Laplace's rule: a share that was 0 so far still varies
-    share = (both[:, AT["empty"]].sum() + 1) / (len(both) + 2)
-    least = {"empty": share * (1 - share)}
-    found = [
-        {
-            name: scale.compare(category, _unit(name), least.get(name, LEAST_VARIANCE), rule.scenes)
-            for name in rule.tested
-        }
-        for scale in scales
-    ]
-    drifts = []
-    for name in rule.tested:
+    for name, *of_scales in zip(TESTED, *singles, strict=True):
         shown = AT[SHOWN.get(name, name)]
-        p = len(scales) * min(of_scale[name].p_two_sided for of_scale in found)
-        drifts.append(Drift(name, category, float(before[shown]), float(after[shown]), min(1.0, p)))
-    return drifts, min(
-        1.0, len(scales) * min(_p_of_scale(of_scale, rule.on_falls) for of_scale in found)
-    )
-
-
-def _p_of_scale(found: Mapping[str, Difference], on_falls: float) -> float:
-    """Return the probability of what all numbers of one scale say, over both directions."""
-    falls, rises = [], []
-    for name, difference in found.items():
-        ends = difference.p_lower, difference.p_upper
-        fall, rise = ends[::-1] if name == FALLS_BY_RISING else ends
-        falls.append(fall)
-        rises.append(rise)
-    fall, rise = (_combined(np.array(p)) for p in (falls, rises))
-    return min(1.0, fall / on_falls, rise / (1 - on_falls))
+        p = min(1.0, len(singles) * min(one.p_two_sided for one in of_scales))
+        yield Drift(name, category, float(before[shown]), float(after[shown]), p)
 
 
 def _combined(p: np.ndarray) -> float:

@@ -452,7 +452,9 @@ def reasons_of(
 
 def moved_texts(look: SiteLook) -> list[str]:
     """Say which numbers of the boxes moved, in the order of `TESTED`: the plainest first."""
-    clear = (drift for drift in look.drifts if drift.p < CLEAR)
+    # All together may have moved where no single number did so clearly: then those that moved most.
+    least = min((drift.p for drift in look.drifts), default=0.0)
+    clear = (drift for drift in look.drifts if drift.p <= max(CLEAR, least))
     drifts = sorted(clear, key=lambda drift: drift.category != ALL)
     texts = []
     for drift in drifts[:3]:

@@ -41,7 +41,7 @@ FURTHEST = 4.0  # from the guess that is looked for
 FEWEST = 8
 BOUND = 1.0  # largest difference that counts, of each of `CONDITION`
 TABLE = shipped_config("changes_table.csv")
-COVERED, Z_COVERED = 0.9, 1.645  # share of errors that intervals have to cover
+COVERED, Z_COVERED = 0.95, 1.645  # share of errors that each end of an interval has to cover
 
 
 def main() -> None:
@@ -60,17 +60,25 @@ def main() -> None:
 
 
 def fit_changes(table: pd.DataFrame) -> ChangeModel:
-    """Fit the slopes to a table of known changes, and widen intervals to cover groups left out."""
+    """Fit the slopes to a table of known changes, and widen intervals to cover what is left out.
+
+    Groups are left out in turn, and kinds of change; each end of the interval takes the larger of
+    both factors.
+    """
     x, y, group, kind = _columns(table)
-    left_out = np.empty(len(y))
-    for name in np.unique(group):
-        out = group == name
-        model = fit_slopes(x[~out], y[~out], group[~out], kind[~out])
-        std = np.sqrt(np.einsum("np,pq,nq->n", x[out], model.covariance, x[out]) + model.noise**2)
-        left_out[out] = np.abs(y[out] - x[out] @ model.mean) / std
-    # the quantile of absolute errors that a normal distribution has at one standard deviation
-    widening = float(np.quantile(left_out, COVERED) / Z_COVERED)
-    return replace(fit_slopes(x, y, group, kind), widening=widening)
+    factors = []
+    for names in (group, kind):
+        errors = np.empty(len(y))
+        for name in np.unique(names):
+            out = names == name
+            model = fit_slopes(x[~out], y[~out], group[~out], kind[~out])
+            variance = np.einsum("np,pq,nq->n", x[out], model.covariance, x[out]) + model.noise**2
+            errors[out] = (y[out] - x[out] @ model.mean) / np.sqrt(variance)
+        # A normal distribution has these quantiles of errors at one standard deviation.
+        factors.append([np.quantile(sign * errors, COVERED) / Z_COVERED for sign in (-1, 1)])
+    # No factor is under 1: the table is of one detector, and shows not how others differ from it.
+    lower, upper = np.maximum(np.max(factors, axis=0), 1.0).tolist()
+    return replace(fit_slopes(x, y, group, kind), widening=(lower, upper))
 
 
 def _columns(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -2,16 +2,19 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import rankdata, ttest_ind
+from scipy.stats import t as t_distribution
 
-from autoeval.monitoring.box_change import Change, shipped_model
+from autoeval.monitoring.box_change import AT, Change, ChangeModel, shipped_model
 from autoeval.monitoring.looks import (
+    RULE,
+    DriftRule,
     Scale,
     SiteLook,
     compare_images,
     compare_windows,
-    drift_test,
     look_at,
+    p_of_evidence,
 )
 
 
@@ -83,7 +86,7 @@ def looks(rng, n_looks, **later):
 
 def test_a_stable_site_seldom_raises_an_alarm_however_often_it_is_looked_at():
     rng = np.random.default_rng(0)
-    ever = [any(look.changed(0.05) for look in looks(rng, 12)) for _ in range(150)]
+    ever = [any(look.changed(0.05) for look in looks(rng, 12)) for _ in range(60)]
     assert np.mean(ever) <= 0.05
 
 
@@ -91,7 +94,7 @@ def test_a_stable_site_of_several_categories_seldom_raises_an_alarm():
     """Over all looks and categories together; images of a minute are alike."""
     rng = np.random.default_rng(0)
     ever = []
-    for _ in range(100):
+    for _ in range(40):
         made = [
             {name: numbers(rng, n)[""].repeat(2, axis=0) for name in ("", "car", "bus", "van")}
             for n in (40, *[10] * 6)
@@ -111,14 +114,42 @@ def test_scenes_that_are_longer_than_blocks_widen_the_error():
     assert found.error == pytest.approx(np.sqrt(0.4)) and wide.error == pytest.approx(np.sqrt(0.6))
 
 
-def test_falls_get_most_of_the_false_alarms():
-    """The same step up and down: a fifth and four fifths of the probability is for each."""
+def test_the_shares_of_false_alarms_are_spent_on_falls_sums_and_categories():
+    """By hand: two scales; .8 on falls, .5 on the sum, .6 on all categories together."""
+    rule = DriftRule(on_falls=0.8, on_all=0.6, on_sum=0.5)
+    of_sum, of_single = (0.004, 0.9), (0.5, 0.0003)
+    p = np.array([[of_sum, of_single], np.ones((2, 2))])
+    assert p_of_evidence({"": p}, rule) == pytest.approx(2 * 0.0003 / (0.2 * 0.5))
+    p[0, 1] = 0.5
+    assert p_of_evidence({"": p}, rule) == pytest.approx(2 * 0.004 / (0.8 * 0.5))
+    still = np.ones((2, 2, 2))
+    several = {"": still, "car": p, "bus": still, "van": still}
+    assert p_of_evidence(several, rule) == pytest.approx(3 * 2 * 0.004 / (0.8 * 0.5 * 0.4))
+    assert p_of_evidence(several | {"": p}, rule) == pytest.approx(2 * 0.004 / (0.8 * 0.5 * 0.6))
+
+
+def test_a_sum_of_ranks_is_that_of_wilcoxon_for_one_number():
+    """Values far apart have plain ranks; one number alone is tested by Student's test of these."""
     rng = np.random.default_rng(0)
-    before = numbers(rng, 60)
-    step = np.array([-0.1, -0.1, -0.1, 0.1, 0, 0, 0, 0, -0.1, -0.1, 0])
-    later = before[""][:20] - before[""][:20].mean(axis=0) + before[""].mean(axis=0)
-    p = [drift_test([Scale([before], [{"": later + k * step}], [])])[1] for k in (1, -1)]
-    assert p[1] == pytest.approx(4 * p[0], rel=0.02)
+    values = rng.permutation(40).astype(float)
+    before, after = (np.zeros((n, len(AT))) for n in (24, 16))
+    before[:, AT["boxes"]], after[:, AT["boxes"]] = values[:24], values[24:]
+    scale = Scale([{"": before}], [{"": after}], [])
+    found = scale.compare_sum("", DriftRule(scenes=0.0))
+    expected = ttest_ind(rankdata(values)[24:], rankdata(values)[:24])
+    assert np.sign(found.value) == np.sign(expected.statistic)
+    # the other five numbers never vary, and count as if they did by the least, all at once
+    assert abs(found.z) < abs(expected.statistic)
+
+
+def test_ranks_hardly_see_what_is_too_small_to_matter():
+    """All scores of a scene in which nothing moves are lower by .001: no change."""
+    still = np.full((30, len(AT)), 0.5)
+    p = [
+        look_at(1, [{"": still}], [{"": still[:16] - step}], [], None, np.nan, 0.9).p
+        for step in (0.0, 0.001, 0.1)
+    ]
+    assert p[0] > 0.5 and p[1] > 0.3 and p[2] < 1e-6
 
 
 def test_a_loss_of_most_boxes_is_seen_in_the_first_window():
@@ -158,3 +189,36 @@ def test_slow_falls_are_told_from_changes_by_the_last_eight_windows():
         fell.append([look.changes[0].upper < 0, look.fall is not None])
     latest, several = np.mean(fell, axis=0)
     assert latest < 0.3 and several > 0.7
+
+
+def test_the_interval_of_a_change_has_the_variance_of_each_side():
+    """By hand: one slope of 1 on the best score; Welch's error, and no more without other noise."""
+    model = ChangeModel(np.full(4, 1e3), np.array([0, 1.0, 0, 0]), np.zeros((4, 4)), 1e-9)
+    rng = np.random.default_rng(0)
+    before, after = (np.zeros((n, len(AT))) for n in (14, 12))
+    before[:, AT["best"]], after[:, AT["best"]] = (
+        rng.normal(0.6, 0.2, 14),
+        rng.normal(0.4, 0.05, 12),
+    )
+    change = Scale([{"": before}], [{"": after}], []).change(model, 0.5, 0.9)
+    one, other = before[:, AT["best"]], after[:, AT["best"]]
+    assert change.value == pytest.approx(0.5 * (other.mean() - one.mean()), rel=1e-4)
+    scenes = RULE.scenes * (one.var(ddof=1) + other.var(ddof=1)) / 2
+    welch = one.var(ddof=1) / 14 + other.var(ddof=1) / 12
+    expected = ttest_ind(other, one, equal_var=False)
+    half = np.sqrt(welch + scenes) * t_distribution.ppf(0.95, expected.df)
+    assert change.upper - change.value == pytest.approx(0.5 * half, rel=1e-3)
+
+
+def test_uncertain_slopes_count_by_how_far_boxes_moved_beyond_chance():
+    """By hand: a movement of .3 with the error .1; slopes with the variance .04, no noise."""
+    covariance = np.diag([0.04, 0, 0, 0])
+    model = ChangeModel(np.ones(4), np.array([0.5, 0, 0, 0]), covariance, 0.0, (1.2, 1.0))
+    x = np.array([-0.3, 0, 0, 0])
+    change = model.change(x, 0.5, (0.05, np.array([0.02, 0, 0, 0])), 2.0, 0.9)
+    std = np.sqrt(0.04 * 0.3**2 - 0.02**2)
+    assert change.value == pytest.approx(-0.15)
+    assert change.upper == pytest.approx(-0.15 + np.hypot(1.645 * std, 0.1), abs=1e-4)
+    assert change.lower == pytest.approx(-0.15 - np.hypot(1.2 * 1.645 * std, 0.1), abs=1e-4)
+    still = model.change(0 * x, 0.5, (0.05, np.array([0.02, 0, 0, 0])), 2.0, 0.9)
+    assert still.upper == pytest.approx(0.1)

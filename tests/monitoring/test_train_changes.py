@@ -74,12 +74,14 @@ def test_the_slope_of_the_likelihood_is_that_of_finite_differences():
 
 
 def test_intervals_cover_groups_that_are_left_out():
-    """90 % of what is left out, by the widening; measured at new groups of the same world."""
+    """Each end holds 95 % of what is left out; measured at new groups of the same world."""
     model = fit_changes(table(n_groups=10, n_kinds=5, noise=0.04, of_group=0.15))
     x, y, _, _ = _columns(table(seed=1, n_groups=60, n_kinds=5, noise=0.04, of_group=0.15))
     std = np.sqrt(np.einsum("np,pq,nq->n", x, model.covariance, x) + model.noise**2)
-    inside = np.abs(y - x @ model.mean) < 1.645 * model.widening * std
-    assert 0.8 < inside.mean() < 0.98
+    error = (y - x @ model.mean) / (1.645 * std)
+    lower, upper = model.widening
+    assert min(lower, upper) >= 1  # one detector does not show how others differ from it
+    assert 0 < (error < -lower).mean() < 0.1 and 0 < (error > upper).mean() < 0.1
 
 
 def test_the_shipped_slopes_are_those_of_the_table():
@@ -94,5 +96,5 @@ def test_the_program_writes_the_shipped_file(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["train_changes", "--out", str(tmp_path / "changes.json")])
     main()
     written = json.loads((tmp_path / "changes.json").read_text())
-    assert written["slopes"]["widening"] == pytest.approx(shipped_model().widening, rel=1e-3)
+    assert written["slopes"]["widening"] == pytest.approx(list(shipped_model().widening), rel=1e-3)
     assert written["origin"].startswith("186 changes of 6 kinds at sites of")
