@@ -87,7 +87,7 @@ from autoeval.runtime.store import RowStore
 from autoeval.stability.commands.road_world import HELD_BACK, METASET
 from autoeval.stability.commands.search_dropout import RATES
 from autoeval.stability.dropout_search.nested_search import folder_of, nested_search, search_bench
-from autoeval.stability.dropout_search.search import greedy, grid
+from autoeval.stability.dropout_search.search import greedy, grid, stages_of
 from autoeval.stability.dropout_search.trial import Trial, correlation, scores_of
 from autoeval.stability.dropout_search.workbench import Workbench, list_stages
 from autoeval.stability.fitting.fit_task import fit_task
@@ -405,13 +405,20 @@ def evaluate(bench: Workbench, groups: dict[str, str], usual: DropoutSpec) -> pd
 
 
 def falling(bench: Workbench) -> str:
-    """Count the dropouts under which stability falls with accuracy over all sample sets."""
+    """Count the dropouts under which stability falls with accuracy over all sample sets.
+
+    With the largest R² of such a line, which the search counts as 0, and of a line that rises.
+    """
     is_own = np.array([job.columns["kind"] == SEED for job in bench.sample_sets])
     sets = bench.usable()[~is_own[bench.usable()]]
     counts = bench.counts[sets].sum(1)
     r = correlation(scores_of(bench.sums[sets], bench.counts[sets]), bench.accuracy[sets])
     r = r[(counts > 0).all(0)]
-    return f"{(r < 0).sum()} of {len(r)} dropouts measured on all sample sets have a falling line"
+    falls, rises = (max(r[side] ** 2, default=np.nan) for side in (r < 0, r > 0))
+    return (
+        f"{(r < 0).sum()} of {len(r)} dropouts measured on all sample sets have a falling line, of "
+        f"R² {falls:.2f} at most; the largest R² of a rising one is {rises:.2f}"
+    )
 
 
 def figures(table: pd.DataFrame, name: str) -> dict[str, object]:
@@ -451,7 +458,8 @@ def nested(words: list[str]) -> None:
     recipes += [own_images(seed_set) for seed_set in seed_sets]
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     usual = settings.dropout
-    specs = dict.fromkeys([*grid(usual.position, args.rates), usual])
+    of_all = grid(usual.position, args.rates, n_stages=stages_of(observer.detector))
+    specs = dict.fromkeys([*of_all, usual])
     bench = Workbench(observer, jobs, tuple(specs), RowStore(args.work_dir / "search" / "rows"))
     table = evaluate(bench, task.groups, usual)
     print(table.round(3).to_string(index=False))
@@ -472,6 +480,7 @@ def rows_of(
     sets = search_task.load_seed_sets()
     bench = search_bench(of_search, sets, meta_set, store, rates=RATES)
     found = greedy(Trial(bench)).best
+    print(f"{name}: {falling(bench)}", flush=True)
     rows = []
     for label, spec in (("the paper's", settings.dropout), ("searched", found)):
         observer: Observer = Observer(detector, task, replace(settings, dropout=spec))

@@ -41,7 +41,7 @@ def here(tmp_path, monkeypatch):
         ("search-dropout --rates .1 0", "--rates"),
         ("search-dropout --rates 1", "--rates"),
         ("reproduce bos --search 0", "--search"),
-        ("search-dropout --detector x --stages a,b,c", "--stages"),
+        ("search-dropout --detector x --stages a,b,c,d,e", "--stages"),
         ("estimate-map --every 2", "--every"),
         ("estimate-map --img-dir folder", "--img-dir"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -235,14 +236,19 @@ def _fit_detector(args: Any) -> Fitted:
     from autoeval.stability.fitting.fit_task import fit_task
     from autoeval.stability.fitting.kept_domain import reference_domain
     from autoeval.stability.metasets import load_metaset_config
+    from autoeval.stability.network.as_perturbable import as_perturbable
 
     run = meta_set_options.named_detector(args)
     with road_world.offering_the_shipped_detector(COMMAND, args):
         run.loaded  # noqa: B018  (before a world is rendered for a detector that is not there)
-    if args.preset is None:
+    assumed = args.preset is None
+    if assumed:
         args.preset = PAPER if _can_drop(run.loaded, meta_set_options.named_stages(args)) else LIGHT
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = PAPER
+    if assumed and args.preset == LIGHT:
+        reason = as_perturbable(run.loaded).why_no_dropout
+        print(f"note: without box stability, as --preset light: {reason}", file=sys.stderr)
     settings = replace(
         meta_set_options.pass_settings(args), measures=meta_set_options.counting_measures(args)
     )

@@ -114,9 +114,9 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
         )
     check_task_options(args)
     check_rates(args.rates, "--rates")
-    if len(named_stages(args)) not in (0, N_STAGES):
+    if len(named_stages(args)) > N_STAGES:
         raise InputError(
-            f"Expected --stages of {N_STAGES} modules, whose sets the search tries, but got "
+            f"Expected --stages of one to {N_STAGES} modules, whose sets the search tries, but got "
             f"{len(named_stages(args))}."
         )
     if road_world.serves(args):
@@ -206,7 +206,7 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.samples import ImageLoading
     from autoeval.runtime.store import RowStore
-    from autoeval.stability.dropout_search.search import grid
+    from autoeval.stability.dropout_search.search import grid, stages_of
     from autoeval.stability.dropout_search.workbench import Workbench
     from autoeval.stability.fitting.meta_set import sample_set_jobs
     from autoeval.stability.metasets import draw_recipes, load_metaset_config
@@ -225,7 +225,7 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     return Workbench(
         observer,
         sample_set_jobs(observer, seed_sets, recipes),
-        grid(args.position, args.rates or RATES),
+        grid(args.position, args.rates or RATES, n_stages=stages_of(observer.detector)),
         RowStore(work_dir / "rows"),
         score=args.score,
         target=args.target,

@@ -13,7 +13,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.store import RowStore
-from autoeval.stability.dropout_search.search import ChosenDropout, greedy, grid
+from autoeval.stability.dropout_search.search import ChosenDropout, greedy, grid, stages_of
 from autoeval.stability.dropout_search.trial import Trial
 from autoeval.stability.dropout_search.workbench import Workbench, list_stages
 from autoeval.stability.fitting.fit_task import fit_task
@@ -65,7 +65,8 @@ def search_bench(
         for recipe in draw_recipes(seed_set, **asdict(meta_set), seed=settings.seed)
     ]
     jobs = sample_set_jobs(alone, seed_sets, recipes)
-    return Workbench(alone, jobs, grid(settings.dropout.position, rates), store)
+    specs = grid(settings.dropout.position, rates, n_stages=stages_of(alone.detector))
+    return Workbench(alone, jobs, specs, store)
 
 
 def nested_search(bench: Workbench, groups: Mapping[str, str]) -> dict[str, ChosenDropout]:

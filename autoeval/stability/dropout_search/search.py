@@ -25,20 +25,28 @@ from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpe
 from autoeval.stability.passes.presets import scored_settings
 
 RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
-STAGE_SUBSETS = tuple(
-    stages for n in range(1, N_STAGES + 1) for stages in combinations(range(N_STAGES), n)
-)
 TIE = 0.001
 """Dropouts whose R² differs by no more than this are equally good."""
 
 
-def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple[DropoutSpec, ...]:
-    """Return the dropouts of the paper's search: 15 subsets of stages times 19 rates, or others.
+def grid(
+    position: str = "after", rates: Sequence[float] | None = None, *, n_stages: int = N_STAGES
+) -> tuple[DropoutSpec, ...]:
+    """Return the dropouts of the search: in the paper 15 subsets of four stages times 19 rates.
 
     Source: Yang et al. 2024, appendix A.
+
+    >>> [spec.stages for spec in grid(rates=[0.15], n_stages=2)]
+    [(0,), (1,), (0, 1)]
     """
+    subsets = [s for n in range(1, n_stages + 1) for s in combinations(range(n_stages), n)]
     rates = sorted(set(rates or RATES))
-    return tuple(DropoutSpec(position, stages, rate) for stages in STAGE_SUBSETS for rate in rates)
+    return tuple(DropoutSpec(position, stages, rate) for stages in subsets for rate in rates)
+
+
+def stages_of(detector: Any) -> int:
+    """Return at how many stages of a detector's network features can be dropped, at most four."""
+    return min(len(getattr(detector, "stages", ())) or N_STAGES, N_STAGES)
 
 
 def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -> DropoutSpec:
@@ -128,9 +136,8 @@ def expected_work(bench: Workbench, strategy: str) -> tuple[float, float]:
     rates = sorted({spec.rate for spec in bench.specs})
     if strategy == "greedy":
         of_stages = passes([spec for spec in bench.specs if spec.rate == rates[0]])
-        of_rates = [
-            passes([s for s in bench.specs if s.stages == stages]) for stages in ((3,), (0,))
-        ]
+        last = max(spec.stages for spec in bench.specs)
+        of_rates = [passes([s for s in bench.specs if s.stages == at]) for at in (last, (0,))]
         return of_stages + min(of_rates), 2 * (of_stages + max(of_rates))
     whole = passes(bench.specs)
     return (whole, whole) if strategy == "full" else (whole / 8, whole)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detections import Evidence
+from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.read_site import unreadable_warning
@@ -76,6 +77,12 @@ class Workbench:
         score: str = "bos",
         target: str = "mAP",
     ) -> None:
+        detector: Any = observer.detector
+        if not hasattr(detector, "observe_each"):
+            raise InputError(
+                f"Expected a detector whose features can be dropped but got {detector.name}: "
+                f"{detector.why_no_dropout}."
+            )
         self.observer, self.sample_sets, self.store = observer, tuple(sample_sets), store
         self.specs, self.score, self.target = tuple(specs), score, target
         self.sizes = np.array([job.size for job in sample_sets], int)

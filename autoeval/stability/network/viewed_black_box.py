@@ -45,6 +45,11 @@ class ViewedBlackBox(BlackBoxDetector):
     def __init__(self, detector: BlackBoxDetector) -> None:
         vars(self).update(vars(detector))
 
+    @property
+    def why_no_dropout(self) -> str:
+        """Why no features can be dropped, and what would help."""
+        return MISSING["perturbed"] if self.network is None else NAME_STAGES
+
     def observe(
         self,
         images: Sequence[np.ndarray],
@@ -63,7 +68,7 @@ class ViewedBlackBox(BlackBoxDetector):
         if repeats:
             raise InputError(
                 f"Expected no dropout repeats for {self.name} but got {repeats}: "
-                f"{MISSING['perturbed'] if self.network is None else NAME_STAGES}."
+                f"{self.why_no_dropout}."
             )
         plain = super().observe(images, image_ids)
         evidence = [

@@ -7,11 +7,25 @@ from torch import nn
 
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.score_table import SAMPLE
+from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.task import Task
+from autoeval.runtime.job import Job
+from autoeval.runtime.store import RowStore
+from autoeval.stability.dropout_search.search import (
+    expected_work,
+    grid,
+    search_dropout,
+    stages_of,
+)
 from autoeval.stability.dropout_search.trial import PARTS
+from autoeval.stability.dropout_search.workbench import Workbench
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout import drop_elements, sample_seed
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.hooked_network import hook_points
+from autoeval.stability.passes.presets import preset
 
 IMAGE = np.full((8, 8, 3), 60, np.uint8)
 
@@ -105,6 +119,39 @@ def test_stages_are_settings_of_the_detector():
 def test_names_that_fit_no_module_or_several(names, told):
     with pytest.raises(InputError, match=told):
         hook_points(Network(), names)
+
+
+def searched(detector, folder):
+    """The bench of a search at as many stages as the detector has."""
+    observer = Observer(detector, Task("made", ("car",), ()), preset("paper", repeats=1))
+    specs = grid(rates=[0.15, 0.5], n_stages=stages_of(observer.detector))
+    samples = [(f"{k}", np.full((8, 8, 3), 40 + 30 * k, np.uint8)) for k in range(3)]
+    return Workbench(observer, [set_of(*sample) for sample in samples], specs, RowStore(folder))
+
+
+def set_of(name, image):
+    """A sample set of one image; what is found on a dark one is wrong."""
+    box = [[0, 0, 4, 4]] if image[0, 0, 0] > 60 else [[4, 4, 8, 8]]
+    labelled = Sample(name, image, np.array(box, float), np.zeros(1, np.int64), np.zeros(1, bool))
+    return Job(name, 1, [labelled], {"source": name, "sample_set": name, "kind": SAMPLE})
+
+
+def test_a_search_chooses_among_the_stages_that_are_named(tmp_path):
+    (result,) = search_dropout(
+        searched(as_perturbable(made(), ["layer1", "body.layer2"]), tmp_path), ["greedy"]
+    )
+    assert set(result.table["stages"]) == {"0", "1", "0,1"}
+    assert (
+        expected_work(searched(as_perturbable(made(), ["layer1"]), tmp_path / "b"), "greedy")[0] > 0
+    )
+
+
+def test_a_search_needs_to_know_the_stages(tmp_path):
+    with pytest.raises(InputError, match=r"features can be dropped but got .*--stages NAME"):
+        searched(as_perturbable(made()), tmp_path)
+    function = BlackBoxDetector(lambda images: ([], [], []), ["car"], name="answers")
+    with pytest.raises(InputError, match=r"got answers: a black box has no features"):
+        searched(as_perturbable(function), tmp_path)
 
 
 def test_what_has_no_network_or_no_stages():
