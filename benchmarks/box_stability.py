@@ -414,11 +414,11 @@ def falling(bench: Workbench) -> str:
     counts = bench.counts[sets].sum(1)
     r = correlation(scores_of(bench.sums[sets], bench.counts[sets]), bench.accuracy[sets])
     r = r[(counts > 0).all(0)]
-    falls, rises = (max(r[side] ** 2, default=np.nan) for side in (r < 0, r > 0))
-    return (
-        f"{(r < 0).sum()} of {len(r)} dropouts measured on all sample sets have a falling line, of "
-        f"R² {falls:.2f} at most; the largest R² of a rising one is {rises:.2f}"
-    )
+    text = f"{(r < 0).sum()} of {len(r)} dropouts measured on all sample sets have a falling line"
+    if (r < 0).any():
+        falls, rises = (max(r[side] ** 2, default=0) for side in (r < 0, r > 0))
+        text += f", of R² {falls:.2f} at most; the largest R² of a rising one is {rises:.2f}"
+    return text
 
 
 def figures(table: pd.DataFrame, name: str) -> dict[str, object]:
