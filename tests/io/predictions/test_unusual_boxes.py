@@ -162,3 +162,18 @@ def test_corners_within_images_of_known_size_may_be_widths(size, refused, tmp_pa
             read_predictions(file, images=images, numbers=NUMBERS)
     else:
         assert len(read_predictions(file, images=images, numbers=NUMBERS)) == 59
+
+
+@pytest.mark.parametrize(
+    ("scale", "codes"), [((1, 1), []), ((0.5, 0.8), ["boxes-in-a-corner"]), ((0.5, 1), [])]
+)
+def test_boxes_of_a_smaller_copy_of_the_images_are_named(scale, codes, tmp_path):
+    """Boxes at every place of images of 200 x 100 pixels, squeezed towards the upper left."""
+    x, y = scale
+    rows = [
+        {"image_id": k, "category_id": 1, "score": 0.5, "bbox": [x * k, y * k / 2, x * 6, y * 6]}
+        for k in range(190)
+    ]
+    images = [LabelledImage(str(k), f"{k}.jpg", (100, 200)) for k in range(190)]
+    read = read_predictions(_rewritten(tmp_path, rows), images=images, numbers=NUMBERS)
+    assert [notice.code for notice in read.left_out] == codes
