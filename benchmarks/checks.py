@@ -73,6 +73,14 @@ def renumbered(step: int) -> Change:
     return lambda truth, rng: replace(truth, label=(truth.label + step) % len(truth.categories))
 
 
+def two_exchanged(truth: Boxes, rng: np.random.Generator) -> Boxes:
+    """Exchange the numbers of the two categories that are labelled most often behind the first."""
+    _, second, third = np.argsort(-np.bincount(truth.label, minlength=3), kind="stable")[:3]
+    number = np.arange(max(len(truth.categories), 3))
+    number[[second, third]] = third, second
+    return replace(truth, label=number[truth.label])
+
+
 def exchanged(share: float) -> Change:
     """Give some images, drawn at random, the labels of another one of them."""
 
@@ -99,8 +107,13 @@ CHANGES: dict[str, Change] = {
     "all images exchanged": exchanged(1),
     "category numbers one too high": renumbered(1),
     "category numbers one too low": renumbered(-1),
+    "two category numbers exchanged": two_exchanged,
 }
-OF_SEVERAL = ("category numbers one too high", "category numbers one too low")
+FEWEST_CATEGORIES = {
+    "category numbers one too high": 2,
+    "category numbers one too low": 2,
+    "two category numbers exchanged": 3,
+}
 """Changes of sets with several categories; other sets are left out of their rows."""
 
 
@@ -163,7 +176,7 @@ def table(data: Path, predictions: Path) -> pd.DataFrame:
     counts = {name: dict.fromkeys((*WARNINGS, "any", "sets"), 0) for name in CHANGES}
     for _, found, truth in sets(data, predictions):
         for name, change in CHANGES.items():
-            if name in OF_SEVERAL and len(truth.categories) < 2:
+            if len(truth.categories) < FEWEST_CATEGORIES.get(name, 1):
                 continue
             counts[name]["sets"] += 1
             changed = change(truth, rng)

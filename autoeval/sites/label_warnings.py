@@ -182,9 +182,10 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
 
     Boxes over .5 that lie on labels by an IoU of .5: one warning where by the given words less than
     half lie on a label of their own, and more than half do with one other word for each word, no
-    word twice, each box by the words of the other boxes. A majority on either side is no measured
-    figure; docs/results/label_warnings.md counts the alarms. At least two words, or a single
-    mistake of the detector would do.
+    word twice, each box by the words of the other boxes. Where half or more are right, the same is
+    asked of the words that are not, among each other: two rare words may be exchanged beside a
+    frequent one. A majority on either side is no measured figure; docs/results/label_warnings.md
+    counts the alarms. At least two words, or a single mistake of the detector would do.
     """
     sure, single = boxes.where(boxes.scores > SURE), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
@@ -192,7 +193,15 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
     same_word = sure.label[rows] == single.label[columns]
     on_label, right = np.unique(rows), np.unique(rows[same_word])
-    if len(on_label) < FEWEST_EXCHANGED or len(right) >= len(on_label) / 2:
+    if len(right) >= len(on_label) / 2:
+        n_words = max(len(boxes.categories), len(truth.categories))
+        n_on, n_right = (np.bincount(sure.label[of], minlength=n_words) for of in (on_label, right))
+        mostly_wrong = n_right <= n_on / 2
+        on_label = on_label[mostly_wrong[sure.label[on_label]]]
+        right = right[mostly_wrong[sure.label[right]]]
+        among = mostly_wrong[sure.label[rows]] & mostly_wrong[single.label[columns]]
+        rows, columns = rows[among], columns[among]
+    if len(on_label) < FEWEST_EXCHANGED:
         return ()
     other = ~np.isin(rows, right)
     counts = np.zeros((len(boxes.categories), len(truth.categories)), int)

@@ -425,3 +425,19 @@ def test_words_that_count_from_another_number_are_named():
     some = np.where(half & (np.arange(N) < 20), 2, shifted.label)
     (warning,) = exchanged_words(replace(shifted, label=some), labelled)
     assert "van on bus, bus on car" in warning
+
+
+def test_two_words_exchanged_beside_a_frequent_one_are_named():
+    """Of 100 images 60 hold a person, 20 a car and 20 a van; cars are called vans and vans cars."""
+    words = ("person", "car", "van")
+    label = np.repeat([0, 1, 2], [60, 20, 20])
+    labelled = replace(truth(range(N), words), label=label)
+    boxes = replace(found(np.full(N, 0.9), words), label=np.array([0, 2, 1])[label])
+    (warning,) = exchanged_words(boxes, labelled)
+    assert warning.code == "words-exchanged"
+    assert "of 40 confident boxes on labelled objects 0 have the word" in warning
+    # every car is called a van, and vans are right: a mistake of the detector
+    assert exchanged_words(replace(boxes, label=np.array([0, 2, 2])[label]), labelled) == ()
+    # exchanged with each other by a quarter of the boxes only
+    some = np.where(np.arange(N) % 4, label, boxes.label)
+    assert exchanged_words(replace(boxes, label=some), labelled) == ()
