@@ -366,7 +366,8 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
             f"{path}: all boxes lie in [0, 1]. Expected pixels: multiply them by the width and the "
             "height of each image."
         )
-    beyond = boxes_beyond(path, read)
+    places = odd_places(path, read)
+    beyond = any(notice.code == "boxes-beyond-images" for notice in places)
     sized = all(image.size is not None for image in read.images)
     if look_like_corners(read.boxes) and (beyond or not sized):
         raise InputError(
@@ -395,14 +396,14 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
             )
     n_flat = int(np.count_nonzero(~has_area(read.boxes)))
     if not n_flat:
-        return beyond
+        return places
     flat = Notice(
         "boxes-without-area",
         f"boxes of the predictions with a width or height of 0: {n_flat}; they are false "
         "positives, as in COCO's evaluation",
         severity="note",
     )
-    return (*beyond, flat)
+    return (*places, flat)
 
 
 def look_like_corners(boxes: np.ndarray) -> bool:
@@ -432,7 +433,7 @@ def look_like_corners(boxes: np.ndarray) -> bool:
     return bool(share <= FARTHER and n_near >= ENOUGH_NEAR)
 
 
-def boxes_beyond(path: Path, read: Boxes) -> tuple[str, ...]:
+def odd_places(path: Path, read: Boxes) -> tuple[Notice, ...]:
     """Say what is odd about places of boxes, where the sizes of images are known.
 
     Counts those that reach more than 2 % beyond their images, and says where all boxes leave the
