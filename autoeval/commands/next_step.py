@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +47,8 @@ def after_fit(given: Given, folder: Path, *, from_files: bool) -> str:
     ]
     if reference and (from_files or Path(reference[1]).suffix == ".json"):
         reference = ["--reference", "REFERENCE.json", *given.words.get("reference_names", ())]
-    return _command(["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference])
+    words = ["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference]
+    return shlex.join(map(str, words))
 
 
 def after_estimate(
@@ -72,7 +73,7 @@ def after_estimate(
     words += [word for name in SAME_SITE for word in given.words.get(name, ())]
     folder = _plan_folder(estimate, n)
     words += ["--work-dir", folder] if folder != LABELS else []
-    return _command([*words, *(["--n", n] if n < N_LABELS else [])])
+    return shlex.join(map(str, [*words, *(["--n", n] if n < N_LABELS else [])]))
 
 
 def after_compare(
@@ -115,7 +116,8 @@ def after_compare(
     words += ["--predictions", boxes, "--images", typed["images"]]
     words += [word for name in ("categories", "present") for word in given.words.get(name, ())]
     n = min(n, result.n_images)
-    return _command(["autoeval", "label", "plan", *words, "--n", n, "--work-dir", _unused(LABELS)])
+    words = ["autoeval", "label", "plan", *words, "--n", n, "--work-dir", _unused(LABELS)]
+    return shlex.join(map(str, words))
 
 
 def _more_of_plan(folder: Path, n: int) -> str:
@@ -135,7 +137,8 @@ def after_plan(folder: Path, difference: bool) -> str:
     """
     if difference:
         return ""
-    return _command(["autoeval", "label", "estimate", "--plan", folder, "--labels", "LABELS"])
+    words = ["autoeval", "label", "estimate", "--plan", folder, "--labels", "LABELS"]
+    return shlex.join(map(str, words))
 
 
 def larger_plan(command: str, n: int) -> str:
@@ -152,7 +155,7 @@ def larger_plan(command: str, n: int) -> str:
         for before, word in zip(["", *words], words, strict=False)
         if "--n" not in (before, word) and not word.startswith("--n=")
     ]
-    return _command([*kept, "--n", n])
+    return shlex.join(map(str, [*kept, "--n", n]))
 
 
 def _unused(folder: Path) -> Path:
@@ -174,7 +177,3 @@ def _plan_folder(estimate: Estimate, n: int) -> Path:
     except InputError:
         return _unused(LABELS)
     return LABELS if plan.n <= n else _unused(LABELS)
-
-
-def _command(words: Sequence[object]) -> str:
-    return shlex.join(map(str, words))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.report.page import Block, Heading, Text
-from autoeval.report.text import Table, paragraphs
+from autoeval.report.text import Table
 
 CELL = "own (printed, own less printed)"
 
@@ -31,7 +31,8 @@ class Chapter(Protocol):
 
 def chapters_text(chapters: Sequence[Chapter]) -> str:
     """Return what the terminal shows of all."""
-    return paragraphs(*(chapter.text() for chapter in chapters))
+    texts = (chapter.text() for chapter in chapters)
+    return "\n\n".join(dict.fromkeys(filter(None, texts)))
 
 
 def chapters_values(chapters: Sequence[Chapter]) -> dict[str, Any]:

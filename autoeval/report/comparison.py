@@ -54,9 +54,12 @@ def comparison_text(result: Comparison, gate: Gate | None = None, *, verbose: bo
     differences = [difference_text(result, row) for row in result.overall[first].to_dict("records")]
     lines = [f"{_on_images(result)}:", *ranking, *differences, about_values(result)]
     head = "\n".join(filter(None, lines))
-    others = [difference_text(result, row) for row in result.overall[~first].to_dict("records")]
-    table = f"{_caption(result)}:\n\n{differences_table(result).text()}"
-    details = ["\n".join(others), table]
+    details = []
+    if verbose:
+        others = result.overall[~first].to_dict("records")
+        table = differences_table(result)
+        details = ["\n".join(difference_text(result, row) for row in others)]
+        details.append(f"{table.caption}:\n\n{table.text()}")
     return result_text([gate_text, head], result.warnings, details, verbose=verbose)
 
 
@@ -136,11 +139,12 @@ def comparison_markdown(
         parts.append(f"**{escaped_markdown(gate)}**")
         parts.append("\n".join(f"- {escaped_markdown(line)}" for line in loss_lines(gate)))
         parts += [f"```sh\n{label_command}\n```"] if label_command else []
+    table = differences_table(result)
     parts.append(
-        f"{_caption(result)}, with their {result.level:.0%} intervals. One that contains 0 may be "
+        f"{table.caption}, with their {result.level:.0%} intervals. One that contains 0 may be "
         "noise."
     )
-    parts.append(differences_table(result).markdown())
+    parts.append(table.markdown())
     warnings = "\n".join(warning_lines(result.warnings, MOST))
     parts += [f"```text\n{warnings}\n```"] if warnings else []
     return "\n\n".join(parts) + "\n"
@@ -215,7 +219,8 @@ def differences_table(result: Comparison) -> Table:
     shown = shown.rename(columns=lambda name: name.replace("_", " "))
     formats = {name.replace("_", " "): "{:+.1f}" for name in POINTS}
     formats |= {"a better (%)": "{:.0f}", "more labels": "{:.0f}"}
-    return Table("differences", pairs, shown, formats, _caption(result))
+    caption = f"Differences of {result.target} in points of 100, a less b"
+    return Table("differences", pairs, shown, formats, caption)
 
 
 def disagreement_blocks(result: Comparison) -> list[Block]:
@@ -228,7 +233,8 @@ def disagreement_blocks(result: Comparison) -> list[Block]:
     images = first.boxes.images
     rows = [(images[k].image_id, int(counts[k])) for k in order[: 4 * SHOWN]]
     blocks: list[Block] = [Heading("Where they disagree most")]
-    if pictures := _side_by_side(result, order[:SHOWN], counts):
+    pictures = _side_by_side(result, order[:SHOWN], counts) if first.images else []
+    if pictures:
         about = (
             "The same image for the first two detectors, side by side, with boxes by their "
             "true-positive probability (faint: under .3)"
@@ -275,7 +281,3 @@ def _likely(site: Site, image: int) -> Detections:
 def _on_images(result: Comparison) -> str:
     labelled = f", {result.n_labelled} of them labelled" if result.n_labelled else ""
     return f"{result.target} on {counted(result.n_images, 'image')}{labelled}"
-
-
-def _caption(result: Comparison) -> str:
-    return f"Differences of {result.target} in points of 100, a less b"

@@ -147,7 +147,10 @@ def estimate_page(
         *category_blocks(estimate),
     ]
     if curve is not None and len(curve):
-        point, at = _points_of(estimate)
+        values = {estimate.target: estimate.value}
+        values |= {name: ends["value"] for name, ends in estimate.beside.items()}
+        point = next(filter(None, map(OperatingPoint.of, values)), None)
+        at = {name.partition("@")[0]: value for name, value in values.items()}
         blocks += curve_blocks(curve, point.score_thr if point else math.nan, at)
     blocks += [
         *least_certain_blocks(estimate),
@@ -170,18 +173,11 @@ def site_curve(
 
     curve: returned as it is where it was made before.
     """
-    point, _ = _points_of(estimate)
+    targets = (estimate.target, *estimate.beside)
+    point = next(filter(None, map(OperatingPoint.of, targets)), None)
     if curve is not None or point is None or estimate.site is None:
         return curve
     return expected_curve(_at_site(estimator, estimate), estimate, point.iou)
-
-
-def _points_of(estimate: Estimate) -> tuple[OperatingPoint | None, dict[str, float]]:
-    """Return the threshold of the targets, if they have one, and the value of each measure."""
-    values = {estimate.target: estimate.value}
-    values |= {name: ends["value"] for name, ends in estimate.beside.items()}
-    point = next(filter(None, map(OperatingPoint.of, values)), None)
-    return point, {name.partition("@")[0]: value for name, value in values.items()}
 
 
 def estimate_head(estimate: Estimate) -> str:

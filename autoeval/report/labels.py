@@ -69,7 +69,8 @@ def plan_text(plan: LabelPlan, *, verbose: bool = True) -> str:
     verbose: all warnings, and how the images were drawn.
     """
     heads = [plan_head(plan), width_text(plan)]
-    return result_text(heads, plan.warnings, [_draw_text(plan)], verbose=verbose)
+    details = [_draw_text(plan)] if verbose else []
+    return result_text(heads, plan.warnings, details, verbose=verbose)
 
 
 def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str, Any]:
@@ -90,7 +91,8 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
     names = {"half_width": "half-width", "categories_measured": "categories measured"}
     shown = widths.assign(half_width=100 * widths["half_width"]).rename(columns=names)
     formats = {"half-width": "{:.1f}", "categories measured": "{:.0f}"}
-    level = f"{plan.level:.0%} interval of {_forecast_of(plan)}"
+    what = f"the difference of {plan.target}" if plan.difference else plan.target
+    level = f"{plan.level:.0%} interval of {what}"
     caption = f"Expected half-width of the {level}, in points"
     names_drawn = [plan.found.images[k].image_id for k in plan.drawn]
     drawn = image_table(plan.found).set_index("image_id").loc[names_drawn].reset_index()
@@ -146,10 +148,6 @@ def _draw_text(plan: LabelPlan) -> str:
     )
 
 
-def _forecast_of(plan: LabelPlan) -> str:
-    return f"the difference of {plan.target}" if plan.difference else plan.target
-
-
 def width_text(plan: LabelPlan) -> str:
     """Return the half-width to expect by the number of labels, in one or two lines."""
     table = plan.half_widths()
@@ -160,7 +158,7 @@ def width_text(plan: LabelPlan) -> str:
         for row in rows
         if row.half_width == row.half_width
     )
-    what = _forecast_of(plan)
+    what = f"the difference of {plan.target}" if plan.difference else plan.target
     text = f"expected of {what}: {widths or 'not known before there are labels'}"
     if "categories_measured" not in table:
         return text
@@ -179,7 +177,7 @@ def labelled_text(estimate: LabelledEstimate, until: str = "", *, verbose: bool 
     """
     lines, *more = labelled_heads(estimate)
     heads = [lines, until, *more]
-    details = ["\n".join(labelled_details(estimate))]
+    details = ["\n".join(labelled_details(estimate))] if verbose else []
     return result_text(heads, estimate.warnings, details, verbose=verbose)
 
 
@@ -249,8 +247,6 @@ def labelled_blocks(estimate: LabelledEstimate) -> list[Block]:
         Heading("By estimator"),
         estimator_table(estimate),
     ]
-    if len(estimate.by_category) >= SEVERAL:
-        blocks += [Heading("Category by category, the lowest first"), category_table(estimate)]
     return blocks
 
 
@@ -270,8 +266,9 @@ def unplanned_text(
     heads = [*labelled_heads(labelled), estimate_head(estimate), evaluation_head(fit)]
     own, of_fit_alone = estimate_warnings(estimate, fit)
     warnings = [*labelled.warnings, *own, *of_fit_alone]
-    details = ["\n".join(labelled_details(labelled))]
-    details += estimate_details(estimate, estimator) if verbose else []
+    details = []
+    if verbose:
+        details = ["\n".join(labelled_details(labelled)), *estimate_details(estimate, estimator)]
     return result_text(heads, warnings, details, verbose=verbose, of_fit=of_fit)
 
 
@@ -386,12 +383,6 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
     )
 
 
-def lowest(estimate: LabelledEstimate) -> pd.DataFrame:
-    """Return the rows of the categories with the lowest estimates; see `to_pandas`."""
-    rows = estimate.to_pandas()[1:]
-    return rows.sort_values("value", kind="stable")[:NAMED].reset_index(drop=True)
-
-
 def most_helpful(estimate: LabelledEstimate) -> pd.DataFrame:
     """Return the categories whose labels would narrow the interval of the mean most.
 
@@ -417,9 +408,10 @@ def category_order_text(estimate: LabelledEstimate) -> str:
     n = len(estimate.by_category)
     if n < MANY:
         return ""
+    rows = estimate.to_pandas()[1:].sort_values("value", kind="stable")[:NAMED]
     low = [
         f"{row.category} {100 * row.value:.0f} ({100 * row.lower:.0f} to {100 * row.upper:.0f})"
-        for row in lowest(estimate).itertuples()
+        for row in rows.itertuples()
     ]
     lines = [f"labels measure {estimate.n_behind} of {n} categories", f"lowest: {', '.join(low)}"]
     if helpful := ", ".join(most_helpful(estimate)["category"]):
@@ -428,21 +420,12 @@ def category_order_text(estimate: LabelledEstimate) -> str:
 
 
 def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
-    """Return all categories in order, of many the lowest and the most helpful first."""
+    """Return all categories, in a plot and in a table; of many those to label come first."""
     n = len(estimate.by_category)
     if n < SEVERAL:
         return []
     blocks: list[Block] = [Heading("Categories")]
     if n >= MANY:
-        low = lowest(estimate)
-        points = ["value", "lower", "upper", "label_free"]
-        shown = low[["category", *points, "measured"]]
-        shown = shown.assign(**{name: 100 * low[name] for name in points})
-        shown["measured"] = np.where(low["measured"], "labels", "few labels or none")
-        shown = shown.rename(columns={"label_free": "label-free", "measured": "from"})
-        formats = dict.fromkeys(shown.columns[1:5], "{:.1f}")
-        caption = "The lowest estimates, in points of 100"
-        blocks.append(Table("lowest", low, shown, formats, caption))
         helpful = most_helpful(estimate)
         shown = helpful.assign(half_width=100 * helpful["half_width"])
         shown.columns = pd.Index(["category", "labelled images so far", "half-width"])
@@ -467,6 +450,7 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
     return [
         *blocks,
         category_intervals(whole, each, target, estimate.level, note),
+        category_table(estimate),
         Chart(estimate.plot(), name="categories", on_page=False),
     ]
 

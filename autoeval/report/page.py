@@ -253,7 +253,7 @@ def table_cells(
     """
     import pandas as pd
 
-    frame = table.for_people
+    frame = table.table if table.shown is None else table.shown
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None:
         frame = frame.reset_index()
     rows = []

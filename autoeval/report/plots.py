@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -56,19 +56,11 @@ def plot_curves(
     ax.margins(x=0.07)
     ax.autoscale_view()
     ax.grid(alpha=0.25)
-    n_columns = _legend_columns(map(str, table[group].unique()), figure_of(ax).get_figwidth())
+    # names of 9 points side by side, each with its line and marker, at most six
+    width = 0.6 + 0.07 * max((len(str(name)) for name in table[group].unique()), default=0)
+    n_columns = int(np.clip(figure_of(ax).get_figwidth() // width, 1, 6))
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, frameon=False, fontsize=9)
     return ax
-
-
-def _legend_columns(names: Iterable[str], width: float) -> int:
-    """Return how many names of 9 points fit side by side into `width` inches, at most six.
-
-    >>> _legend_columns(["ac", "bos"], 7), _legend_columns(["count_stability_pooled"], 7)
-    (6, 3)
-    """
-    column = 0.6 + 0.07 * max(map(len, names), default=0)  # line and marker, letters
-    return int(np.clip(width // column, 1, 6))
 
 
 def figure_of(ax: Axes) -> Figure:

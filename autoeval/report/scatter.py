@@ -180,7 +180,7 @@ class ScatterChart:
         shown = [first, *(name for name in others if table[name].nunique() > 1)]
         return {
             "target": target.name,
-            "axis": axis_title(target),
+            "axis": f"{target.name} ({target.unit})",
             "digits": target.digits,
             "sources": sources,
             "points": points,
@@ -369,11 +369,6 @@ def fitted_lines(
     return lines
 
 
-def axis_title(target: Target) -> str:
-    """Name a target with its unit, which is per cent for points of 100."""
-    return f"{target.name} (%)" if target.title == target.name else target.title
-
-
 def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Give each source a ``color`` and a ``marker``, in order of appearance."""
     names = list(dict.fromkeys(sources))
@@ -417,7 +412,7 @@ def plot_scatter(
             at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
         )
     named = f"{x} (line: {band.about})" if band is not None and band.about else x
-    ax.set(xlabel=named, ylabel=axis_title(target))
+    ax.set(xlabel=named, ylabel=f"{target.name} ({target.unit})")
     ax.grid(alpha=0.25)
     names = [*styles, *([highlight[2]] if highlight is not None else [])]
     marks = [mark for mark in ax.collections if mark.get_label() in names]

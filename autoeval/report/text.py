@@ -71,18 +71,15 @@ class Table:
     folded: bool = False
     on_page: bool = True
 
-    @property
-    def for_people(self) -> pd.DataFrame:
-        """What people see."""
-        return self.table if self.shown is None else self.shown
-
     def text(self) -> str:
-        """Return the table for a terminal."""
-        return to_terminal(format_cells(self.for_people, self.formats))
+        """Return what people see of the table for a terminal."""
+        shown = self.table if self.shown is None else self.shown
+        return to_terminal(format_cells(shown, self.formats))
 
     def markdown(self) -> str:
-        """Return the table in Markdown."""
-        return to_markdown(format_cells(self.for_people, self.formats))
+        """Return what people see of the table in Markdown."""
+        shown = self.table if self.shown is None else self.shown
+        return to_markdown(format_cells(shown, self.formats))
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``NAME.csv``, ``NAME.json`` (a list of rows) and ``NAME.md``; return them."""
@@ -96,6 +93,8 @@ class Table:
 
 def cell_text(value: Any, spec: str | None = None) -> str:
     """Write a value of a table in one line; a dash where it is missing.
+
+    Line breaks, which end a table, and escape sequences, which reach the terminal, become spaces.
 
     spec: a format; without one numbers have four significant digits. Where it would take more than
         fifteen digits a number is written in short.
@@ -117,7 +116,7 @@ def cell_text(value: Any, spec: str | None = None) -> str:
             spec = "{:.0f}" if whole or abs(number) >= 1e4 else "{:.4g}"
     if value is None or value is pd.NA or value is pd.NaT:
         return "–"
-    return _one_line((spec or "{}").format(value))
+    return "".join(c if c.isprintable() else " " for c in (spec or "{}").format(value))
 
 
 def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFrame:
@@ -133,14 +132,9 @@ def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFram
     return pd.DataFrame(columns)
 
 
-def _one_line(text: str) -> str:
-    """Replace line breaks, which end a table, and escape sequences, which reach the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def to_terminal(table: pd.DataFrame) -> str:
     """Align columns with spaces: text to the left, everything else to the right."""
-    rows = [[_one_line(str(v)) for v in row] for row in (table.columns, *table.to_numpy(object))]
+    rows = [[cell_text(str(v)) for v in row] for row in (table.columns, *table.to_numpy(object))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for first, *rest in rows:
@@ -175,7 +169,7 @@ def escaped_markdown(value: object) -> str:
     >>> print(escaped_markdown("a_b *x* <b>"))
     a_b \*x\* \<b>
     """
-    return MARKUP.sub(r"\\\g<0>", _one_line(str(value)))
+    return MARKUP.sub(r"\\\g<0>", cell_text(str(value)))
 
 
 def explained(names: Iterable[str]) -> str:
@@ -198,15 +192,6 @@ def about(command: str = "", **facts: object) -> dict[str, str]:
     return {**typed, "date": date, **({"command": command} if command else {})}
 
 
-def paragraphs(*parts: str) -> str:
-    r"""Join texts by empty lines; an empty text is left out, and each stands there once.
-
-    >>> paragraphs("a", "", "b", "a")
-    'a\n\nb'
-    """
-    return "\n\n".join(dict.fromkeys(filter(None, parts)))
-
-
 def result_text(
     heads: Sequence[str],
     warnings: Iterable[str],
@@ -217,12 +202,14 @@ def result_text(
 ) -> str:
     """Return what a terminal shows of a result: heads, warnings, and details if `verbose`.
 
+    They stand between empty lines; an empty text is left out, and each stands there once.
+
     Without `verbose` there are at most `MOST` warnings, the most severe, and none of those that
     the fit has printed, `of_fit`.
     """
-    if not verbose:
-        return paragraphs(*heads, "\n".join(warning_lines(warnings, MOST, of_fit=of_fit)))
-    return paragraphs(*heads, "\n".join(warning_lines(warnings)), *details)
+    lines = warning_lines(warnings, None if verbose else MOST, of_fit=() if verbose else of_fit)
+    parts = [*heads, "\n".join(lines), *(details if verbose else ())]
+    return "\n\n".join(dict.fromkeys(filter(None, parts)))
 
 
 def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
@@ -264,8 +251,8 @@ def print_result(
     written += [write_json(folder / "result.json", content), *more()]
     if not as_json:
         purpose, command = next_step
-        step = f"next step, {purpose}:\n  {command}" if command else ""
-        print("\n" + paragraphs(written_files(written), step))
+        step = f"\n\nnext step, {purpose}:\n  {command}" if command else ""
+        print(f"\n{written_files(written)}{step}")
 
 
 def written_files(paths: Iterable[Path]) -> str:

@@ -35,7 +35,8 @@ def choice_text(
     verbose: all warnings, and the curve.
     of_fit: warnings that the fit has printed: they are counted alone.
     """
-    head, details = "\n".join(choice_lines(choice)), [curve_text(choice.curve)]
+    head = "\n".join(choice_lines(choice))
+    details = [curve_text(choice.curve)] if verbose else []
     return result_text([head], choice.warnings, details, verbose=verbose, of_fit=of_fit)
 
 
@@ -108,8 +109,10 @@ def choice_values(
 
 def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})) -> Page:
     """Make the page: the threshold, what is reached there, the curve, warnings."""
-    blocks: list[Block] = [IntervalHeadline("Score threshold", "–", _not_reached(choice))]
-    if not math.isnan(choice.value):
+    blocks: list[Block]
+    if math.isnan(choice.value):
+        blocks = [IntervalHeadline("Score threshold", "–", _not_reached(choice))]
+    else:
         ends = f"{threshold_text(choice.lower)} to {threshold_text(choice.upper)}"
         blocks = [
             IntervalHeadline(

@@ -12,7 +12,12 @@ from autoeval.labels.assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.values import ValueWithError
-from autoeval.report.labels import category_order_blocks, category_order_text, lowest, most_helpful
+from autoeval.report.labels import (
+    category_order_blocks,
+    category_order_text,
+    category_table,
+    most_helpful,
+)
 from autoeval.report.page import Page
 
 WORDS = tuple(f"word{k}" for k in range(8))
@@ -37,9 +42,13 @@ def estimate(site, plan):
 
 
 def test_the_lowest_come_first(estimate):
-    rows = lowest(estimate)
-    values = sorted(of.combined.estimate.value for of in estimate.by_category.values())
-    assert rows["value"].tolist() == pytest.approx(np.clip(values[:5], 0, 1))
+    each = {name: of.combined.estimate.value for name, of in estimate.by_category.items()}
+    order = sorted(each, key=each.__getitem__)
+    assert category_table(estimate).table["category"].tolist() == order
+    (line,) = [x for x in category_order_text(estimate).splitlines() if x.startswith("lowest")]
+    named = re.findall(r"(word\d) (\d+) \(", line)
+    value = {name: f"{100 * np.clip(each[name], 0, 1):.0f}" for name in order[:5]}
+    assert named == list(value.items())
 
 
 def test_labels_that_help_narrow_the_interval(estimate):
@@ -60,7 +69,7 @@ def test_terminal_page_and_picture(estimate, tmp_path):
     assert picture.name == "categories"
     labels = [of.get_text() for of in picture.figure.get_yticklabels()]
     assert (len(labels), labels[0]) == (9, "all categories")
-    assert labels[-1] == lowest(estimate)["category"][0]
+    assert labels[-1] == category_table(estimate).table["category"][0]
 
 
 def test_the_page_draws_each_category_with_and_without_labels(estimate):

@@ -191,7 +191,7 @@ def reproduce(
     from autoeval.io.documents import read_paper
     from autoeval.report.compared_with_print import chapters_text, chapters_values
     from autoeval.report.page import Heading, Text
-    from autoeval.report.text import paragraphs, written_files
+    from autoeval.report.text import written_files
     from autoeval.runtime.files import plain, write_json
 
     folder = Path(options.get("work_dir") or f"reproduce_{paper}")
@@ -215,5 +215,6 @@ def reproduce(
     values = plain({**chapters_values(chapters), "missing": texts})
     write_json(folder / "result.json", values)
     lacks = "\n".join(["What is missing", *(f"  {text}" for text in texts)]) if texts else ""
-    shown = paragraphs(chapters_text(chapters), lacks, written_files([folder / PAGE, folder]))
+    parts = [chapters_text(chapters), lacks, written_files([folder / PAGE, folder])]
+    shown = "\n\n".join(filter(None, parts))
     print(json.dumps(values, indent=2) if options.get("json") else shown)

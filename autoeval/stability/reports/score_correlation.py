@@ -14,7 +14,7 @@ from scipy import stats
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.plots import figure_of, plot_curves
-from autoeval.report.scatter import axis_title, plot_scatter, source_legend
+from autoeval.report.scatter import plot_scatter, source_legend
 from autoeval.report.text import Table
 from autoeval.stability.methods.leave_one_out import leave_one_source_out, paired_p_value
 from autoeval.stability.methods.score_rows import mean_over_repeats
@@ -232,7 +232,7 @@ def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target
     axes[0].set_ylim(-0.05 * accuracy.max(), 1.1 * accuracy.max())
     for ax in axes[len(titles) :]:
         ax.axis("off")
-    figure.supylabel(axis_title(target), fontsize=9)
+    figure.supylabel(f"{target.name} ({target.unit})", fontsize=9)
     source_legend(figure, points["source"])
     return figure
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from autoeval.report.text import Table, format_cells, to_markdown, to_terminal
+from autoeval.report.text import Table
 from autoeval.runtime.files import write_figure, write_table, write_text
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class StudyReport:
 
     def markdown(self) -> str:
         """Return title, words and tables as Markdown."""
-        tables = [to_markdown(format_cells(p.for_people, p.formats)) for p in self.parts]
+        tables = [part.markdown() for part in self.parts]
         left_out = [f"Left out: {warning}" for warning in self.warnings]
         return "\n\n".join([f"# {self.title}", self.about, *tables, *left_out]) + "\n"
 
     def text(self) -> str:
         """Return title and tables for the terminal."""
-        tables = [to_terminal(format_cells(p.for_people, p.formats)) for p in self.parts]
+        tables = [part.text() for part in self.parts]
         return "\n\n".join([self.title, *tables])
 
 
