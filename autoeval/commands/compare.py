@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -80,7 +81,7 @@ def show(
         Path(work_dir),
         lambda: comparison_page(result, gate, facts),
         as_json=json,
-        more=lambda: _markdown(markdown, result, gate, label_command),
+        more=partial(_markdown, markdown, result, gate, label_command) if markdown else tuple,
         next_step=("images to label", label_command),
     )
     if gate is None:
@@ -91,11 +92,9 @@ def show(
 
 
 def _markdown(
-    path: PathLike | None, result: Comparison, gate: Gate | None, label_command: str
+    path: PathLike, result: Comparison, gate: Gate | None, label_command: str
 ) -> list[Path]:
-    """Write the summary in Markdown where it is wanted; return its file."""
-    if path is None:
-        return []
+    """Write the summary in Markdown; return its file."""
     from autoeval.report.comparison import comparison_markdown
     from autoeval.runtime.files import write_text
 

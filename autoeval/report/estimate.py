@@ -43,7 +43,7 @@ from autoeval.report.page import (
     category_intervals,
     facts_table,
 )
-from autoeval.report.text import Table, explained, notice_values, result_text, warning_texts
+from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.report.threshold import curve_blocks, curve_text
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
@@ -61,6 +61,7 @@ WIDEST_TEXT = f"±{100 * WIDEST:.0f} points"
 TOO_WIDE = f"no estimate, its interval would be wider than {WIDEST_TEXT}"
 MOST_CATEGORIES, LOWEST = 8, 3  # on the terminal: of more, so many of the lowest
 MANY = 12  # categories from which on their table is folded: a plot shows them
+COLUMNS = {"name": "category", "value": "estimate"}
 WHY = "not in the mean"  # column: why a category is not
 SHOWN = 6  # images where the detector is least certain
 TIGHTNESS = (
@@ -101,10 +102,12 @@ def estimate_values(
     """Return the content of ``result.json``; the parameters are those of `estimate_page`."""
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
     _, of_fit_alone = estimate_warnings(estimate, fit)
+    notices = notice_values(of_fit_alone)
     return {
         "estimate": estimate_fields(estimate),
         "unreadable": unreadable(estimate),
-        **warning_texts(of_fit_alone),
+        "warnings": notices["warnings"],
+        "notes": notices["notes"],
         **({"curve": curve.to_dict("records")} if curve is not None and len(curve) else {}),
         **evaluation_values(fit),
         "facts": run_facts(_at_site(estimator, estimate), DEFAULT_METHOD, detector),
@@ -361,46 +364,36 @@ def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
 
 
 def category_blocks(estimate: Estimate) -> list[Block]:
-    """Return each category, in a plot and in a table; nothing where there is none."""
-    if not estimate.per_category:
-        return []
-    target = find_target(estimate.target)
-    blocks: list[Block] = [Heading("Category by category")]
-    if target.upper == 1:
-        whole = IntervalRow(ALL, estimate.value, estimate.lower, estimate.upper)
-        each = [
-            IntervalRow(str(name), ends["value"], ends["lower"], ends["upper"])
-            for name, ends in estimate.per_category.items()
-        ]
-        blocks.append(category_intervals(whole, each, target, estimate.level))
-    return [*blocks, category_table(estimate)]
+    """Return each category, in a plot and in a table; nothing where there is none.
 
-
-def category_table(estimate: Estimate) -> Table:
-    """Lay out the categories, those that do not count last, with the reason."""
+    The table has those that do not count last, with the reason.
+    """
     import pandas as pd
 
-    target = find_target(estimate.target)
-    all_of_them = {**estimate.per_category, **estimate.left_out}
-    table = pd.DataFrame(
-        [
-            {"category": str(name), "estimate": ends["value"]}
-            | {end: ends[end] for end in ENDS[1:]}
-            for name, ends in all_of_them.items()
-        ]
-    )
-    undefined = "no box is over the threshold"
-    why = [
-        undefined if math.isnan(ends["value"]) else "" for ends in estimate.per_category.values()
+    if not estimate.per_category:
+        return []
+    target, n = find_target(estimate.target), len(estimate.per_category)
+    names = {**estimate.per_category, **estimate.left_out}
+    rows = [
+        IntervalRow(str(name), ends["value"], ends["lower"], ends["upper"])
+        for name, ends in names.items()
     ]
+    table = pd.DataFrame(rows).drop(columns="before").rename(columns=COLUMNS)
+    unknown = table["estimate"][:n].isna()
+    why = ["no box is over the threshold" if none else "" for none in unknown]
     why += [why_left_out(estimate, name) for name in estimate.left_out]
     if any(why):
         table[WHY] = why
-    numbers = ("estimate", *ENDS[1:])
+    numbers = ["estimate", *ENDS[1:]]
     shown = table.assign(**{name: target.scale * table[name] for name in numbers})
     formats = dict.fromkeys(numbers, target.format)
     caption = f"Estimated {target.name} with its interval, in {target.unit}"
-    return Table("categories", table, shown, formats, caption, folded=len(table) > MANY)
+    plot = []
+    if target.upper == 1:
+        whole = IntervalRow(ALL, estimate.value, estimate.lower, estimate.upper)
+        plot = [category_intervals(whole, rows[:n], target, estimate.level)]
+    listed = Table("categories", table, shown, formats, caption, folded=len(table) > MANY)
+    return [Heading("Category by category"), *plot, listed]
 
 
 def least_certain_blocks(estimate: Estimate) -> list[Block]:

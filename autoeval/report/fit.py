@@ -29,7 +29,7 @@ from autoeval.report.page import (
     Warnings,
     facts_table,
 )
-from autoeval.report.text import Table, explained, result_text, warning_texts
+from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES
 from autoeval.targets import Target, find_target
 from autoeval.version import __version__
@@ -84,9 +84,24 @@ def fit_text(estimator: AccuracyEstimator, *, verbose: bool = True) -> str:
 
     verbose: all warnings, and the error on each source that was left out.
     """
-    fit = estimator.fit_result_
-    head = fit_head(fit_summary(estimator.regression_, fit))
-    heads = [head, evaluation_head(fit) or known_error(estimator)]
+    fit, lines = estimator.fit_result_, []
+    summary = fit_summary(estimator.regression_, fit)
+    target = summary.target
+    if not math.isnan(summary.coco):
+        n = counted(summary.n_labelled_categories, "category", "categories")
+        what = f"all images, mean of {n} with a label"
+        if summary.n_sets > 1:
+            what = f"all images; mean of {summary.n_sets} labelled sets"
+        printed = f"{target.text(summary.coco)} (as pycocotools prints it: {what})"
+        lines.append(f"{target.name} on the labelled images: {printed}")
+        if summary.differs:
+            lines.append(f"  fitted are {target.text(summary.accuracy)}: {summary.fitted_on}")
+    if not math.isnan(summary.half_width):
+        lines.append(
+            f"interval at a new site: about ±{target.text(summary.half_width)}; to act on less, "
+            "label twenty images there (`autoeval label plan`)"
+        )
+    heads = ["\n".join(lines), evaluation_head(fit) or known_error(estimator)]
     details = [*evaluation_details(estimator), pairs_text(estimator)] if verbose else []
     return result_text(heads, fit_warnings(fit), details, verbose=verbose)
 
@@ -97,11 +112,13 @@ def fit_values(
     """Return the content of ``result.json``; the parameters are those of `fit_page`."""
     fit = estimator.fit_result_
     sets = None if fit is None else fit.labelled_sets
+    notices = notice_values(fit.warnings if fit else ())
     return {
         "estimate": None,
         "labelled_sets": [] if sets is None else sets.to_dict("records"),
         "unreadable": "",
-        **warning_texts(fit.warnings if fit else ()),
+        "warnings": notices["warnings"],
+        "notes": notices["notes"],
         **evaluation_values(fit),
         "facts": run_facts(estimator, DEFAULT_METHOD, detector),
         "about": dict(about),
@@ -224,26 +241,6 @@ def fit_summary(regression: Regression, fit: FitResult | None = None) -> FitSumm
     )
 
 
-def fit_head(summary: FitSummary) -> str:
-    """Return the accuracy on the labelled images, and the interval to expect at a new site."""
-    target, lines = summary.target, []
-    if not math.isnan(summary.coco):
-        n = counted(summary.n_labelled_categories, "category", "categories")
-        what = f"all images, mean of {n} with a label"
-        if summary.n_sets > 1:
-            what = f"all images; mean of {summary.n_sets} labelled sets"
-        printed = f"{target.text(summary.coco)} (as pycocotools prints it: {what})"
-        lines.append(f"{target.name} on the labelled images: {printed}")
-        if summary.differs:
-            lines.append(f"  fitted are {target.text(summary.accuracy)}: {summary.fitted_on}")
-    if not math.isnan(summary.half_width):
-        lines.append(
-            f"interval at a new site: about ±{target.text(summary.half_width)}; to act on less, "
-            "label twenty images there (`autoeval label plan`)"
-        )
-    return "\n".join(lines)
-
-
 def fit_warnings(fit: FitResult | None) -> list[str]:
     """Return the warnings of a fit, that of its evaluation first."""
     if fit is None:
@@ -322,7 +319,8 @@ def evaluation_values(fit: FitResult | None) -> dict[str, Any]:
         "per_source": {r.method: r.per_source.to_dict("records") for r in results},
     }
     if fit is not None and fit.reliability is not None:
-        values["calibration_error"] = calibration_errors(fit.reliability)
+        scales = fit.reliability.groupby("scale")
+        values["calibration_error"] = {scale: calibration_error(rows) for scale, rows in scales}
     return values
 
 
@@ -446,14 +444,9 @@ def method_rows(summaries: Sequence[Mapping[str, Any]], target: Target) -> pd.Da
     return table.assign(**{"no estimate": missing}) if any(missing) else table
 
 
-def calibration_errors(bins: pd.DataFrame) -> dict[str, float]:
-    """Return the expected calibration error of each scale of `reliability.reliability`."""
-    return {str(scale): calibration_error(rows) for scale, rows in bins.groupby("scale")}
-
-
 def reliability_text(bins: pd.DataFrame) -> str:
     """Return the expected calibration errors in a sentence."""
-    errors = calibration_errors(bins)
+    errors = {scale: calibration_error(rows) for scale, rows in bins.groupby("scale")}
     n = int(bins.loc[bins["scale"] == CALIBRATED, "n"].sum())
     return (
         f"Expected calibration error on {n} boxes: {errors[CALIBRATED]:.3f} calibrated, "

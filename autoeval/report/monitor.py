@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from autoeval.report.page import (
     Warnings,
     facts_table,
 )
-from autoeval.report.text import Table, format_cells, notice_values, result_text, to_terminal
+from autoeval.report.text import Table, notice_values, result_text, to_terminal
 from autoeval.targets import Target, find_target
 from autoeval.words import counted, listed
 
@@ -80,7 +80,7 @@ def monitored_text(
     """
     sites, n_more = monitored.sites, len(monitored.sites) - SHOWN
     unit = find_target(monitored.target).unit
-    table = to_terminal(format_cells(site_rows(monitored).head(SHOWN), {}))
+    table = to_terminal(site_rows(monitored).head(SHOWN))
     sites_of: dict[str, list[str]] = {}  # by what is said of them
     for site in sites:
         if site.reason and not monitored.kinds(site):
@@ -97,17 +97,32 @@ def monitored_text(
         candidate_text(candidate) if candidate else "",
         images_text(monitored),
     ]
-    return result_text(heads, run_warnings(monitored, candidate), verbose=verbose)
+    # Of the warnings of single sites only that nothing was found: the others are of every
+    # estimate, and the page has them with the site.
+    warnings: list[str] = []
+    for site in sites:
+        nothing = [w for w in site.warnings if as_notice(w).code == NOTHING_FOUND]
+        warnings += prefixed(site.name, nothing)
+    warnings += [*(candidate[1] if candidate else ()), *monitored.warnings]
+    return result_text(heads, warnings, verbose=verbose)
 
 
 def monitored_values(
     monitored: Monitored, candidate: Candidate | None = None, about: Mapping[str, str] = NOTHING
 ) -> dict[str, Any]:
     """Return the content of ``result.json``; `about` is what it is about."""
+    sites = []
+    for site in monitored.sites:
+        values = {name: value for name, value in vars(site).items() if name != "history"}
+        # far faster than pandas at a few rows of each of many sites
+        columns = [site.history[name].tolist() for name in site.history]
+        rows = [dict(zip(site.history, row, strict=True)) for row in zip(*columns, strict=True)]
+        values |= {"reason": site.reason, **notice_values(site.warnings), "history": rows}
+        sites.append(values)
     values = {
         "target": monitored.target,
         "level": monitored.level,
-        "sites": [site_values(site) for site in monitored.sites],
+        "sites": sites,
         "alarms": [
             {"site": site.name, "kind": kind, "reason": site.reasons[kind]}
             for site in monitored.alarms
@@ -118,15 +133,6 @@ def monitored_values(
     if candidate:
         values["candidate"] = candidate[0].to_dict("records")
     return {**values, "about": dict(about)}
-
-
-def site_values(site: MonitoredSite) -> dict[str, Any]:
-    """Return a site as JSON has it: all that is known, and its history."""
-    own = {name: value for name, value in vars(site).items() if name != "history"}
-    own |= {"reason": site.reason, **notice_values(site.warnings)}
-    columns = [site.history[name].tolist() for name in site.history]
-    rows = zip(*columns, strict=True)  # far faster than pandas at a few rows of each of many sites
-    return own | {"history": [dict(zip(site.history, row, strict=True)) for row in rows]}
 
 
 def monitored_page(
@@ -189,19 +195,6 @@ def alarm_lines(monitored: Monitored) -> list[str]:
                 text += f"; {monitored.target} {site.change_text}"
             lines.append(text)
     return lines
-
-
-def run_warnings(monitored: Monitored, candidate: Candidate | None = None) -> list[str]:
-    """Return the warnings that the terminal shows.
-
-    Of those of single sites only that nothing was found: the others are of every estimate, and the
-    page has them with the site.
-    """
-    warnings: list[str] = []
-    for site in monitored.sites:
-        nothing = [w for w in site.warnings if as_notice(w).code == NOTHING_FOUND]
-        warnings += prefixed(site.name, nothing)
-    return [*warnings, *(candidate[1] if candidate else ()), *monitored.warnings]
 
 
 def images_text(monitored: Monitored) -> str:
@@ -314,9 +307,24 @@ def _board_item(
     ``marks`` are the windows with an alarm.
     """
     note = f"{site.state}; {counted(site.n_images, 'image')} in {site.window or 'no window'}"
-    if site.p_worst == site.p_worst:
+    if not math.isnan(site.p_worst):
         note += f"; among the {monitored.settings.k} worst: {site.p_worst:.0%}"
     alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in monitored.kinds(site))
+    facts = [f"{site.state}: {site.reason}"] if site.reason else []
+    if not math.isnan(site.value):
+        facts.append(f"{monitored.target} {site.value_text}")
+    for name, ends in site.beside.items():
+        text = find_target(name).text
+        around = f"{text(ends['lower'])} to {text(ends['upper'])}"
+        facts.append(f"{name} {text(ends['value'])} ({around})")
+    if site.change_text:
+        facts.append(f"against its own baseline: {site.change_text}; {site.units}")
+    for drift in site.drifts:
+        of = f" of {drift['category']}" if drift["category"] else ""
+        numbers = f"{drift['before']:.2f} before, {drift['after']:.2f} now"
+        facts.append(f"{TESTED[drift['name']]}{of}: {numbers} (p {drift['p']:.2g})")
+    if site.n_unreadable:
+        facts.append(f"cannot be read: {counted(site.n_unreadable, 'image')}")
     rows = site.history.tail(most)
     item = {
         "name": site.name,
@@ -325,7 +333,7 @@ def _board_item(
         "upper": _on_board(target.scale * site.upper),
         "note": note,
         "alarm": alarm,
-        "facts": list(_facts(site, monitored)),
+        "facts": [*facts, *site.warnings],
         "times": rows["window"].tolist(),
         "values": [_on_board(value) for value in (target.scale * rows["value"]).tolist()],
         "marks": [site.window] if alarm else [],
@@ -336,26 +344,6 @@ def _board_item(
 
 def _on_board(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), DIGITS)
-
-
-def _facts(site: MonitoredSite, monitored: Monitored) -> Iterator[str]:
-    """Yield what is known of a site, in lines."""
-    if site.reason:
-        yield f"{site.state}: {site.reason}"
-    if site.value == site.value:
-        yield f"{monitored.target} {site.value_text}"
-    for name, ends in site.beside.items():
-        text = find_target(name).text
-        yield f"{name} {text(ends['value'])} ({text(ends['lower'])} to {text(ends['upper'])})"
-    if site.change_text:
-        yield f"against its own baseline: {site.change_text}; {site.units}"
-    for drift in site.drifts:
-        of = f" of {drift['category']}" if drift["category"] else ""
-        numbers = f"{drift['before']:.2f} before, {drift['after']:.2f} now"
-        yield f"{TESTED[drift['name']]}{of}: {numbers} (p {drift['p']:.2g})"
-    if site.n_unreadable:
-        yield f"cannot be read: {counted(site.n_unreadable, 'image')}"
-    yield from site.warnings
 
 
 def site_pictures(

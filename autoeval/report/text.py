@@ -215,14 +215,8 @@ def result_text(
 def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
     """Return warnings as JSON has them: ``warnings``, ``notes`` among them, ``warning_codes``."""
     listed = list(warnings)
-    return {**warning_texts(listed), "warning_codes": codes_of(listed)}
-
-
-def warning_texts(warnings: Iterable[str]) -> dict[str, list[str]]:
-    """Return ``warnings``, and ``notes``, those of them that are notes."""
-    listed = list(warnings)
     notes = [str(warning) for warning in listed if as_notice(warning).severity == "note"]
-    return {"warnings": listed, "notes": notes}
+    return {"warnings": listed, "notes": notes, "warning_codes": codes_of(listed)}
 
 
 def print_result(

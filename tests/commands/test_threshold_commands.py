@@ -43,7 +43,7 @@ def test_the_page_of_a_threshold_begins_with_it_and_ends_with_the_command(fitted
     main_part = html.partition("<main>")[2]
     assert main_part.lstrip().startswith('<section class="interval">')
     assert f'<p class="value">{chosen:.2f}</p>' in main_part.partition("</section>")[0]
-    assert f'<div class="mark" style="left: {100 * chosen}%">' in main_part
+    assert f'<div class="mark" style="left: {100 * chosen:.2f}%">' in main_part
     assert "new_site.json" in main_part.rpartition("<table")[2]
 
 

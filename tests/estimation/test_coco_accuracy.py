@@ -11,7 +11,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from autoeval.estimation.fitting import fit_sets
-from autoeval.report.fit import fit_head, fit_summary
+from autoeval.report.fit import fit_summary, fit_text
 
 WORDS = ("car", "person", "dog")
 
@@ -67,6 +67,6 @@ def test_the_number_of_pycocotools_is_printed_beside_the_one_that_is_fitted(fitt
     assert abs(own - row["mAP"]) > 0.01
     summary = fit_summary(estimator.regression_, estimator.fit_result_)
     assert (summary.coco, summary.accuracy) == pytest.approx((row["mAP"], own))
-    text = fit_head(summary)
+    text = fit_text(estimator, verbose=False)
     assert f"{100 * row['mAP']:.1f} (as pycocotools" in text
     assert f"fitted are {100 * own:.1f}: 2 categories" in text

@@ -9,7 +9,7 @@ from autoeval.estimation.threshold_choice import ENDS, choose_from
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
-from autoeval.report.estimate import category_table
+from autoeval.report.estimate import category_blocks
 from autoeval.report.labels import category_table as labelled_categories
 from autoeval.report.threshold import choice_lines, draw_measures, draw_precision
 from autoeval.sites.site import Site, labelled_site
@@ -36,7 +36,7 @@ def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_pa
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
     assert labelled.label_free() == pytest.approx(whole, abs=1e-9)
     assert set(labelled.by_category) == set(estimate.per_category) == set(WORDS)
-    shown = category_table(estimate).table
+    shown = category_blocks(estimate)[-1].table
     page = labelled_categories(labelled).table.set_index("category")
     for _, row in shown.iterrows():
         there = {"value": row["estimate"], "lower": row["lower"], "upper": row["upper"]}

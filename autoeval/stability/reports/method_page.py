@@ -56,7 +56,7 @@ from autoeval.report.scatter import (
     chart_of_scores,
     scatter_blocks,
 )
-from autoeval.report.text import Table, result_text, warning_texts
+from autoeval.report.text import Table, notice_values, result_text
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
@@ -119,11 +119,13 @@ def method_values(
     fit = estimator.fit_result_
     site = estimate.site if estimate else None
     shown = {str(warning) for warning in estimate.all_warnings()} if estimate else set()
+    notices = notice_values(w for w in (fit.warnings if fit else ()) if str(w) not in shown)
     values = {
         "estimate": estimate and estimate_fields(estimate),
         **compared_values(_estimates(estimator, estimate, others), fit),
         "unreadable": unreadable(estimate) if estimate else "",
-        **warning_texts(w for w in (fit.warnings if fit else ()) if str(w) not in shown),
+        "warnings": notices["warnings"],
+        "notes": notices["notes"],
     }
     if isinstance(site, ScoredSite):
         values["least_stable"] = least_stable_table(site).to_dict("records")
