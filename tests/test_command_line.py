@@ -19,7 +19,7 @@ from autoeval.commands.command_line import (
     function_parameters,
     help_of,
     loaded,
-    parameters_of,
+    options_of,
     read_words,
     run_command,
     typed_names,
@@ -57,8 +57,8 @@ def typed(name, parameter, command):
     """Words that give a parameter, and the value that they stand for."""
     if name in READ:
         return READ[name]
-    option = [] if name in command.positional else command_line._names(name, parameter, command)[:1]
-    kind = command_line._type_of(parameter, is_list=False)
+    option = [] if name in command.positional else [parameter.typed[0]]
+    kind = parameter.kind
     if kind is bool:
         return option, parameter.default is not True
     several = get_origin(kind) is list
@@ -72,8 +72,8 @@ def typed(name, parameter, command):
 def call_with(option, command):
     """The words of a call with one option and all that is required, and the option's value."""
     before, named, expected = [], [], None
-    for name, parameter in parameters_of(command).items():
-        if name != option and parameter.default is not parameter.empty:
+    for name, parameter in options_of(command).items():
+        if name != option and parameter.default is not inspect.Parameter.empty:
             continue
         words, value = typed(name, parameter, command)
         if name == option:
@@ -83,7 +83,7 @@ def call_with(option, command):
     return [word for _, words in before + named for word in words], expected
 
 
-CASES = [(name, option) for name, of in COMMANDS.items() for option in parameters_of(of)]
+CASES = [(name, option) for name, of in COMMANDS.items() for option in options_of(of)]
 
 
 @pytest.mark.parametrize(("name", "option"), CASES)
@@ -94,7 +94,7 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
     parameters = {
         of: function_parameters(loaded(of)) for of in (command.function, command.show) if of
     }
-    monkeypatch.setattr(command_line, "parameters_of", functools.cache(parameters_of))
+    monkeypatch.setattr(command_line, "options_of", functools.cache(options_of))
 
     def noting(path):
         """A function that notes its arguments, with the signature of the real one."""
@@ -108,7 +108,7 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
         )
         return note
 
-    parameters_of(command)
+    options_of(command)
     monkeypatch.setattr(command_line, "loaded", noting)
     assert run_command(name, command, words) == 0
     assert called[option] == expected
@@ -132,7 +132,7 @@ def test_a_function_reads_all_its_parameters(name):
 def test_help_explains_every_option(name):
     text = help_of(name, COMMANDS[name])
     explained = command_line._explained(COMMANDS[name])
-    for option in parameters_of(COMMANDS[name]):
+    for option in options_of(COMMANDS[name]):
         assert explained.get(option), option
     assert all(option in text for option in typed_names(COMMANDS[name]))
     assert text.startswith(f"usage: autoeval {name}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.api.options import BoxOptions, check_names, given_boxes_of, is_given
-from autoeval.errors import InputError
+from autoeval.api.options import BoxOptions, check_names, given_boxes_of
+from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS, MEASURES, named_target
 
 if TYPE_CHECKING:
@@ -106,12 +106,13 @@ def fit(
     typed |= {"categories": categories, "data_root": data_root}
     if join:
         data = {"labels": labels, "predictions": predictions, "task": task}
-        _refuse_given({**data, **typed, **boxes}, "is for a fit, and --join takes what was fitted")
+        reason = "is for a fit, and --join takes what was fitted: leave it out."
+        refuse_given({**data, **typed, **boxes}, reason)
         return join_fits_at(join, target=target, level=level, work_dir=work_dir)
     given = _boxes(predictions, boxes) if labels is None or task is None else None
     if task is not None and labels is None:
         del typed["data_root"]
-        _refuse_given(typed, "is for --labels: a task has its own")
+        refuse_given(typed, "is for --labels, and a task has its own: leave it out.")
         return fit_task(
             task, given, data_root=data_root, target=target, level=level, work_dir=work_dir
         )
@@ -121,7 +122,7 @@ def fit(
         raise InputError(
             "One at a time: fit the labels and the task by themselves, then join both (--join)."
         )
-    _refuse_given({"data_root": data_root}, "goes with --task")
+    refuse_given({"data_root": data_root}, "goes with --task: leave it out.")
     settings, folder = FitSettings(target, level, trained_here), _folder(work_dir)
     named = named_categories(categories)
     if isinstance(given, Predictions):
@@ -176,14 +177,6 @@ def _boxes(predictions: Any, options: BoxOptions) -> Predictions | Detector:
     given = given_boxes_of(predictions, options)
     assert given is not None
     return given
-
-
-def _refuse_given(values: Mapping[str, Any], reason: str) -> None:
-    """Raise `InputError` where one of these values is given."""
-    for name, value in values.items():
-        if is_given(value):
-            option = "category" if name == "categories" else name.replace("_", "-")
-            raise InputError(f"--{option} {reason}: leave it out.")
 
 
 def fit_task(

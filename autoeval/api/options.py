@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from autoeval.errors import InputError
+from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
@@ -253,19 +253,10 @@ def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
         raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
 
 
-def is_given(value: Any) -> bool:
-    """Whether a value is another one than nothing, no and none."""
-    return value is not None and value is not False and not (isinstance(value, tuple) and not value)
-
-
 def refuse(options: Mapping[str, Any], names: Sequence[str], reason: str) -> None:
     """Raise `InputError` where one of these options is given; `reason` goes behind its name."""
-    for name in names:
-        if is_given(options.get(name)):
-            end = (
-                "give that, too, or leave it out." if reason.startswith("goes") else "leave it out."
-            )
-            raise InputError(f"--{name.replace('_', '-')} {reason}: {end}")
+    end = "give that, too, or leave it out." if reason.startswith("goes") else "leave it out."
+    refuse_given({name: options.get(name) for name in names}, f"{reason}: {end}")
 
 
 def _references(options: Mapping[str, Any]) -> Any:

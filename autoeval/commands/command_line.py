@@ -68,6 +68,28 @@ FILES_WRITTEN = ("output", "markdown", "prometheus", "report")
 
 
 @dataclass(frozen=True)
+class Option:
+    """A parameter of a command as it is typed.
+
+    Parameters
+    ----------
+    typed : tuple of str
+        How it is typed, such as ``--output`` and ``-o``; its name where it is positional.
+    kind : type
+        What its words are read as: bool, int, float, str, a Literal, or a list of one of these.
+    default : object
+        ``inspect.Parameter.empty`` where it is required.
+    words : float
+        How many words it takes each time, at most.
+    """
+
+    typed: tuple[str, ...]
+    kind: Any
+    default: Any
+    words: float
+
+
+@dataclass(frozen=True)
 class Given:
     """What was typed, for pages and for the line on the next step.
 
@@ -100,9 +122,9 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     check_outputs(given.values, command)
     function = loaded(command.function)
     passed = {
-        option: given.values[option]
-        for option in function_parameters(function)
-        if option in given.words or is_given(given.values.get(option))
+        name: given.values[name]
+        for name in function_parameters(function)
+        if name in given.words or is_given(given.values.get(name))
     }
     TYPED.set(given.command_line)
     with loaded(command.around)(given) if command.around else nullcontext():
@@ -110,7 +132,12 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     if not command.show:
         return int(result or 0)
     show = loaded(command.show)
-    status: int = show(result, given, **{n: given.values[n] for n in _shown_by(command)})
+    shown = {
+        name: given.values[name]
+        for name, parameter in inspect.signature(show).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    status: int = show(result, given, **shown)
     return status
 
 
@@ -140,56 +167,47 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
     """Read what was typed behind the name of a command; `InputError` where that is impossible."""
     from cyclopts import CycloptsError
 
-    plain = [_plain(word) for word in words]
+    options, plain = options_of(command), []
+    for word in words:  # as cyclopts lists options, however they were typed
+        before, sign, behind = word.partition("=")
+        if word[:2] in SHORT.values() and word[2:3] not in ("", "="):  # -oboxes.json
+            word = f"{word[:2]}={word[2:]}"
+        elif word.startswith("--"):  # --work_dir
+            word = before.replace("_", "-") + sign + behind
+        plain.append(word)
     try:
-        app = _app(name, command)
+        app = _app(name, options, command.positional)
         hidden = [re.sub(r"^-(?![-.\w])", DASH, word) for word in plain]
         _, bound, _ = app.parse_args(hidden, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise InputError(_in_one_line(error)) from None
-    parameters, as_typed = parameters_of(command), _as_typed(plain, command)
-    _check_whole_numbers(parameters, as_typed)
-    values = {option: parameter.default for option, parameter in parameters.items()}
-    for option, value in bound.arguments.items():
-        value = _with_dashes(value)
-        if option in IN_GROUPS:
-            value = _groups(as_typed[option])
-        values[option] = READERS[option](value) if option in READERS else value
+    as_typed = _as_typed(plain, options, command.positional)
+    values = {parameter: option.default for parameter, option in options.items()}
+    for parameter, value in bound.arguments.items():
+        typed = as_typed.get(parameter, [])
+        if options[parameter].kind in (int, list[int]):  # cyclopts rounds 15.7
+            for word in typed[1:]:
+                if not re.fullmatch(r"[-+]?\d+", word) and word != typed[0]:
+                    raise InputError(f"Expected a whole number behind {typed[0]} but got '{word}'.")
+        if isinstance(value, str):
+            value = value.replace(DASH, "-")
+        elif isinstance(value, list):
+            value = [item.replace(DASH, "-") if isinstance(item, str) else item for item in value]
+        if parameter in IN_GROUPS:
+            value = _groups(typed)
+        values[parameter] = READERS[parameter](value) if parameter in READERS else value
     if values.get("json") and values.get("verbose"):
         raise InputError("--json prints the result alone, --verbose everything: give one of them.")
-    typed = {option: as_typed.get(option, []) for option in bound.arguments}
-    return Given(values, typed, _shown(name, words, values))
+    shown, secret = words, values.get(SECRET)
+    if secret:  # the address of a webhook is a password
+        from autoeval.words import masked_address
 
-
-def _plain(word: str) -> str:
-    """Return an option as cyclopts lists it, however it was typed; other words as they are.
-
-    An option may be typed with low lines, and a short one in front of its value.
-
-    >>> _plain("-oboxes.json")
-    '-o=boxes.json'
-    """
-    if word[:2] in SHORT.values() and word[2:3] not in ("", "="):
-        return f"{word[:2]}={word[2:]}"
-    option, sign, value = word.partition("=")
-    return option.replace("_", "-") + sign + value if option.startswith("--") else word
-
-
-def _with_dashes(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_dashes(item) for item in value]
-    return re.sub(f"^{DASH}", "-", value) if isinstance(value, str) else value
-
-
-def _check_whole_numbers(
-    parameters: Mapping[str, inspect.Parameter], as_typed: Mapping[str, Sequence[str]]
-) -> None:
-    """Raise `InputError` for a number such as 15.7 where images are counted: cyclopts rounds it."""
-    for name, words in as_typed.items():
-        if _type_of(parameters[name], is_list=False) in (int, list[int]):
-            for word in words[1:]:
-                if not re.fullmatch(r"[-+]?\d+", word) and word != words[0]:
-                    raise InputError(f"Expected a whole number behind {words[0]} but got '{word}'.")
+        shown = [word.replace(secret, masked_address(secret)) for word in words]
+    return Given(
+        values,
+        {parameter: as_typed.get(parameter, []) for parameter in bound.arguments},
+        shlex.join(["autoeval", *name.split(), *shown]),
+    )
 
 
 def loaded(path: str) -> Callable[..., Any]:
@@ -199,16 +217,36 @@ def loaded(path: str) -> Callable[..., Any]:
     return found
 
 
-def parameters_of(command: Command) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a command by name, those of its function before those of `show`."""
-    function = loaded(command.function)
-    found = {n: p for n, p in function_parameters(function).items() if n not in command.in_python}
-    return found | _shown_by(command)
+def options_of(command: Command) -> dict[str, Option]:
+    """Return the options of a command by parameter, those of its function before those of `show`.
+
+    A parameter that both have has the default of `show`.
+    """
+    parameters = function_parameters(loaded(command.function))
+    parameters = {n: p for n, p in parameters.items() if n not in command.in_python}
+    if command.show:
+        of_show = inspect.signature(loaded(command.show)).parameters
+        parameters |= {n: p for n, p in of_show.items() if p.kind is p.KEYWORD_ONLY}
+    options = {}
+    for name, parameter in parameters.items():
+        typed: tuple[str, ...] = (option_of(name),)
+        if name in command.positional:
+            typed = (name,)
+        elif parameter.default is True:  # a flag that turns it off
+            typed = ("--" + "no-" + option_of(name).removeprefix("--"),)
+        elif name in SHORT:
+            typed = (option_of(name), SHORT[name])
+        kind = _kind_of(str(parameter.annotation), is_list=name in READERS)
+        words = 0.0 if kind is bool else 1.0
+        if get_origin(kind) is list and name not in ONE_AT_A_TIME:
+            words = math.inf
+        options[name] = Option(typed, kind, parameter.default, words)
+    return options
 
 
 def typed_names(command: Command) -> list[str]:
     """Return how the parameters of a command are typed."""
-    return [_names(n, p, command)[0] for n, p in parameters_of(command).items()]
+    return [option.typed[0] for option in options_of(command).values()]
 
 
 def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -218,36 +256,48 @@ def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Param
         if not str(parameter.annotation).startswith("Unpack["):
             found[name] = parameter
             continue
-        for option, text in _annotations(_options_of(function, parameter)).items():
-            default = False if text == "bool" else None
-            kind = inspect.Parameter.KEYWORD_ONLY
-            declared = inspect.Parameter(option, kind, default=default, annotation=text)
-            found.setdefault(option, declared)
+        for options in _with_bases(_unpacked(function, parameter)):
+            extended = _with_bases(options)[1:]
+            inherited = {option for base in extended for option in base.__annotations__}
+            for option, annotation in options.__annotations__.items():
+                if option not in inherited:
+                    text = str(getattr(annotation, "__forward_arg__", annotation))
+                    declared = inspect.Parameter(
+                        option,
+                        inspect.Parameter.KEYWORD_ONLY,
+                        default=False if text == "bool" else None,
+                        annotation=text,
+                    )
+                    found.setdefault(option, declared)
     return found
 
 
-def _options_of(function: Callable[..., Any], parameter: inspect.Parameter) -> type:
-    name = str(parameter.annotation).removeprefix("Unpack[").removesuffix("]")
-    found: type = function.__globals__[name]
+def _unpacked(function: Callable[..., Any], parameter: inspect.Parameter) -> type:
+    """Return the dictionary of options of ``**options: Unpack[Options]``."""
+    found: type = function.__globals__[parameter.annotation[len("Unpack[") : -1]]
     return found
 
 
-def _annotations(options: type) -> dict[str, str]:
-    """Return the types of a dictionary of options as text, its own before those it extends."""
-    found: dict[str, str] = {}
-    for kind in _bases(options):
-        inherited = {name for base in _bases(kind)[1:] for name in base.__annotations__}
-        for name, annotation in kind.__annotations__.items():
-            if name not in inherited:
-                found[name] = str(getattr(annotation, "__forward_arg__", annotation))
-    return found
+def _with_bases(options: type) -> list[type]:
+    """Return a dictionary of options and those that it extends."""
+    extended = getattr(options, "__orig_bases__", ())
+    return [
+        options,
+        *(k for base in extended if hasattr(base, "__annotations__") for k in _with_bases(base)),
+    ]
 
 
-def _shown_by(command: Command) -> dict[str, inspect.Parameter]:
-    if not command.show:
-        return {}
-    parameters = inspect.signature(loaded(command.show)).parameters.items()
-    return {n: p for n, p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+def _kind_of(annotation: str, *, is_list: bool) -> Any:
+    """Return what the words of an option are read as."""
+    text = annotation.removesuffix(" | None")
+    outer, _, inner = text.partition("[")
+    several = is_list or outer in LISTS
+    if several:
+        text = inner.removesuffix("]")
+    scalar: Any = {"bool": bool, "int": int, "float": float}.get(text, str)
+    if text.startswith("Literal["):
+        scalar = Literal[ast.literal_eval(f"({text.removeprefix('Literal[').removesuffix(']')},)")]
+    return list[scalar] if several else scalar
 
 
 def short_help(name: str, command: Command) -> str:
@@ -260,24 +310,25 @@ def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
     """Return what the function does, and each option with its docstring, or one line of that."""
     explained, width = _explained(command), min(get_terminal_size().columns, WIDEST)
     about = inspect.getdoc(loaded(command.function)) or ""
-    parameters = parameters_of(command)
-    before = [_usage(option, parameters[option]) for option in command.positional]
+    options = options_of(command)
+    before = []
+    for name_before in command.positional:
+        option = options[name_before]
+        word = name_before.upper() + (" ..." if get_origin(option.kind) is list else "")
+        before.append(word if option.default is inspect.Parameter.empty else f"[{word}]")
     lines = [" ".join(["usage: autoeval", name, *before, "[options]"]), ""]
     for paragraph in about.partition("\nParameters\n")[0].strip().split("\n\n"):
         lines += [*wrap(" ".join(paragraph.split()), width), ""]
     lines.append("options:")
-    for option, parameter in parameters.items():
-        head = ", ".join(reversed(_names(option, parameter, command)))
-        if option not in command.positional:
-            head += _metavar(parameter, is_list=option in READERS)
-        text = explained.get(option, "")
-        if not (
-            isinstance(parameter.default, bool) or parameter.default in (None, (), parameter.empty)
-        ):
-            several = isinstance(parameter.default, tuple)
-            shown = " ".join(map(str, parameter.default)) if several else parameter.default
+    for parameter, option in options.items():
+        head, default = ", ".join(reversed(option.typed)), option.default
+        if parameter not in command.positional:
+            head += _metavar(option.kind)
+        text = explained.get(parameter, "")
+        if not isinstance(default, bool) and default not in (None, (), inspect.Parameter.empty):
+            shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
             text += f" (default: {shown})"
-        if parameter.default is parameter.empty and option not in command.positional:
+        if default is inspect.Parameter.empty and parameter not in command.positional:
             text = f"required. {text}"
         if one_line:
             room = width - max(INDENT, len(head) + 4)
@@ -299,16 +350,8 @@ def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _usage(option: str, parameter: inspect.Parameter) -> str:
-    """Return how a positional parameter is named in front of the options."""
-    several = " ..." if get_origin(_type_of(parameter, is_list=option in READERS)) is list else ""
-    word = f"{option.upper()}{several}"
-    return word if parameter.default is parameter.empty else f"[{word}]"
-
-
-def _metavar(parameter: inspect.Parameter, *, is_list: bool) -> str:
+def _metavar(kind: Any) -> str:
     """Return what stands for the value of an option in its help."""
-    kind = _type_of(parameter, is_list=is_list)
     several = get_origin(kind) is list
     if several:
         (kind,) = get_args(kind)
@@ -321,44 +364,41 @@ def _metavar(parameter: inspect.Parameter, *, is_list: bool) -> str:
     return f" {word} ..." if several else f" {word}"
 
 
-def _names(option: str, parameter: inspect.Parameter, command: Command) -> list[str]:
-    """Return how a parameter is typed."""
-    if option in command.positional:
-        return [option]
-    name = option_of(option)
-    if parameter.default is True:  # a flag that turns it off
-        return ["--" + "no-" + name.removeprefix("--")]
-    return [name, SHORT[option]] if option in SHORT else [name]
-
-
-def _app(name: str, command: Command) -> Any:
+def _app(name: str, options: Mapping[str, Option], positional: Sequence[str]) -> Any:
     """Make the cyclopts program of one command."""
     from cyclopts import App, Parameter
 
-    def run(**options: Any) -> None:
+    def run() -> None:
         """Stand for the command."""
 
-    before: list[inspect.Parameter] = []
-    named: list[inspect.Parameter] = []
-    for option, parameter in parameters_of(command).items():
-        kind = _type_of(parameter, is_list=option in READERS)
-        is_positional = option in command.positional
-        names = _names(option, parameter, command)
-        turned_off = tuple(names) if parameter.default is True else ()
+    declared = {}
+    for parameter, option in options.items():
+        several: Any = False  # from how many words on a list is taken
+        if parameter in MAY_BE_EMPTY:
+            several = (0, sys.maxsize)
+        elif option.words > 1:
+            several = (1, sys.maxsize)
+        off = option.default is True
         read = Parameter(
-            name=None if is_positional else (option_of(option),) if turned_off else tuple(names),
-            negative=turned_off,
-            consume_multiple=_several(option, kind),
+            name=None
+            if parameter in positional
+            else (option_of(parameter),)
+            if off
+            else option.typed,
+            negative=option.typed if off else (),
+            consume_multiple=several,
         )
-        declared = inspect.Parameter(
-            option,
-            parameter.POSITIONAL_ONLY if is_positional else parameter.KEYWORD_ONLY,
-            default=parameter.empty if parameter.default is parameter.empty else None,
-            annotation=Annotated[kind | None, read],  # pydantic, if loaded, checks defaults
+        required = option.default is inspect.Parameter.empty
+        declared[parameter] = inspect.Parameter(
+            parameter,
+            inspect.Parameter.POSITIONAL_ONLY
+            if parameter in positional
+            else inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if required else None,
+            annotation=Annotated[option.kind | None, read],  # pydantic, if loaded, checks defaults
         )
-        (before if is_positional else named).append(declared)
-    before.sort(key=lambda declared: command.positional.index(declared.name))
-    run.__signature__ = inspect.Signature([*before, *named])  # type: ignore[attr-defined]
+    before = [declared.pop(parameter) for parameter in positional]
+    run.__signature__ = inspect.Signature([*before, *declared.values()])  # type: ignore[attr-defined]
     app = App(
         name=f"autoeval {name}",
         help_flags=(),
@@ -370,15 +410,6 @@ def _app(name: str, command: Command) -> Any:
     return app
 
 
-def _several(option: str, kind: Any) -> bool | int:
-    """Return whether an option takes several words, or from how many on."""
-    if option in MAY_BE_EMPTY:
-        return (0, sys.maxsize)  # type: ignore[return-value]
-    if _most_words(option, kind) > 1:
-        return (1, sys.maxsize)  # type: ignore[return-value]
-    return False
-
-
 def _explained(command: Command) -> dict[str, str]:
     """Return the help of each option: what docstrings say of the parameter."""
     import docstring_parser
@@ -388,8 +419,8 @@ def _explained(command: Command) -> dict[str, str]:
     documented += [loaded(command.show)] if command.show else []
     for parameter in inspect.signature(function).parameters.values():
         if str(parameter.annotation).startswith("Unpack["):
-            options = _options_of(function, parameter)
-            documented += [kind for kind in _bases(options) if kind.__doc__]
+            dictionaries = _with_bases(_unpacked(function, parameter))
+            documented += [options for options in dictionaries if options.__doc__]
     found: dict[str, str] = {}
     for documented_object in documented:
         text = inspect.getdoc(documented_object) or ""
@@ -400,74 +431,39 @@ def _explained(command: Command) -> dict[str, str]:
     return found
 
 
-def _bases(options: type) -> list[type]:
-    """Return a dictionary of options and those that it extends."""
-    extended = getattr(options, "__orig_bases__", ())
-    return [
-        options,
-        *(k for base in extended if hasattr(base, "__annotations__") for k in _bases(base)),
-    ]
-
-
-def _annotation(parameter: inspect.Parameter) -> str:
-    return str(parameter.annotation).removesuffix(" | None")
-
-
-def _type_of(parameter: inspect.Parameter, *, is_list: bool) -> Any:
-    """Return what the words of an option are read as."""
-    text = _annotation(parameter)
-    outer, _, inner = text.partition("[")
-    if is_list or outer in LISTS:
-        return list[_scalar(inner.removesuffix("]"))]  # type: ignore[misc]
-    return _scalar(text)
-
-
-def _scalar(text: str) -> Any:
-    if text.startswith("Literal["):
-        return Literal[ast.literal_eval(f"({text.removeprefix('Literal[').removesuffix(']')},)")]
-    return {"bool": bool, "int": int, "float": float}.get(text, str)
-
-
-def _as_typed(words: Sequence[str], command: Command) -> dict[str, list[str]]:
+def _as_typed(
+    words: Sequence[str], options: Mapping[str, Option], positional: Sequence[str]
+) -> dict[str, list[str]]:
     """Return the option and the words of each parameter that was given, as cyclopts reads them.
 
     An option without a list takes one word, and a flag none; others are positional.
     """
-    parameters = parameters_of(command)
     parameter_of = {
-        typed: name
-        for name, parameter in parameters.items()
-        for typed in (*_names(name, parameter, command), option_of(name))
-        if name not in command.positional
+        typed: parameter
+        for parameter, option in options.items()
+        for typed in (*option.typed, option_of(parameter))
+        if parameter not in positional
     }
-    takes = {n: _most_words(n, _type_of(p, is_list=n in READERS)) for n, p in parameters.items()}
-    positional = {name: takes[name] for name in command.positional}
-    typed: dict[str, list[str]] = {}
+    left = {parameter: options[parameter].words for parameter in positional}
+    found: dict[str, list[str]] = {}
     name, room = "", 0.0
     for k, word in enumerate(words):
-        option, sign, value = word.partition("=")
+        typed, sign, value = word.partition("=")
         if word == "--":
             name, room = "", 0
-        elif option in parameter_of and "--" not in words[:k]:
-            name = parameter_of[option]
-            room = takes[name] - bool(sign)
-            flag = not takes[name]
-            typed.setdefault(name, []).extend([word] if flag or not sign else [option, value])
+        elif typed in parameter_of and "--" not in words[:k]:
+            name = parameter_of[typed]
+            takes = options[name].words
+            room = takes - bool(sign)
+            found.setdefault(name, []).extend([typed, value] if takes and sign else [word])
         elif room > 0:
             room -= 1
-            typed[name].append(word)
+            found[name].append(word)
         else:
-            place = next((n for n, left in positional.items() if left > 0), "")
-            positional[place] = positional.get(place, 0) - 1
-            typed.setdefault(place, []).append(word)
-    return typed
-
-
-def _most_words(name: str, kind: Any) -> float:
-    """Return how many words an option takes each time, at most."""
-    if get_origin(kind) is list and name not in ONE_AT_A_TIME:
-        return math.inf
-    return 0 if kind is bool else 1
+            place = next((parameter for parameter, n in left.items() if n > 0), "")
+            left[place] = left.get(place, 0) - 1
+            found.setdefault(place, []).append(word)
+    return found
 
 
 def _groups(typed: Sequence[str]) -> list[list[str]]:
@@ -482,16 +478,6 @@ def _groups(typed: Sequence[str]) -> list[list[str]]:
         list(typed[start + 1 : end])
         for start, end in zip(starts, [*starts[1:], len(typed)], strict=True)
     ]
-
-
-def _shown(name: str, words: Sequence[str], values: Mapping[str, Any]) -> str:
-    """Return the command as typed, without the address of a webhook, which is a password."""
-    secret = values.get(SECRET)
-    if secret:
-        from autoeval.words import masked_address
-
-        words = [word.replace(secret, masked_address(secret)) for word in words]
-    return shlex.join(["autoeval", *name.split(), *words])
 
 
 def _in_one_line(error: Exception) -> str:

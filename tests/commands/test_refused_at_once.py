@@ -11,13 +11,13 @@ from autoeval.api.options import detector_of_fit
 from autoeval.cli import main
 from autoeval.command_table import COMMANDS
 from autoeval.commands import command_line
-from autoeval.commands.command_line import parameters_of
+from autoeval.commands.command_line import options_of
 
 FOLDERS, FILES = ("work_dir", "export", "out"), ("output", "markdown", "prometheus", "report")
 WRITTEN = [
     (name, option)
     for name, command in COMMANDS.items()
-    for option in parameters_of(command)
+    for option in options_of(command)
     if option in FOLDERS + FILES
 ]
 

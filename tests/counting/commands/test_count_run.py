@@ -12,7 +12,7 @@ import pytest
 
 from autoeval.cli import main
 from autoeval.command_table import COMMANDS
-from autoeval.commands.command_line import parameters_of, read_words
+from autoeval.commands.command_line import options_of, read_words
 from autoeval.counting.commands.common_options import prediction_folders
 from autoeval.errors import InputError
 
@@ -155,7 +155,7 @@ def test_numbers_below_one_are_refused(data, option, capsys):
 
 @pytest.mark.parametrize("name", ["count evaluate", "count praco", *REPRODUCE])
 def test_the_mode_is_paper_by_default(name):
-    parameters = parameters_of(COMMANDS[name])
+    parameters = options_of(COMMANDS[name])
     # The code of CAPTURe's authors and its formulas agree, so it has no mode.
     assert ("mode" in parameters) == (name != "reproduce capture")
     if "mode" in parameters:
