@@ -64,7 +64,7 @@ def after_estimate(
     from autoeval.targets import OperatingPoint
 
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
-    if estimator.label_assistance_ is None or not measured:
+    if estimator.assistance_ is None or not measured:
         return ""
     if not estimate.width_warning or given.values["images"] == STANDARD_INPUT:
         return ""
@@ -103,7 +103,7 @@ def after_compare(
         return ""
     if result.n_labelled:
         return _more_of_plan(Path(typed["labels"]).parent, result.n_labelled + n) if gate else ""
-    labelled = all(fits[name].label_assistance_ is not None for name in (a, b))
+    labelled = all(fits[name].assistance_ is not None for name in (a, b))
     if typed["target"] or not typed["images"] or not labelled:
         return ""
     named = typed["estimators"]

@@ -72,8 +72,8 @@ class AccuracyEstimator:
         Of the detector's confidences; see docs/explanation/calibration.md.
     reference_calibration_ : ScoreCalibration, optional
         Of the confidences of the reference detector, where it was fitted with one.
-    label_assistance_ : LabelAssistance, optional
-        What estimates with a few labels need; see docs/how-to/labels.md.
+    assistance_ : LabelAssistance or mapping, optional
+        What `label_assistance_` is, or is read from: most commands do not need it.
     loading_ : mapping
         How its ``detector`` and its ``reference`` are loaded, where that is known; each as
         `DetectorSpec.to_dict` has it.
@@ -102,7 +102,7 @@ class AccuracyEstimator:
     context_: Mapping[str, Any] = field(default_factory=dict)
     calibration_: ScoreCalibration | None = None
     reference_calibration_: ScoreCalibration | None = None
-    label_assistance_: LabelAssistance | None = None
+    assistance_: LabelAssistance | Mapping[str, Any] | None = None
     loading_: Mapping[str, Any] = field(default_factory=dict)
     floors_: Mapping[float, FloorFit] = field(default_factory=dict)
     sites_: FittedSites = field(default_factory=FittedSites)
@@ -210,6 +210,12 @@ class AccuracyEstimator:
         """The pass over the images of the fit, which those of a new site get, too."""
         features = self.regression_.features_
         return FittedPass(self.context_, self.loading_, features, self.rows_, self.detector_)
+
+    @property
+    def label_assistance_(self) -> LabelAssistance | None:
+        """What estimates with a few labels need; None where too little was labelled for it."""
+        made = self.assistance_
+        return LabelAssistance.from_dict(made) if isinstance(made, Mapping) else made
 
     @property
     def looks_(self) -> Looks:
@@ -456,7 +462,7 @@ class AccuracyEstimator:
                 context_=metadata["context"],
                 calibration_=ScoreCalibration.from_dict(calibration) if calibration else None,
                 reference_calibration_=ScoreCalibration.from_dict(reference) if reference else None,
-                label_assistance_=LabelAssistance.from_dict(labels) if labels else None,
+                assistance_=labels or None,
                 loading_=metadata.get("loading") or {},
                 floors_=floors,
                 sites_=FittedSites(path=sites if sites.is_file() else None),

@@ -253,7 +253,7 @@ def fit_sets(
         context_={**context, "boxes": looks.to_dict()},
         calibration_=calibrated.calibration,
         reference_calibration_=of_reference,
-        label_assistance_=assistance,
+        assistance_=assistance,
         loading_=(run.loading if run else None) or {},
         floors_=floors,
         sites_=sites,

@@ -210,7 +210,8 @@ def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
             f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
             f"of {fit.target}: fit one of mAP."
         )
-    if fit.label_assistance_ is None:
+    assistance = fit.label_assistance_
+    if assistance is None:
         raise InputError(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
@@ -244,7 +245,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
         group=site.group,
         warnings=_warnings(site, fit.target),
     )
-    plan = make_plan(pool, fit.label_assistance_, request, planned)
+    plan = make_plan(pool, assistance, request, planned)
     whole = {end: getattr(estimate, end) for end in ENDS}
     each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
     return replace(plan, printed={fit.target: whole, **estimate.beside, **each})

@@ -136,7 +136,7 @@ def test_a_next_step_is_one_that_works(printed, monkeypatch, capsys):
 def test_there_is_no_next_step_where_it_cannot_work(printed, tmp_path, monkeypatch, capsys):
     """An estimator of few boxes has no label assistance, and a plan drawn in Python no command."""
     monkeypatch.chdir(printed[0])
-    estimator = replace(AccuracyEstimator.load(ESTIMATOR), label_assistance_=None)
+    estimator = replace(AccuracyEstimator.load(ESTIMATOR), assistance_=None)
     estimator.save(tmp_path / "estimator.parquet")
     named = ["--estimator", tmp_path / "estimator.parquet", "--work-dir", tmp_path / "new"]
     assert main([*map(str, ["estimate", *NEW, *named, "--verbose"])]) == 0

@@ -211,7 +211,7 @@ def test_fits_without_label_assistance_have_values_by_labels(world, tmp_path):
     fits = {}
     for name in ("strong", "weak"):
         fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
-        fits[name] = replace(fitted, label_assistance_=None)
+        fits[name] = replace(fitted, assistance_=None)
     files = site_predictions(world, *fits)
     given = {"images": site_labels(world)}
     expect_coco(world, compare(fits, files, **given, labels=site_labels(world)), site_labels(world))
