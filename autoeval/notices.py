@@ -68,7 +68,7 @@ def codes_of(warnings: Iterable[str]) -> list[dict[str, str]]:
     """Return codes, texts and severities as plain values, fit for JSON."""
     notices = map(as_notice, warnings)
     return [
-        {"code": notice.code, "text": notice.text, "severity": notice.severity}
+        {"code": notice.code, "text": str(notice), "severity": notice.severity}
         for notice in notices
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
@@ -44,7 +45,6 @@ from autoeval.io.tasks.task import Task
 from autoeval.model.calibration import FOUND
 from autoeval.model.pair_table import CONFIDENCE, columns, floats, without_nothing
 from autoeval.notices import Notice, prefixed
-from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
     Looks,
@@ -56,6 +56,9 @@ from autoeval.words import listed, short_names
 
 REFERENCE = "reference"
 NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)
+# The matrices of a fit are small: on a busy machine several threads wait for each other and take
+# more processor time than one.
+one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 
 @dataclass(frozen=True)

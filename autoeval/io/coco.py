@@ -49,7 +49,7 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     """
     warnings = list[str]()
     path, document = _content(source)
-    images = _images(path, document, warnings)
+    images = read_coco_images(document, warnings, path=path)
     categories = dict(_each(path, document, "categories", _category, warnings))
     annotations = document.get("annotations")
     boxes: Sequence[LabelledBox] | None = None
@@ -113,7 +113,11 @@ def read_coco_images(
     malformed = list[str]()
     found_in, document = _content(source)
     path = path or found_in
-    images = _images(path, document, malformed)
+    images = tuple(_each(path, document, "images", _image, malformed))
+    times = Counter(image.image_id for image in images)
+    if len(times) < len(images):
+        twice = [name for name, n in times.items() if n > 1]
+        raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
     if malformed and warnings is None:
         raise InputError(f"{path}: {malformed[0]}.")
     (warnings if warnings is not None else []).extend(malformed)
@@ -175,22 +179,11 @@ def _each(
     return parsed
 
 
-def _images(
-    path: Path, document: Mapping[str, Any], warnings: list[str]
-) -> tuple[LabelledImage, ...]:
-    """Read the list of images, each of which has an id of its own."""
-    images = tuple(_each(path, document, "images", _image, warnings))
-    times = Counter(image.image_id for image in images)
-    if len(times) < len(images):
-        twice = [name for name, n in times.items() if n > 1]
-        raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
-    return images
-
-
 def _image(entry: dict[str, Any]) -> LabelledImage:
     """Read an image by its name, its address where there is none (LVIS v1), or its id alone.
 
-    Height and width are unknown where one is no number of pixels, such as 0 or null.
+    Height and width are unknown where one is no number of pixels, such as 0 or null. The time is
+    that of the first of `TIMES` that holds one: ISO 8601, or with the colons of EXIF.
     """
     name = entry.get("file_name")
     if not name:
@@ -205,21 +198,14 @@ def _image(entry: dict[str, Any]) -> LabelledImage:
         height, width = int(float(entry["height"])), int(float(entry["width"]))
         if min(height, width) > 0 and max(height, width) < FARTHEST:
             size = height, width
-    return LabelledImage(image_id, str(name or image_id), size, _time_taken(entry))
-
-
-def _time_taken(entry: dict[str, Any]) -> datetime | None:
-    """Read the first of `TIMES` that holds a time: ISO 8601, or with the colons of EXIF."""
-    for name in TIMES:
-        if not entry.get(name):
-            continue
-        text = str(entry[name]).strip().removesuffix("Z")
-        try:
-            taken = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
-        except ValueError:
-            continue
-        return taken.replace(tzinfo=None)
-    return None
+    taken = None
+    for field in TIMES:
+        if taken is None and entry.get(field):
+            text = str(entry[field]).strip().removesuffix("Z")
+            with suppress(ValueError):
+                time = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
+                taken = time.replace(tzinfo=None)
+    return LabelledImage(image_id, str(name or image_id), size, taken)
 
 
 def _category(entry: dict[str, Any]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,13 @@ def read_json(path: PathLike, what: str = "file") -> Any:
         raise InputError(f"{name} is nested too deeply to be a {what}.") from None
 
 
+@dataclass
 class BadItems:
     """The items of one kind that could not be read.
 
     `path` is the file or folder that they are in, for messages, empty where items are named by
     their file; `what` they are, such as ``"annotations"``; `form` describes a fault by ``{item}``
-    and ``{fault}``.
+    and ``{fault}``. `n` items were read so far, and `faults` says what is wrong with some.
 
     Examples
     --------
@@ -80,25 +82,27 @@ class BadItems:
     ("widths left out: 1 of 3 (widths[2] is malformed: could not convert string to float: '')",)
     """
 
-    def __init__(self, path: str, what: str, form: str = "{item} is malformed: {fault}") -> None:
-        self._path, self._what, self._form = path, what, form
-        self._n, self._faults = 0, list[str]()
+    path: str
+    what: str
+    form: str = "{item} is malformed: {fault}"
+    n: int = field(default=0, init=False)
+    faults: list[str] = field(default_factory=list, init=False)
 
     def read(self, entries: Iterable[Any], parse: Callable[[Any], Any]) -> list[Any]:
         """Return the items of a list that can be read."""
         read = []
         for position, entry in enumerate(entries):
-            self._n += 1
+            self.n += 1
             try:
                 read.append(parse(entry))
             except MALFORMED as error:
-                self._add(f"{self._what}[{position}]", error)
+                self._add(f"{self.what}[{position}]", error)
         return read
 
     @contextmanager
     def item(self, name: str) -> Iterator[None]:
         """Leave out the item that the body reads where it is malformed."""
-        self._n += 1
+        self.n += 1
         try:
             yield
         except MALFORMED as error:
@@ -110,24 +114,24 @@ class BadItems:
         `before` is what was left out of other lists, which may be the reason. Raises `InputError`
         if it is more than half of the items.
         """
-        n_bad = len(self._faults)
-        if n_bad > MOST_BAD * self._n:
-            where = f"{self._path}: " if self._path else ""
+        n_bad = len(self.faults)
+        if n_bad > MOST_BAD * self.n:
+            where = f"{self.path}: " if self.path else ""
             raise InputError(
-                f"{where}{'; '.join([*before, self._faults[0]])}. {n_bad} of {self._n} "
-                f"{self._what} cannot be read; a few would be left out, but these are most."
+                f"{where}{'; '.join([*before, self.faults[0]])}. {n_bad} of {self.n} "
+                f"{self.what} cannot be read; a few would be left out, but these are most."
             )
         what = Notice(
             "entries-malformed",
-            f"{self._what} left out: {n_bad} of {self._n} ({listed(self._faults, NAMED)})",
+            f"{self.what} left out: {n_bad} of {self.n} ({listed(self.faults, NAMED)})",
         )
         return (what,) if n_bad else ()
 
     def _add(self, name: str, error: Exception) -> None:
         if isinstance(error, InputError):  # names the item itself
-            self._faults.append(str(error).rstrip("."))
+            self.faults.append(str(error).rstrip("."))
             return
-        self._faults.append(self._form.format(item=name, fault=fault(error)))
+        self.faults.append(self.form.format(item=name, fault=fault(error)))
 
 
 def fault(error: Exception) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -369,9 +369,9 @@ class _Fields:
         splits = {k: split for k, image in enumerate(images) if (split := image.split)}
         for image in images:
             image_id, name = image.image_id, image.file_name
-            if name is None and image_id is not None and is_file_name(image_id):
+            if name is None and image_id is not None and without_suffix(image_id) != image_id:
                 name = image_id
-            elif name == image_id and name is not None and not is_file_name(name):
+            elif name == image_id and name is not None and without_suffix(name) == name:
                 name = None  # a list of ids alone
             ids.append(None if image_id is None else normal_id(image_id))
             names.append(None if name is None else normal_name(name))
@@ -389,11 +389,6 @@ class _Fields:
         folders = {name.rpartition("/")[0] for name in self.file_name if name}
         of_files = map(split_word, set(self.split.values()))
         return frozenset(of_files).union(*map(_splits, folders))
-
-
-def is_file_name(name: str) -> bool:
-    """Whether a name ends with the suffix of an image."""
-    return without_suffix(name) != name
 
 
 def splits_of(name: str) -> frozenset[str]:
@@ -420,6 +415,7 @@ class Placement:
     """Where the n images of a predictions file stand among m that are listed.
 
     index (n,), int64: position, -1 for an image that is not listed, or could be several.
+    images (m,): those that are listed, with the sizes that the file's own list alone knows.
     listed_there (m,): whether the file itself lists the image, with boxes or without; None where
         it has no list of its own.
     lost, several: names of the images of the file that are not listed, and of those that could
@@ -428,6 +424,7 @@ class Placement:
     """
 
     index: np.ndarray
+    images: Sequence[LabelledImage]
     matches: ImageMatches
     lost: tuple[str, ...]
     several: tuple[str, ...]
@@ -479,6 +476,12 @@ def place_images(
         listed_there = np.zeros(len(images), bool)
         listed_there[matches.index[matches.index >= 0]] = True
         _check_sizes(own, images, matches, where)
+        places = matches.index.tolist()
+        sizes = {k: image.size for k, image in zip(places, own, strict=True) if image.size}
+        images = [
+            replace(image, size=sizes.get(k)) if image.size is None else image
+            for k, image in enumerate(images)
+        ]
     several = tuple(in_file[k].text for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
     lost = tuple(in_file[k].text for k in np.flatnonzero(matches.index == MISSING).tolist())
     if len(several) > FEWEST_PLACED * len(in_file):
@@ -499,7 +502,7 @@ def place_images(
             "name, in any folder and with any suffix, nor by id, nor by the stem of a file name. "
             f"There are: {there}."
         )
-    return Placement(np.maximum(index, -1), matches, lost, several, listed_there)
+    return Placement(np.maximum(index, -1), images, matches, lost, several, listed_there)
 
 
 def _check_sizes(

@@ -14,7 +14,7 @@ import numpy as np
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_folder import ImageFile, natural_order
-from autoeval.io.image_identity import is_file_name, match_images
+from autoeval.io.image_identity import match_images, without_suffix
 from autoeval.io.labels.content import LabelSet
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
@@ -224,7 +224,8 @@ def _by_bytes(
 
 def _ranks(images: Sequence[LabelledImage]) -> dict[int, int]:
     """Return the place of each image in the natural order of file names; ids have none."""
-    named = [k for k, image in enumerate(images) if is_file_name(image.file_name)]
+    names = [image.file_name for image in images]
+    named = [k for k, name in enumerate(names) if without_suffix(name) != name]
     named.sort(key=lambda k: natural_order(images[k].file_name))
     return {k: rank for rank, k in enumerate(named)}
 

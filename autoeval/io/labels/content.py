@@ -62,8 +62,6 @@ class BoxColumns(Sequence[LabelledBox]):
     @classmethod
     def of(cls, boxes: Sequence[LabelledBox]) -> BoxColumns:
         """Take the columns of boxes in memory."""
-        if isinstance(boxes, BoxColumns):
-            return boxes
         image_of = {name: k for k, name in enumerate(dict.fromkeys(box.image_id for box in boxes))}
         number_of = {word: k for k, word in enumerate(dict.fromkeys(box.category for box in boxes))}
         return cls(
@@ -158,7 +156,7 @@ class LabelSet:
     @cached_property
     def columns(self) -> BoxColumns:
         """The boxes as columns."""
-        return BoxColumns.of(self.boxes)
+        return self.boxes if isinstance(self.boxes, BoxColumns) else BoxColumns.of(self.boxes)
 
     def unchecked(self, image_id: str, words: Iterable[str]) -> list[str]:
         """Return those of some words that nobody looked for in an image."""

@@ -184,13 +184,7 @@ def read_predictions(
     else:
         placement = place_images(named, images, where, own=by_own_list)
         place = placement.index
-        if by_own_list is not None:  # which may know sizes that are not known here
-            places = placement.matches.index.tolist()
-            sizes = {k: own.size for k, own in zip(places, by_own_list, strict=True) if own.size}
-            images = [
-                replace(image, size=sizes.get(k)) if image.size is None else image
-                for k, image in enumerate(images)
-            ]
+        images = placement.images
 
     known = find_words(
         path,
