@@ -308,9 +308,7 @@ def bare(detector: MMDetector, batch: Batch, n_images: int) -> None:
 def plain(detector: MMDetector, samples: LabelledFiles, batch: int) -> None:
     """Run the pass that gives boxes alone."""
     task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
-    for _ in Observer(detector, task, reading=ImageLoading(batch)).stream(
-        samples, detector.observe
-    ):
+    for _ in Observer(detector, task, reading=ImageLoading(batch)).stream(samples, detector.launch):
         pass
 
 

@@ -15,7 +15,7 @@ from mmengine.config import Config
 from autoeval.detections import FRAMEWORK, PRECISIONS, Detections, Evidence
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.fingerprint import fingerprint
-from autoeval.detectors.predicting import Batch, in_precision, predict
+from autoeval.detectors.predicting import Batch, Later, in_precision, predict
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.quick_pooling import QuickPooling
 from autoeval.detectors.settings import describe
@@ -105,22 +105,38 @@ class MMDetector:
         Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
         ValueError for arguments that do not fit together.
         """
+        return self.launch(images, image_ids)()
+
+    def launch(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
+    ) -> Later[list[Evidence]]:
+        """Begin to observe images, as `observe`; what is returned waits, and gives the evidence.
+
+        A pass launches a batch before it waits for the one before, so that a GPU is never idle
+        while its boxes are copied.
+        """
         self._check(images, image_ids)
-        return [
-            Evidence(image_id, (image.shape[0], image.shape[1]), boxes)
-            for image, image_id, boxes in zip(images, image_ids, self._clean(images), strict=True)
-        ]
+        boxes, sizes = self._clean(images), [image.shape[:2] for image in images]
+        return lambda: [Evidence(*one) for one in zip(image_ids, sizes, boxes(), strict=True)]
 
-    def _clean(self, images: Sequence[np.ndarray]) -> list[Detections]:
-        """Return the boxes of a plain pass."""
+    def _clean(self, images: Sequence[np.ndarray]) -> Later[list[Detections]]:
+        """Launch a plain pass; what is returned gives the boxes of each image."""
 
-        def observe() -> list[Detections]:
+        def launch() -> list[tuple[list[int], Later[list[Detections]]]]:
+            return [
+                (rows, self._run(predict, self.model, batch))
+                for rows, batch in self._batches(images)
+            ]
+
+        launched = self._halving_batches(launch)
+
+        def boxes() -> list[Detections]:
             boxes_of: dict[int, Detections] = {}
-            for rows, batch in self._batches(images):
-                boxes_of.update(zip(rows, self._run(predict, self.model, batch), strict=True))
+            for rows, of_batch in launched:
+                boxes_of.update(zip(rows, of_batch(), strict=True))
             return [boxes_of[i] for i in range(len(images))]
 
-        return self._halving_batches(observe)
+        return boxes
 
     def _batches(self, images: Sequence[np.ndarray]) -> Iterator[tuple[list[int], Batch]]:
         """Yield numbers of images of one size, `max_batch` at most, and what they become."""

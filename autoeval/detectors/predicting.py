@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
+
+Result = TypeVar("Result")
+Later = Callable[[], Result]  # waits for the device, and gives the result
 
 
 @dataclass(frozen=True)
@@ -60,30 +63,62 @@ def is_on_host(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu"
 
 
-def to_host(tensors: Sequence[Tensor]) -> list[np.ndarray]:
-    """Copy tensors from their device in one piece: a GPU is waited for once, not once a tensor.
+class HostCopy:
+    """Tensors on their way to the host, in one piece: a GPU is waited for once, not once a tensor.
 
+    The copy from a GPU goes to pinned memory while this process goes on; `arrays` waits for it.
     Numbers of 16 bits become float32.
     """
-    tensors = [x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in tensors]
-    if all(map(is_on_host, tensors)):
-        return [tensor.numpy() for tensor in tensors]
-    by_width = sorted(range(len(tensors)), key=lambda k: -tensors[k].element_size())
-    flat = [tensors[k].contiguous().reshape(-1).view(torch.uint8) for k in by_width]
-    content = torch.cat(flat).cpu()
-    arrays, start = {}, 0
-    for k, piece in zip(by_width, flat, strict=True):
-        part = content[start : start + len(piece)].view(tensors[k].dtype)
-        arrays[k] = part.reshape(tensors[k].shape).numpy()
-        start += len(piece)
-    return [arrays[k] for k in range(len(tensors))]
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        half = (torch.float16, torch.bfloat16)
+        self._tensors = [x.float() if x.dtype in half else x for x in tensors]
+        self._content: Tensor | None = None
+        self._copied: torch.cuda.Event | None = None
+        if all(map(is_on_host, tensors)):
+            return
+        # The widest first, so that each begins where its type may.
+        self._by_width = sorted(range(len(tensors)), key=lambda k: -self._tensors[k].element_size())
+        flat = [self._tensors[k].contiguous().reshape(-1).view(torch.uint8) for k in self._by_width]
+        content = torch.cat(flat)
+        if content.device.type == "cuda":
+            self._content = torch.empty(content.shape, dtype=torch.uint8, pin_memory=True)
+            self._content.copy_(content, non_blocking=True)
+            self._copied = torch.cuda.Event()
+            self._copied.record(torch.cuda.current_stream(content.device))
+        else:
+            self._content = content.cpu()
+
+    def arrays(self) -> list[np.ndarray]:
+        """Return the tensors in their order, as arrays."""
+        if self._content is None:
+            return [tensor.numpy() for tensor in self._tensors]
+        content = self._content
+        if self._copied is not None:
+            self._copied.synchronize()
+            content = content.clone()  # pinned memory is scarce, and arrays may be kept
+        arrays, start = {}, 0
+        for k in self._by_width:
+            tensor = self._tensors[k]
+            part = content[start : start + tensor.numel() * tensor.element_size()]
+            arrays[k] = part.view(tensor.dtype).reshape(tensor.shape).numpy()
+            start += len(part)
+        return [arrays[k] for k in range(len(arrays))]
 
 
-def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
-    """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`."""
+def predict(model: BaseDetector, batch: Batch) -> Later[list[Detections]]:
+    """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`.
+
+    What is returned waits for the device and gives the boxes of each image.
+    """
     results = [_columns(model, result) for result in model.predict(batch.inputs, batch.samples)]
-    columns = to_host([column for image in results for column in image])
-    return [Detections(*columns[k : k + 3]) for k in range(0, len(columns), 3)]
+    copy = HostCopy([column for image in results for column in image])
+
+    def boxes() -> list[Detections]:
+        columns = copy.arrays()
+        return [Detections(*columns[k : k + 3]) for k in range(0, len(columns), 3)]
+
+    return boxes
 
 
 def _columns(model: BaseDetector, result: Any) -> tuple[Tensor, Tensor, Tensor]:

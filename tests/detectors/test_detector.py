@@ -13,11 +13,11 @@ import torch
 
 from autoeval.detections import PRECISIONS
 from autoeval.detectors.detector import MMDetector
-from autoeval.detectors.predicting import predict, single_precision, to_host
+from autoeval.detectors.predicting import HostCopy, predict, single_precision
 from autoeval.detectors.preprocessing import Preprocessor
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import ImageLoading
+from autoeval.estimation.observation.samples import ImageLoading, PassLog, observe_batches
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
@@ -165,7 +165,7 @@ def test_workers_read_and_prepare_ahead_and_change_no_box(build, images, monkeyp
     task, before = Task("object", ("object",), ()), threading.active_count()
     boxes = Observer(detector, task, reading=ImageLoading(batch_size=2, num_workers=workers))
     samples = [Sample(e.image_id, images[k % 3].copy(), *NO_BOXES) for k, e in enumerate(expected)]
-    seen = list(boxes.stream(samples, detector.observe))
+    seen = list(boxes.stream(samples, detector.launch))
     for (_, sample, one), other in zip(seen, expected, strict=True):
         assert sample.image_id == other.image_id
         np.testing.assert_array_equal(one.clean.boxes, other.clean.boxes)
@@ -188,10 +188,64 @@ def test_tensors_of_a_device_come_in_one_copy(monkeypatch):
     copies, of_tensor = [], torch.Tensor.cpu
     monkeypatch.setattr(torch.Tensor, "cpu", lambda x: copies.append(x.numel()) or of_tensor(x))
     monkeypatch.setattr("autoeval.detectors.predicting.is_on_host", lambda tensor: False)
-    for array, tensor in zip(to_host(tensors), tensors, strict=True):
+    for array, tensor in zip(HostCopy(tensors).arrays(), tensors, strict=True):
         assert array.dtype == tensor.numpy().dtype
         np.testing.assert_array_equal(array, tensor.numpy())
-    assert len(copies) == 1 and to_host([]) == []
+    assert len(copies) == 1 and HostCopy([]).arrays() == []
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_copy_from_a_gpu_is_waited_for_and_leaves_no_pinned_memory():
+    values = torch.rand(64, 1000)
+    copy = HostCopy([values.cuda(), values[:0].cuda(), (values > 0.5).cuda()])
+    first, none, mask = copy.arrays()
+    np.testing.assert_array_equal(first, values.numpy())
+    np.testing.assert_array_equal(mask, values.numpy() > 0.5)
+    assert none.shape == (0, 1000) and not torch.from_numpy(first).is_pinned()
+
+
+def test_a_batch_is_waited_for_when_the_next_one_is_launched(build, images, monkeypatch):
+    """The network of batch k + 1 is run before the boxes of batch k are read on the host."""
+    detector, events = build("yolox_nano"), []
+    arrays, run = HostCopy.arrays, detector.model.predict
+    monkeypatch.setattr(HostCopy, "arrays", lambda x: events.append("read") or arrays(x))
+    monkeypatch.setattr(
+        detector.model, "predict", lambda *given: events.append("launched") or run(*given)
+    )
+    task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
+    samples = [Sample(str(k), images[0], *NO_BOXES) for k in range(5)]
+    watching = Observer(detector, task, reading=ImageLoading(batch_size=2))
+    assert [s.image_id for s, _ in watching.each(samples)] == list("01234")
+    two = ["launched"] * 2
+    assert events == [*two, *two, "read", "read", "launched", "read", "read", "read"]
+
+
+def test_a_failure_of_a_batch_comes_after_the_images_before_it():
+    """Also where the next batch was launched meanwhile, and by the number of the image."""
+
+    def launch(images, names):
+        if "2" in names:
+            raise ZeroDivisionError("odd image")
+        return lambda: [name.upper() for name in names]
+
+    samples, log = (
+        [Sample(str(k), np.zeros((2, 2, 3), np.uint8), *NO_BOXES) for k in range(5)],
+        PassLog(),
+    )
+    batches = [[(k, samples[k]) for k in part] for part in ([0, 1], [2, 3], [4])]
+    assert [number for number, _, _ in observe_batches(batches, launch, log)] == [0, 1, 3, 4]
+    assert list(log.unreadable) == [2] and log.n_observed == 4
+
+    def stopped(images, names):
+        if "2" in names:
+            raise InputError("no such stage")
+        return lambda: list(names)
+
+    seen = []
+    with pytest.raises(InputError, match="no such stage"):
+        seen.extend(n for n, _, _ in observe_batches(batches, stopped, PassLog()))
+    first = observe_batches(batches, stopped, PassLog())
+    assert [next(first)[0], next(first)[0]] == [0, 1]
 
 
 PROGRAM = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,9 +15,10 @@ from autoeval.detections import Evidence
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import (
     ImageLoading,
-    Observe,
+    Launch,
     PassLog,
     Seen,
+    at_once,
     observe_batches,
     read_batches,
 )
@@ -103,7 +104,7 @@ class Observer(Generic[D]):
         numbers: which of them; all by default. log: receives what cannot be read, and the time
             spent.
         """
-        for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
+        for _, sample, evidence in self.stream(samples, self._launch, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
             if self.settings.reference is not None:
                 reference = self.settings.reference.find(self.task, samples, sample)
@@ -113,14 +114,14 @@ class Observer(Generic[D]):
     def stream(
         self,
         samples: Samples,
-        observe: Observe[Seen],
+        launch: Launch[Seen],
         numbers: Iterable[int] | None = None,
         *,
         log: PassLog | None = None,
     ) -> Iterator[tuple[int, Sample, Seen]]:
-        """Yield images with their numbers and what ``observe(images, image_ids)`` makes of them.
+        """Yield images with their numbers and what ``launch(images, image_ids)()`` makes of them.
 
-        See `each`, which is this with the detector's plain `observe`, and `observe_batches`.
+        See `each`, which is this with the detector's plain pass, and `observe_batches`.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
         prepare = getattr(self.detector, "prepare", lambda image: None)
@@ -128,7 +129,7 @@ class Observer(Generic[D]):
         batches = read_batches(
             samples, numbers, self.batch_size, log, workers=workers, prepare=prepare
         )
-        yield from observe_batches(batches, observe, log)
+        yield from observe_batches(batches, launch, log)
 
     def context(self) -> dict[str, Any]:
         """Describe what boxes are found with, for an estimator to remember and to compare."""
@@ -152,5 +153,9 @@ class Observer(Generic[D]):
                 words[self.task.categories[k]].append(word)
         return words
 
-    def _observe(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Evidence]:
-        return self.detector.observe(images, image_ids, **self.settings.options)
+    @property
+    def _launch(self) -> Launch[Evidence]:
+        options, launch = self.settings.options, getattr(self.detector, "launch", None)
+        if launch is not None:
+            return partial(launch, **options)
+        return at_once(partial(self.detector.observe, **options))

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -23,8 +24,11 @@ from autoeval.io.tasks.labelled_samples import NO_PIXELS, Sample, Samples
 from autoeval.io.video import time_blocks
 from autoeval.runtime.threads import Ahead
 
+Item = TypeVar("Item")
 Seen = TypeVar("Seen")
-Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
+Observe = Callable[[Sequence[np.ndarray], Sequence[str]], list[Seen]]
+# Begins to observe images; what it returns waits, and gives what was seen.
+Launch = Callable[[Sequence[np.ndarray], Sequence[str]], Callable[[], list[Seen]]]
 Numbered = tuple[int, Sample]
 MOST_AT_FIRST = 8
 MOST_WORKERS = 8  # by default; more images than these decode are seldom used up by one network
@@ -184,34 +188,55 @@ def read_batches(
         yield batch
 
 
+def at_once(observe: Observe[Seen]) -> Launch[Seen]:
+    """Return a launch of a detector that has none: it observes, and leaves nothing to wait for."""
+
+    def launch(images: Sequence[np.ndarray], names: Sequence[str]) -> Callable[[], list[Seen]]:
+        seen = observe(images, names)
+        return lambda: seen
+
+    return launch
+
+
 def observe_batches(
-    batches: Iterable[Sequence[Numbered]], observe: Observe[Seen], log: PassLog
+    batches: Iterable[Sequence[Numbered]], launch: Launch[Seen], log: PassLog
 ) -> Iterator[tuple[int, Sample, Seen]]:
     """Run a detector over batches; an image on which it fails is logged and does not end the run.
 
-    An error that is no image's fault still ends it: bad input of any kind, and files that cannot be
-    written or read. So does a failure on eight images before any was observed.
+    A batch is waited for when the next one is launched. An error that is no image's fault still
+    ends the run: bad input of any kind, and files that cannot be written or read. So does a failure
+    on eight images before any was observed.
     """
 
-    def run(batch: Sequence[Numbered]) -> list[tuple[int, Sample, Seen]]:
+    def begin(batch: Sequence[Numbered]) -> Callable[[], list[Seen]]:
         images, names = [s.image for _, s in batch], [s.image_id for _, s in batch]
         with log.timed("network_s"):
-            seen = list(observe(images, names))
+            try:
+                return launch(images, names)
+            except Exception as error:  # it is the turn of the batch before: raised by `finish`
+                return partial(_fail, error)
+
+    def finish(
+        batch: Sequence[Numbered], launched: Callable[[], list[Seen]]
+    ) -> list[tuple[int, Sample, Seen]]:
+        with log.timed("network_s"):
+            seen = launched()
         observed = [(*numbered, one) for numbered, one in zip(batch, seen, strict=True)]
         log.n_observed += len(batch)
         return observed
 
     n_failed = 0
-    for batch in batches:
+    for batch, launched in _one_behind((batch, begin(batch)) for batch in batches):
         try:
-            yield from run(batch)
+            yield from finish(batch, launched)
             continue
         except Exception as error:
             if not _of_an_image(error):
                 raise
         for number, sample in batch:
             try:
-                yield from run([(number, sample)])
+                alone = [(number, sample)]
+                yield from finish(alone, begin(alone))
             except Exception as error:
                 n_failed += 1
                 if not _of_an_image(error) or (not log.n_observed and n_failed >= MOST_AT_FIRST):
@@ -220,6 +245,19 @@ def observe_batches(
                 if not isinstance(error, InputError):
                     log.failure = log.failure or text
                 log.unreadable[number] = f"{sample.image_id}: the detector fails on it ({text})"
+
+
+def _one_behind(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield each item when the next one has been made."""
+    last: list[Item] = []
+    for item in items:
+        yield from last
+        last = [item]
+    yield from last
+
+
+def _fail(error: Exception) -> NoReturn:
+    raise error
 
 
 def _of_an_image(error: Exception) -> bool:

@@ -15,7 +15,7 @@ from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.observation.samples import PassLog, at_once
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.tasks.labelled_samples import Samples
 from autoeval.runtime import OK
@@ -196,7 +196,7 @@ def _slice_rows(
         seed=settings.seed,
     )
     numbers = range(piece.start, piece.stop)
-    observed = observer.stream(piece.samples, observe, numbers, log=log)
+    observed = observer.stream(piece.samples, at_once(observe), numbers, log=log)
     for number, sample, evidence_by_spec in observed:
         by_spec = {spec: evidence.relabel(lookup) for spec, evidence in evidence_by_spec.items()}
         clean = next(iter(by_spec.values())).clean

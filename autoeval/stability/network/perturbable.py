@@ -12,7 +12,7 @@ from mmengine.config import Config
 
 from autoeval.detections import FRAMEWORK, Detections, Evidence
 from autoeval.detectors.detector import MMDetector
-from autoeval.detectors.predicting import Batch
+from autoeval.detectors.predicting import Batch, Later
 from autoeval.stability.network.capturing.capture import CAPTURED, capture
 from autoeval.stability.network.capturing.logits import final_head
 from autoeval.stability.network.forward.dropout import sample_seed
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 REWEIGHTED, VIEWED = "reweighted", "views"
 STACKED = 4  # as many perturbed samples as images go through what is left of the network at once
 Perturbed = dict[DropoutSpec, list[Detections]]
+OfImage = tuple[Detections, Perturbed, dict[str, Any]]  # the last are fields of `Evidence`
 
 
 class PerturbableDetector(MMDetector):
@@ -99,19 +100,39 @@ class PerturbableDetector(MMDetector):
         ValueError for arguments that do not fit together, and `InputError` if the backbone lacks a
         stage that ``dropout`` names.
         """
+        launched = self.launch(
+            images, image_ids, dropout=dropout, repeats=repeats, seed=seed, wants=wants
+        )
+        return launched()
+
+    def launch(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        dropout: DropoutSpec | None = None,
+        repeats: int = 0,
+        seed: int = 0,
+        wants: Collection[str] = (),
+    ) -> Later[list[Evidence]]:
+        """Begin to observe images, as `observe`; what is returned waits, and gives the evidence."""
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
         specs = [dropout] if dropout and repeats else []
         wants = {*wants, "logits"} if REWEIGHTED in wants else wants
         passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
-        evidence = [image_passes.evidence(dropout) for image_passes in passes]
+        views: list[tuple[Detections, ...]] = [()] * len(images)
         if VIEWED in wants:
-            views = views_of(images, self._clean)
-            evidence = [
-                replace(image_evidence, views=image_views)
-                for image_evidence, image_views in zip(evidence, views, strict=True)
+            views = views_of(images, lambda altered: self._clean(altered)())
+
+        def evidence() -> list[Evidence]:
+            seen = [
+                replace(image_passes.evidence(dropout), views=image_views)
+                for image_passes, image_views in zip(passes(), views, strict=True)
             ]
-        return self._reweighted(images, evidence, seed) if REWEIGHTED in wants else evidence
+            return self._reweighted(images, seen, seed) if REWEIGHTED in wants else seen
+
+        return evidence
 
     def observe_each(
         self,
@@ -131,7 +152,7 @@ class PerturbableDetector(MMDetector):
         if not dropouts or len(set(dropouts)) < len(dropouts):
             raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
         passes = self._all_passes(images, image_ids, dropouts, repeats, seed)
-        return [{spec: image_passes.evidence(spec) for spec in dropouts} for image_passes in passes]
+        return [{spec: seen.evidence(spec) for spec in dropouts} for seen in passes()]
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
         """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
@@ -146,8 +167,8 @@ class PerturbableDetector(MMDetector):
         repeats: int,
         seed: int,
         wants: Collection[str] = (),
-    ) -> list[_Passes]:
-        """Run the passes of all images, those of one size together."""
+    ) -> Later[list[_Passes]]:
+        """Launch the passes of all images, those of one size together."""
         self._check(images, image_ids)
         unknown = sorted(set(wants) - set(self.gives))
         if unknown:
@@ -157,33 +178,38 @@ class PerturbableDetector(MMDetector):
         if repeats < 0:
             raise ValueError(f"Expected `repeats` 0 or more, got {repeats}.")
 
-        def observe() -> list[_Passes]:
-            passes: dict[int, _Passes] = {}
+        def launch() -> list[tuple[list[int], Later[list[OfImage]]]]:
+            launched = []
             for rows, batch in self._batches(images):
                 seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
-                observed = self._run(self._observe_batch, batch, dropouts, seeds, wants)
-                for i, (clean, perturbed, captured) in zip(rows, observed, strict=True):
-                    size = images[i].shape[:2]
-                    passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
-            return [passes[i] for i in range(len(images))]
+                launched.append(
+                    (rows, self._run(self._launch_batch, batch, dropouts, seeds, wants))
+                )
+            return launched
 
-        return self._halving_batches(observe)
+        launched, sizes = self._halving_batches(launch), [image.shape[:2] for image in images]
 
-    def _observe_batch(
+        def passes() -> list[_Passes]:
+            found: dict[int, _Passes] = {}
+            for rows, of_batch in launched:
+                for i, (clean, perturbed, captured) in zip(rows, self._run(of_batch), strict=True):
+                    found[i] = _Passes(image_ids[i], sizes[i], clean, perturbed, captured)
+            return [found[i] for i in range(len(sizes))]
+
+        return passes
+
+    def _launch_batch(
         self,
         batch: Batch,
         dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
         wants: Collection[str],
-    ) -> list[tuple[Detections, Perturbed, dict[str, Any]]]:
-        """Return the clean boxes, the perturbed ones and further fields of evidence of n images.
-
-        Seeds come in rounds of n.
-        """
+    ) -> Later[list[OfImage]]:
+        """Launch all passes of n images; seeds come in rounds of n."""
         n_images = len(batch.samples)
         with capture(self.model, wants) as captured:
             clean, prefixes = self._passes.clean(batch, dropouts if seeds else ())
-        perturbed: list[Perturbed] = [{spec: [] for spec in dropouts} for _ in range(n_images)]
+        repeats: list[tuple[list[int], DropoutSpec, Later[list[Detections]]]] = []
         at_once = self.max_batch if self.max_batch == 1 else STACKED * self.max_batch
         for start in range(0, len(seeds) if dropouts else 0, at_once):
             part = seeds[start : start + at_once]
@@ -191,10 +217,17 @@ class PerturbableDetector(MMDetector):
             begun = {layer: prefix.take(rows) for layer, prefix in prefixes.items()}
             again = take_samples(batch, rows)
             for spec, detections in self._passes.perturbed(again, begun, dropouts, part):
-                for row, boxes in zip(rows, detections, strict=True):
+                repeats.append((rows, spec, detections))
+
+        def found() -> list[OfImage]:
+            perturbed: list[Perturbed] = [{spec: [] for spec in dropouts} for _ in range(n_images)]
+            for rows, spec, detections in repeats:
+                for row, boxes in zip(rows, detections(), strict=True):
                     perturbed[row][spec].append(boxes)
-        fields = [captured.fields(i) for i in range(n_images)]
-        return list(zip(clean, perturbed, fields, strict=True))
+            fields = [captured.fields(i) for i in range(n_images)]
+            return list(zip(clean(), perturbed, fields, strict=True))
+
+        return found
 
     def _reweighted(
         self, images: Sequence[np.ndarray], evidence: Sequence[Evidence], seed: int

@@ -7,6 +7,7 @@ from branching import same
 
 from autoeval.detectors import MMDetector, predicting
 from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.predicting import HostCopy
 from autoeval.errors import InputError
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.capturing import capture
@@ -125,8 +126,7 @@ def test_a_batch_is_copied_three_times_and_draws_nothing_on_the_host(
     monkeypatch.setattr(detector, "max_batch", 4)
     copies = []
     for module in (capture, predicting):
-        copied = module.to_host
-        monkeypatch.setattr(module, "to_host", lambda x, f=copied: copies.append(len(x)) or f(x))
+        monkeypatch.setattr(module, "HostCopy", lambda x: copies.append(len(x)) or HostCopy(x))
     for owner, function in (
         (torch, "rand"),
         (torch, "bernoulli"),

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates
-from autoeval.detectors.predicting import to_host
+from autoeval.detectors.predicting import HostCopy
 from autoeval.detectors.quick_pooling import wrapped
 from autoeval.stability.network.capturing.logits import LOGITS, attached_logits, final_head
 from autoeval.stability.network.capturing.watching import CaptureFailures, wrapped_everywhere
@@ -141,16 +141,24 @@ class Capture:
             if "prototypes" in self.wants:
                 self.maps, self.to_map = last, last.shape[-1] / inputs[0].shape[-1]
 
+    def begin_copy(self) -> None:
+        """Begin to copy to the host what `fields` reads, while perturbed passes run."""
+        _ = self._copy
+
     @cached_property
-    def _host(self) -> _OnHost:
-        """Copy to the host all that `fields` reads, in one piece."""
+    def _copy(self) -> HostCopy:
+        """The copy of all that `fields` reads, in one piece."""
         tensors = [tensor for run in self.suppressions for tensor in run]
         for instances in self.instances:
             tensors += [instances.bboxes, instances.scores]
-        classified = [i for i, instances in enumerate(self.instances) if LOGITS in instances]
-        tensors += [self.instances[i][LOGITS].float() for i in classified]
+        tensors += [i[LOGITS].float() for i in self.instances if LOGITS in i]
         tensors += [] if self.features is None else [self.features.float()]
-        copied = iter(to_host(tensors))
+        return HostCopy(tensors)
+
+    @cached_property
+    def _host(self) -> _OnHost:
+        classified = [i for i, instances in enumerate(self.instances) if LOGITS in instances]
+        copied = iter(self._copy.arrays())
         return _OnHost(
             [Suppression(*(next(copied) for _ in run)) for run in self.suppressions],
             [(next(copied), next(copied)) for _ in self.instances],
@@ -227,3 +235,5 @@ def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
             hook = model.backbone.register_forward_hook(captured.pool_features)
             stack.callback(hook.remove)
         yield captured
+    if not set(CAPTURED).isdisjoint(wants):
+        captured.begin_copy()

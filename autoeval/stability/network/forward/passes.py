@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from autoeval.detections import Detections
-from autoeval.detectors.predicting import Batch, predict
+from autoeval.detectors.predicting import Batch, Later, predict
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout import draw_uniform, drop_below, feature_dropout
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
@@ -93,7 +93,7 @@ class StagedPasses:
 
     def clean(
         self, batch: Batch, dropouts: Sequence[DropoutSpec]
-    ) -> tuple[list[Detections], Prefixes]:
+    ) -> tuple[Later[list[Detections]], Prefixes]:
         """Return the boxes, and what the perturbed passes of ``dropouts`` start from."""
         keep = {self.staged.first_layer(spec) for spec in dropouts}
         features, prefixes = self.staged.forward(batch.inputs, keep)
@@ -105,14 +105,14 @@ class StagedPasses:
         prefixes: Prefixes,
         dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
-    ) -> Iterator[tuple[DropoutSpec, list[Detections]]]:
+    ) -> Iterator[tuple[DropoutSpec, Later[list[Detections]]]]:
         """Yield the boxes under each dropout; ``prefixes`` hold the samples of ``batch``."""
         for layer, prefix in prefixes.items():
             specs = [spec for spec in dropouts if self.staged.first_layer(spec) == layer]
             for spec, features in branches(self.staged, prefix, specs, seeds):
                 yield spec, self.finish(batch, features)
 
-    def finish(self, batch: Batch, features: tuple[Tensor, ...]) -> list[Detections]:
+    def finish(self, batch: Batch, features: tuple[Tensor, ...]) -> Later[list[Detections]]:
         """Run neck, head and post-processing on the features of a backbone."""
         with _returning(self.model.backbone, features):
             return predict(self.model, batch)
@@ -137,7 +137,7 @@ class HookedPasses:
 
     def clean(
         self, batch: Batch, dropouts: Sequence[DropoutSpec]
-    ) -> tuple[list[Detections], Prefixes]:
+    ) -> tuple[Later[list[Detections]], Prefixes]:
         """Return the boxes; there is nothing to start from."""
         for spec in dropouts:
             self.points.check(spec)
@@ -149,7 +149,7 @@ class HookedPasses:
         prefixes: Prefixes,
         dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
-    ) -> Iterator[tuple[DropoutSpec, list[Detections]]]:
+    ) -> Iterator[tuple[DropoutSpec, Later[list[Detections]]]]:
         """Yield the boxes under each dropout."""
         for spec in dropouts:
             with feature_dropout(self.points, spec, seeds):

@@ -28,7 +28,7 @@ def found(**fields):
 
     given = {"scores": torch.tensor([0.9, 0.4]), "labels": torch.tensor([1, 0]), **fields}
     result = DetDataSample(pred_instances=InstanceData(**given))
-    (boxes,) = predict(Model(result), Batch(torch.zeros(1), []))
+    (boxes,) = predict(Model(result), Batch(torch.zeros(1), []))()
     return boxes
 
 
