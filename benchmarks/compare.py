@@ -35,7 +35,6 @@ from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.comparison.pair_model import (
     PairPrior,
     Seen,
-    differences,
     log_odds_on_labels,
     one_at_home,
     pair_prior,
@@ -479,7 +478,7 @@ def labelled_pair(
         return None
     k = sites[0].boxes.categories.index(one.category)
     expected = expected_at(a, b, one.site, one.category)
-    level = differences(pd.DataFrame([row]))[1][0]
+    level = seen_of(pd.DataFrame([row])).level[0]
     return replace(
         one,
         rankings=tuple(of.evaluation.rankings[k] for of in sites),

@@ -33,35 +33,36 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
         )
 
 
-def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse a detector that is said to be trained at the labelled site and is not compared.
+def check_known(
+    trained_here: Collection[str],
+    accuracy: Mapping[str, float],
+    fits: Mapping[str, AccuracyEstimator],
+) -> None:
+    """Refuse what is said of detectors that are not compared, or is not possible.
 
-    And what is said so of detectors compared at a threshold, where it would not act: the difference
-    is that of the two estimates, which a fit with ``--trained-here`` corrects.
+    That one was trained at the labelled site is refused at a threshold, too, where it would not
+    act: the difference is that of the two estimates, which a fit with ``--trained-here`` corrects.
     """
-    unknown = [name for name in names if name not in fits]
+    unknown = [name for name in trained_here if name not in fits]
     if unknown:
         raise InputError(
             f"trained_here names {listed(unknown)}, which is not compared. Expected some of "
             f"{listed(list(fits))}."
         )
     target = next(iter(fits.values())).target
-    if names and OperatingPoint.of(target):
+    if trained_here and OperatingPoint.of(target):
         raise InputError(
             f"trained_here of a comparison acts on differences of average precision but the target "
             f"is {target}. Say it of the fit: `autoeval fit --labels PATH --trained-here` "
             "corrects the estimates of recall and F1 themselves."
         )
 
-
-def check_known(known: Mapping[str, float], fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse known accuracies that are not of one compared detector, or not possible."""
-    if len(known) > 1 or any(name not in fits for name in known):
+    if len(accuracy) > 1 or any(name not in fits for name in accuracy):
         raise InputError(
-            f"`known` has {listed(list(known))}. Expected one of the compared detectors, "
+            f"`known` has {listed(list(accuracy))}. Expected one of the compared detectors, "
             f"{listed(list(fits))}: one known accuracy says how far the estimates are off here."
         )
-    for name, value in known.items():
+    for name, value in accuracy.items():
         if not 0 <= value <= 1:
             raise InputError(
                 f"Expected the known accuracy of {name} in [0, 1] but got {value:g} (on the "
@@ -108,7 +109,10 @@ def on_common_ground(
     if labels is not None:
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
-    words_of = _known_words(fits, common_sites)
+    words_of = {  # that each detector can find: here, or where it was fitted
+        name: {*site.boxes.categories, *(() if site.named else fits[name].looks_.categories)}
+        for name, site in common_sites.items()
+    }
     names, category_warnings = _common_categories(fits, common_sites, words_of, labelled)
     if labels is not None:
         vocabulary: Collection[str] | None = None
@@ -167,16 +171,6 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
         if len(of_site) > len(common)
     ]
     return {name: np.array([at[k] for k in common]) for name, at in places.items()}, warnings
-
-
-def _known_words(
-    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
-) -> dict[str, set[str]]:
-    """Return the categories for which each detector has a word: here, or where it was fitted."""
-    return {
-        name: {*site.boxes.categories, *(() if site.named else fits[name].looks_.categories)}
-        for name, site in sites.items()
-    }
 
 
 def _not_chosen_by(sites: Mapping[str, Site], category: str) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from autoeval.comparison.common_ground import (
     at_floors,
     check_fits,
     check_known,
-    check_trained,
     on_common_ground,
 )
 from autoeval.comparison.comparison import ALL, Comparison, PairForecast
@@ -49,6 +48,8 @@ from autoeval.words import listed
 
 DRAWS = 40_000  # behind the probability of being best
 SMALLEST = 0.005  # a difference that more labels are not asked for
+ITSELF = ValueWithError(0.0, 0.0)
+"""The difference of a detector to itself."""
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
 
@@ -107,8 +108,7 @@ def compare_sites(
     known = KnownOfDetectors() if known is None else known
     content, words = (None, None) if labels is None else (labels.content, labels.words)
     check_fits(fits)
-    check_trained(known.trained_here, fits)
-    check_known(known.accuracy, fits)
+    check_known(known.trained_here, known.accuracy, fits)
     fits, sites = at_floors(fits, sites)
     common, warnings = on_common_ground(fits, sites, content, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
@@ -143,7 +143,8 @@ def compare_sites(
     for a, b in itertools.combinations(sides, 2):
         rows, forecast = _differences(a, b, target, prior, categories or {}, paired, level)
         forecasts[a.name, b.name] = forecast
-        whole[a.name, b.name] = forecast.difference
+        whole[a.name, b.name] = difference = forecast.difference
+        whole[b.name, a.name] = replace(difference, value=-difference.value)
         parts += rows
         trained = [side.name for side in (a, b) if side.trained_here]
         if len(trained) == 1 and not at_threshold:
@@ -225,13 +226,13 @@ def _differences(
     rows = []
     for category, difference in zip((*names, ALL), (*each, whole), strict=True):
         combined = difference.combined
-        lower, upper = _in_range(combined.interval(level))
+        value, lower, upper = np.clip([combined.value, *combined.interval(level)], -1, 1).tolist()
         rows.append(
             {
                 "a": a.name,
                 "b": b.name,
                 "category": category,
-                "difference": _in_range([combined.value])[0],
+                "difference": value,
                 "lower": lower,
                 "upper": upper,
                 "p_better": combined.probability_positive,
@@ -267,16 +268,15 @@ def _ranked(
     seed: int,
     known: Mapping[str, float],
 ) -> pd.DataFrame:
-    """Rank the detectors by their differences over all categories.
+    """Rank the detectors by their differences over all categories, `whole`, in both directions.
 
     Their values have the mean of `levels`; or that of one detector is as it is known.
     """
     names = list(levels)
     differences, variances = np.zeros((2, len(names), len(names)))
     for (a, b), difference in whole.items():
-        i, j = names.index(a), names.index(b)
-        differences[i, j], differences[j, i] = difference.value, -difference.value
-        variances[i, j] = variances[j, i] = difference.error**2
+        place = names.index(a), names.index(b)
+        differences[place], variances[place] = difference.value, difference.error**2
     values = consistent_values(differences)
     dof = min(difference.dof for difference in whole.values())
     best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
@@ -286,38 +286,23 @@ def _ranked(
         accuracies = value + values - values[names.index(name)]
     rows = []
     for i in order:
-        behind = _difference(whole, names[i], names[order[0]])
-        lower, upper = _in_range(behind.interval(level))
+        behind = whole.get((names[i], names[order[0]]), ITSELF)
+        value, lower, upper = np.clip([behind.value, *behind.interval(level)], -1, 1).tolist()
         rows.append(
             {
                 "detector": names[i],
                 "value": float(np.clip(accuracies[i], 0, 1)),
-                "behind": _in_range([behind.value])[0],
+                "behind": value,
                 "lower": lower,
                 "upper": upper,
                 "p_best": float(best[i]),
             }
         )
         for name in known:
-            half = _difference(whole, names[i], name).half_width(level)
+            half = whole.get((names[i], name), ITSELF).half_width(level)
             around = np.clip([accuracies[i] - half, accuracies[i] + half], 0, 1)
             rows[-1] |= dict(zip(("value_lower", "value_upper"), map(float, around), strict=True))
     return pd.DataFrame(rows)
-
-
-def _in_range(differences: Sequence[float]) -> list[float]:
-    """Clip differences of two accuracies in [0, 1] to what they can be."""
-    return [float(value) for value in np.clip(differences, -1, 1)]
-
-
-def _difference(whole: Mapping[tuple[str, str], ValueWithError], a: str, b: str) -> ValueWithError:
-    """Return the accuracy of a less that of b; 0 of a detector to itself."""
-    if a == b:
-        return ValueWithError(0.0, 0.0)
-    if (a, b) in whole:
-        return whole[a, b]
-    other = whole[b, a]
-    return ValueWithError(-other.value, other.error, other.dof)
 
 
 def _ordered(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:

@@ -221,10 +221,13 @@ class PairPrior:
     def from_dict(cls, values: Mapping[str, Any]) -> PairPrior:
         """Read what `to_dict` wrote."""
         fields: dict[str, Any] = dict(values)
-        kinds = {name: two_kinds(fields[name]) for name in ("common", "alone")}
-        pairs = {name: tuple(fields[name]) for name in ("per_image", "per_image_dof")}
-        home, away = one_kind(fields["home"]), away_prior("mAP")
-        return cls(**fields | kinds | pairs | {"home": home, "away": away})
+        for name in ("common", "alone"):
+            both = fields[name]
+            kinds = {kind: one_kind(both[kind]) for kind in ("alike", "unlike")}
+            fields[name] = TwoKinds(**{**both, **kinds, "gate": tuple(both["gate"])})
+        for name in ("per_image", "per_image_dof"):
+            fields[name] = tuple(fields[name])
+        return cls(**fields | {"home": one_kind(fields["home"]), "away": away_prior("mAP")})
 
 
 def rounded(values: Any) -> Any:
@@ -239,30 +242,19 @@ def one_kind(values: Mapping[str, Any]) -> OneKind:
     return OneKind(**{**values, "slopes": tuple(values["slopes"])})
 
 
-def two_kinds(values: Mapping[str, Any]) -> TwoKinds:
-    """Read the numbers of both kinds of detectors."""
-    kinds = {name: one_kind(values[name]) for name in ("alike", "unlike")}
-    return TwoKinds(**{**values, **kinds, "gate": tuple(values["gate"])})
-
-
 @cache
 def pair_prior() -> PairPrior:
     """Return the shipped one."""
     return PairPrior.from_dict(json.loads(shipped_config(FILE).read_text(encoding="utf-8")))
 
 
-def differences(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return d0 (NaN where not known), d1 and d2 of N rows, (3, N), and m, (N,)."""
+def seen_of(pairs: pd.DataFrame) -> Seen:
+    """Return what `PairPrior.predict` takes of N rows."""
     a, b = (pairs[f"estimate_{detector}"].to_numpy(float) for detector in "ab")
     level = np.clip((a + b) / 2, LOWEST, HIGHEST)
     carried = scaled_difference(level, pairs["log_odds"].to_numpy(float))
-    return np.stack([carried, a - b, pairs["expected"].to_numpy(float)]), level
-
-
-def seen_of(pairs: pd.DataFrame) -> Seen:
-    """Return what `PairPrior.predict` takes of N rows."""
-    terms, level = differences(pairs)
     u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
+    terms = np.stack([carried, a - b, pairs["expected"].to_numpy(float)])
     return Seen(terms, level, u, n, pairs["usual"].to_numpy(bool))
 
 
@@ -330,7 +322,9 @@ def log_odds_on_labels(
     both = on_labels(a, b, target)
     if both.empty:
         return math.nan
-    excess = _log_odds(both["a"]) - _log_odds(both["b"])
+    of_a, of_b = both["a"].to_numpy(float), both["b"].to_numpy(float)
+    # log-odds with .02 added to either side, so that 0 and 1 have some
+    excess = np.log((of_a + 0.02) / (1.02 - of_a)) - np.log((of_b + 0.02) / (1.02 - of_b))
     weights = np.sqrt(both["n"].to_numpy(float))
     overall = float(np.average(excess, weights=weights))
     same_category = both["category"].isin(words).to_numpy()
@@ -350,8 +344,3 @@ def on_labels(a: pd.DataFrame, b: pd.DataFrame, target: str) -> pd.DataFrame:
     n = a["n_boxes"] if "n_boxes" in a else a["n_images"]
     first = a[key].assign(a=a[target], n=n)
     return first.merge(b[key].assign(b=b[target]), on=key).dropna()
-
-
-def _log_odds(precision: pd.Series) -> np.ndarray:
-    p = precision.to_numpy(float)
-    return np.asarray(np.log((p + 0.02) / (1.02 - p)))

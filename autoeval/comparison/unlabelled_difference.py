@@ -23,9 +23,9 @@ from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.comparison.pair_model import (
     USUAL,
     PairPrior,
-    differences,
     log_odds_on_labels,
     on_labels,
+    seen_of,
 )
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import site_scores
@@ -285,7 +285,7 @@ def compare_label_free(
     known_falls = [side.away for side in (a, b) if side.away is not None]
     if len(known_falls) == 1:
         prior = replace(prior, away=known_falls[0])
-    levels, each = differences(table)[1], prior.predict(table)
+    levels, each = seen_of(table).level, prior.predict(table)
     return LabelFree(
         each,
         prior.mean(each),

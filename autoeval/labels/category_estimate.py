@@ -250,7 +250,8 @@ def difference_estimate(
     )
     variance, dof = variance_of_sum(terms, n_holding)
     if variance_prior is not None:
-        variance, dof = moderated(variance, dof, variance_prior.of_mean(len(influence)))
+        of_mean = VariancePrior(variance_prior.variance / len(influence), variance_prior.dof)
+        variance, dof = moderated(variance, dof, of_mean)
     finite = 1 - len(influence) / n_pool
     return ValueWithError(float(value) - correction, math.sqrt(finite * variance), dof)
 
@@ -435,10 +436,33 @@ def measure_counts(
 
 
 def sample_estimate(
-    accuracy: SampleAccuracy, sample: LabelledSample, prior: ValueWithError = NOTHING
+    accuracy: SampleAccuracy,
+    sample: LabelledSample,
+    prior: ValueWithError = NOTHING,
+    *,
+    value: float | None = None,
+    predicted: np.ndarray | None = None,
+    residual: VariancePrior | None = None,
 ) -> ValueWithError:
-    """Estimate from the labelled images alone; the label-free estimate is in the variance alone."""
-    return _estimate(accuracy.value, accuracy, sample, prior)
+    """Estimate from labelled images; the label-free estimate `prior` is in the variance alone.
+
+    By default from these alone. `value` is without the small-sample bias, `predicted` (k,) the
+    influence that was predicted of these images, and `residual` the prior of the variance that it
+    leaves, where that does not follow from the number of objects.
+    """
+    by_objects = accuracy.per_object is not None
+    if by_objects:
+        residual = accuracy.variance_prior(prior, sample.n_clusters).scaled(len(sample))
+    return difference_estimate(
+        accuracy.value if value is None else value,
+        accuracy.influence,
+        predicted,
+        n_pool=sample.n_pool,
+        weights=sample.weights,
+        clusters=sample.clusters,
+        variance_prior=residual,
+        n_holding=accuracy.n_showing if by_objects else None,
+    )
 
 
 def difference_of_category(
@@ -462,29 +486,11 @@ def difference_of_category(
     unbiased = without_small_sample_bias(
         accuracy.value, small_sample_bias, n_true=n_true, n_in_pool=n_in_pool
     )
-    at_labelled = predicted[sample.images]
-    return _estimate(unbiased, accuracy, sample, prior, predicted=at_labelled, residual=residual)
-
-
-def _estimate(
-    value: float,
-    accuracy: SampleAccuracy,
-    sample: LabelledSample,
-    prior: ValueWithError,
-    *,
-    predicted: np.ndarray | None = None,
-    residual: VariancePrior | None = None,
-) -> ValueWithError:
-    by_objects = accuracy.per_object is not None
-    if by_objects:
-        residual = accuracy.variance_prior(prior, sample.n_clusters).scaled(len(sample))
-    return difference_estimate(
-        value,
-        accuracy.influence,
-        predicted,
-        n_pool=sample.n_pool,
-        weights=sample.weights,
-        clusters=sample.clusters,
-        variance_prior=residual,
-        n_holding=accuracy.n_showing if by_objects else None,
+    return sample_estimate(
+        accuracy,
+        sample,
+        prior,
+        value=unbiased,
+        predicted=predicted[sample.images],
+        residual=residual,
     )

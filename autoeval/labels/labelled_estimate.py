@@ -342,6 +342,13 @@ def estimate_with_labels(
     estimates = estimate_target(plan, subset.images, rankings, plan.target)
     whole, categories = estimates.whole, estimates.each
     k = len(subset.images)
+    if estimates.joint is not None:
+        outlook: WidthForecast = plan.outlook_after(estimates.joint, k)
+    elif whole.difference.known:
+        prior = NOTHING if whole.combined.conflict else whole.prior
+        outlook = outlook_after(whole.difference, k, plan.n_pool, prior=prior, level=plan.level)
+    else:
+        outlook = plan.outlook()
     measured = [name for name, estimates in categories.items() if estimates.measured]
     return LabelledEstimate(
         plan.target,
@@ -351,7 +358,7 @@ def estimate_with_labels(
         whole={plan.target: whole, **others},
         by_category=categories,
         n_behind=len(measured),
-        outlook=_outlook(plan, subset.images, estimates),
+        outlook=outlook,
         history=_history(plan, subset.images, rankings, whole),
         printed=plan.printed,
         warnings=(
@@ -385,17 +392,6 @@ def _history(
             (size, estimate_target(plan, images[order[:size]], first, plan.target).whole)
         )
     return (*history, (k, whole))
-
-
-def _outlook(plan: LabelPlan, images: np.ndarray, estimates: TargetEstimates) -> WidthForecast:
-    """Forecast the precision that more labels give."""
-    whole, k = estimates.whole, len(images)
-    if estimates.joint is not None:
-        return plan.outlook_after(estimates.joint, k)
-    if not whole.difference.known:
-        return plan.outlook()
-    prior = NOTHING if whole.combined.conflict else whole.prior
-    return outlook_after(whole.difference, k, plan.n_pool, prior=prior, level=plan.level)
 
 
 def estimate_targets(

@@ -195,11 +195,6 @@ class PlanRequest:
     iou: float = IOUS[0]
     equal: bool = False
 
-    @property
-    def point(self) -> OperatingPoint | None:
-        """The target, where it is one at a threshold."""
-        return OperatingPoint.of(self.target)
-
 
 @dataclass(frozen=True, eq=False)
 class PlannedSite:
@@ -524,7 +519,8 @@ def make_plan(
     n, others = request.n, site.others
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
-    wanted = request.point or request
+    point = OperatingPoint.of(request.target)
+    wanted = point or request
     probabilities = assistance.box_model.probabilities(pool)
     rankings = assistance.box_model.rankings(pool, probabilities)
     if site.nothing_found:  # no box says how often images hold a category
@@ -567,7 +563,7 @@ def make_plan(
         across = plan.sequence
     else:
         across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
-    equally = by_time or request.equal or request.point is not None
+    equally = by_time or request.equal or point is not None
     if others is None or equally:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
     sizes = drawing_sizes(others.disagreement(pool.found, probabilities[AT_HALF]))

@@ -78,10 +78,6 @@ class VariancePrior:
     variance: float
     dof: float
 
-    def of_mean(self, k: int) -> VariancePrior:
-        """Return the prior of the variance of a mean over k."""
-        return VariancePrior(self.variance / k, self.dof)
-
     def scaled(self, factor: float) -> VariancePrior:
         """Return the prior of `factor` times the variance."""
         return VariancePrior(self.variance * factor, self.dof)
