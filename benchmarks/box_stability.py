@@ -96,8 +96,14 @@ from autoeval.roadworld.environments_task import environments_task, render_envir
 from autoeval.runtime.store import RowStore
 from autoeval.stability.commands.road_world import HELD_BACK, METASET
 from autoeval.stability.commands.search_dropout import RATES
-from autoeval.stability.dropout_search.nested_search import folder_of, nested_search, search_bench
-from autoeval.stability.dropout_search.search import greedy, grid, stages_of
+from autoeval.stability.dropout_search.search import (
+    folder_of,
+    greedy,
+    grid,
+    nested_search,
+    search_bench,
+    stages_of,
+)
 from autoeval.stability.dropout_search.trial import Trial, correlation, scores_of
 from autoeval.stability.dropout_search.workbench import Workbench, list_stages
 from autoeval.stability.fitting.fit_task import fit_task
@@ -136,9 +142,10 @@ ES_THRESHOLDS = (0.3, 0.5)
 CLEAR = ("day_street", "overpass", "highway_day", "dusk_city")
 TRANSFORM_SEED = 1001  # of no training and of no evaluation
 AT = (0.1, 0.5, 0.9)
+WIDTH = 24  # of the first stage of a small Swin
 SWIN = {
     "type": "SwinTransformer",
-    "embed_dims": 24,
+    "embed_dims": WIDTH,
     "depths": (2, 2, 2, 2),
     "num_heads": (1, 2, 4, 8),
     "window_size": 4,
@@ -554,7 +561,7 @@ def train_swin(folder: Path, n_images: int, epochs: int) -> MMDetector:
     """Train a small Swin with the neck and head of the road world's detector."""
     config = Config.fromfile("configs/demo/train_roadworld_nano_first.py")
     config.model.backbone = ConfigDict(SWIN)
-    config.model.neck.in_channels = [SWIN["embed_dims"] * factor for factor in (2, 4, 8)]
+    config.model.neck.in_channels = [WIDTH * factor for factor in (2, 4, 8)]
     config.data_root = str(folder / "images")
     config.images_per_environment, config.max_epochs = n_images, epochs
     config.train_cfg.max_epochs = config.param_scheduler[1].end = epochs
@@ -576,18 +583,19 @@ def swin(words: list[str]) -> None:
     args = parser.parse_args(words)
     detector = train_swin(args.work_dir, args.train_images, args.epochs)
     task, sets = Task("road world", (CATEGORY,), ()), list(environments(None, args.n_images))
-    scores, accuracy = [], np.zeros(len(sets))
-    for stages, numbers in ((), DROPOUT.stages), (NORMS, (0, 1)):
+    scores: list[np.ndarray] = []
+    accuracy = np.zeros(len(sets))
+    for stages, numbers in (((), DROPOUT.stages), (NORMS, (0, 1))):
         spec = replace(DROPOUT, stages=numbers)
         seen = [observed(detector, s, task, dropout=spec, stages=stages) for s in sets]
         accuracy = np.array([value for _, value in seen])
         scores.append(np.array([stability(evidence, DEFAULT) for evidence, _ in seen]))
     names = ("after the blocks of a stage", "normalised outputs, which the neck alone reads")
     rows = [row(n, s, scores[0], accuracy) for n, s in zip(names, scores, strict=True)]
-    numbers = dict.fromkeys(("mean", "largest difference"), "{:.3f}") | {"R²": "{:.2f}"}
+    formats = dict.fromkeys(("mean", "largest difference"), "{:.3f}") | {"R²": "{:.2f}"}
     print(f"mAP over the environments: {accuracy.min():.2f} to {accuracy.max():.2f}")
-    print(f"correlation of the two scores: {np.corrcoef(*scores)[0, 1]:.2f}")
-    print(to_markdown(format_cells(pd.DataFrame(rows), numbers)))
+    print(f"correlation of the two scores: {np.corrcoef(scores[0], scores[1])[0, 1]:.2f}")
+    print(to_markdown(format_cells(pd.DataFrame(rows), formats)))
 
 
 PARTS = {

@@ -12,7 +12,7 @@ from shaken_rectangles import ShakenRectangles
 from autoeval.cli import main
 from autoeval.detections import Detections
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
-from autoeval.stability.reproduce.printed import load_printed
+from autoeval.stability.reproduce.side_by_side import load_printed
 
 pytestmark = pytest.mark.rare
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.io.tasks.seed_set import SeedSet
-    from autoeval.stability.dropout_search.nested_search import NestedTables
+    from autoeval.stability.dropout_search.search import NestedTables
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData
     from autoeval.stability.studies.kept_boxes import Observations
@@ -72,7 +72,7 @@ class PaperRun:
 
     def nested(self, meta_set: MetaSetConfig, rates: Sequence[float] | None) -> NestedTables:
         """Search a dropout without each group, and return the score tables under each chosen."""
-        from autoeval.stability.dropout_search.nested_search import nested_tables
+        from autoeval.stability.dropout_search.search import nested_tables
 
         tables = nested_tables(
             self._with_training_domain(),
@@ -93,8 +93,7 @@ class PaperRun:
         same dropouts.
         """
         from autoeval.runtime.store import RowStore
-        from autoeval.stability.dropout_search.nested_search import search_bench
-        from autoeval.stability.dropout_search.search import expected_work
+        from autoeval.stability.dropout_search.search import expected_work, search_bench
 
         store = RowStore(self.folder / "search" / "rows")
         bench = search_bench(self.observer, self.available.seed_sets, meta_set, store, rates=rates)

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.report.compared_with_print import Chapter
-    from autoeval.stability.dropout_search.nested_search import NestedTables
+    from autoeval.stability.dropout_search.search import NestedTables
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData, Cost
-    from autoeval.stability.reproduce.printed import PrintedFigure, PrintedTable
+    from autoeval.stability.reproduce.side_by_side import PrintedFigure, PrintedTable
     from autoeval.stability.studies.kept_boxes import Observations
 
 Key = tuple[str, str]
@@ -99,7 +99,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     from autoeval.report.text import Table, print_result
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.reproduce.available import find_available
-    from autoeval.stability.reproduce.printed import load_figures, load_printed
+    from autoeval.stability.reproduce.side_by_side import load_figures, load_printed
 
     args = arguments_of(options, ReproduceBosOptions, mode=PAPER, table=(), figure=(), seed=0)
     if args.preset == LIGHT:
@@ -260,7 +260,7 @@ def _figures(
     data: Mapping[str, AvailableData],
 ) -> list[Chapter]:
     """Compare what the paper states of each figure with what was measured."""
-    from autoeval.stability.reproduce.own_figure import own_figure
+    from autoeval.stability.reproduce.side_by_side import own_figure
 
     instead, differs = stand_in(args), _differs(args)
     chapters: list[Chapter] = []

@@ -10,15 +10,15 @@ from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.text import Table
 from autoeval.stability.reports.score_correlation import HELD_OUT
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.stability.studies.held_out import StudySettings
 from autoeval.stability.studies.kept_boxes import Observations
 from autoeval.stability.studies.set_sizes import (
+    StudySettings,
     dropout_repeats,
     size_of_meta_set,
     size_of_sample_sets,
     size_of_test_set,
 )
-from autoeval.targets import Target, find_target
+from autoeval.targets import find_target
 
 
 def meta_set_size_report(
@@ -141,24 +141,3 @@ def _error_report(
     ax.set_ylim(bottom=0)
     parts = [Table(name, result, shown.rename(columns={x: label}))]
     return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts, warnings)
-
-
-def _part(name: str, result: pd.DataFrame, column: str, target: Target) -> Table:
-    """Lay methods side by side, one row for each value of `column`."""
-    cells = interval_cells(result, "error", scale=target.scale, digits=target.digits)
-    wide = side_by_side(result, column, "method", cells)
-    means = target.scale * result.groupby(column, sort=False)["true"].first()
-    wide.insert(1, f"true {target.name}", means.to_numpy())
-    wide = wide.merge(_without_estimate(result, column), on=column)
-    return Table(name, result, wide, {f"true {target.name}": target.format})
-
-
-def _without_estimate(result: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Lay out the share of sample sets without an estimate, of the methods that have any."""
-    some = result.groupby("method")["no_estimate"].transform("max") > 0
-    lacking = result[some]
-    if lacking.empty:
-        return result[[column]].drop_duplicates()
-    lacking = lacking.assign(method=lacking["method"] + " no estimate")
-    cells = [f"{share:.0%}" for share in lacking["no_estimate"]]
-    return side_by_side(lacking, column, "method", cells)

@@ -13,7 +13,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.report.page import Block, Heading, Text
 from autoeval.runtime.progress import duration
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images
-from autoeval.stability.reproduce.printed import not_as_printed
+from autoeval.stability.reproduce.side_by_side import not_as_printed
 from autoeval.words import counted
 
 

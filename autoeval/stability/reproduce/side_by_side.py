@@ -1,9 +1,9 @@
-"""A printed table of errors, compared with our own figures."""
+"""What a paper prints, tables of errors and what it states of figures, beside our own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,33 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.estimation.score_table import sources, stack_categories
+from autoeval.io.documents import read_paper
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.stability.dropout_search.nested_search import NestedTables
+from autoeval.report.page import Block, Chart, Heading, Text
+from autoeval.stability.dropout_search.search import NestedTables
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
-from autoeval.stability.reproduce.printed import Column, PrintedTable, not_as_printed
+from autoeval.stability.methods.score_rows import split_threshold
+from autoeval.stability.reports.box_quality import box_level_report
+from autoeval.stability.reports.errors_by_size import (
+    meta_set_size_report,
+    sample_set_size_report,
+    test_set_size_report,
+)
+from autoeval.stability.reports.score_correlation import (
+    correlation_report,
+    fusion_report,
+    thresholds_report,
+)
+from autoeval.stability.reports.study_report import StudyReport
+from autoeval.stability.studies.correlation import best_thresholds, correlation
+from autoeval.stability.studies.kept_boxes import Observations
 
 TRUE = "mAP"
+METHOD = "bos"
+Curve = tuple[str, str]  # detector and target
+MAIN_DETECTOR = "retinanet_r50"
+OF_SCORES = ("correlation", "thresholds", "meta_set_size", "fusion")
+WITH_SAMPLES = ("sample_set_size", "test_set_size")
 
 
 @dataclass(frozen=True)
@@ -143,3 +164,253 @@ class SideBySide:
         except InputError as error:
             self._why_not[method] = str(error)
             return None
+
+
+@dataclass(frozen=True)
+class OwnFigure:
+    """A printed figure, and the studies of our own, by detector and target, that draw the same.
+
+    `marks` say in what our side differs from print; `instead` is the detector that stands in for
+    those in print.
+    """
+
+    printed: PrintedFigure
+    reports: Mapping[Curve, StudyReport]
+    marks: str = ""
+    notes: Sequence[str] = ()
+    instead: str = ""
+
+    @cached_property
+    def stated(self) -> ComparedWithPrint | None:
+        """The numbers that the paper states, with ours; None where it states none."""
+        rows = [
+            {
+                "stated": number.what,
+                "column": "figure",
+                "printed": number.printed,
+                "own": self._measured(number),
+                "decimals": number.decimals,
+            }
+            for number in self.printed.stated
+        ]
+        name = f"{self._name}_stated"
+        return ComparedWithPrint(name, "Stated in print", pd.DataFrame(rows)) if rows else None
+
+    def text(self) -> str:
+        head = [self.printed.title, *self._said()]
+        curves = [f"{what}\n{report.text()}" for what, report in self._named()]
+        stated = [self.stated.text()] if self.stated else []
+        return "\n\n".join(["\n".join(head), *curves, *stated])
+
+    def blocks(self) -> list[Block]:
+        blocks: list[Block] = [Heading(self.printed.title), *map(Text, self._said())]
+        for what, report in self._named():
+            name = f"{self._name}_{what}"
+            caption = f"{what}: {report.title}. {report.about}"
+            blocks.append(Chart(report.figure, caption, name))
+            blocks += [replace(table, name=name) for table in report.parts]
+        return [*blocks, *([self.stated.table()] if self.stated else [])]
+
+    def to_dict(self) -> dict[str, Any]:
+        stated = self.stated.to_dict()[self.stated.name]["rows"] if self.stated else []
+        values = {"not_as_printed": self.marks, "notes": list(self.notes), "stated": stated}
+        return {self._name: {"in_print": self.printed.words, **values}}
+
+    @property
+    def _name(self) -> str:
+        return f"figure_{self.printed.name}"
+
+    def _named(self) -> list[tuple[str, StudyReport]]:
+        reports = self.reports.items()
+        return [
+            (f"{self.instead or alias}_{target}", report) for (alias, target), report in reports
+        ]
+
+    def _said(self) -> list[str]:
+        return [*filter(None, [self.marks]), f"In print: {self.printed.words}", *self.notes]
+
+    def _measured(self, stated: StatedNumber) -> float:
+        report = self.reports.get((stated.detector, self.printed.targets[0]))
+        if report is None:
+            return np.nan
+        table = report.parts[0].table
+        table = best_thresholds(table) if self.printed.study == "thresholds" else table
+        for column, value in stated.row.items():
+            table = table[table[column] == value]
+        return stated.scale * float(table[stated.value].iloc[0]) if len(table) else np.nan
+
+
+def own_figure(
+    printed: PrintedFigure,
+    measured: Mapping[str, pd.DataFrame | Observations],
+    *,
+    marks: str = "",
+    instead: str = "",
+) -> OwnFigure:
+    """Make the studies of a figure."""
+    reports: dict[Curve, StudyReport] = {}
+    notes = [f"{alias} was not run" for alias in printed.detectors if alias not in measured]
+    for alias in printed.detectors:
+        for target in printed.targets if alias in measured else ():
+            try:
+                reports[alias, target] = _study(printed, measured[alias], target)
+            except InputError as error:
+                notes.append(f"{alias}, {target}: not made: {error}")
+            else:
+                notes += reports[alias, target].warnings
+    return OwnFigure(printed, reports, marks, notes, instead)
+
+
+def _study(
+    printed: PrintedFigure, measured: pd.DataFrame | Observations, target: str
+) -> StudyReport:
+    study = printed.study
+    if isinstance(measured, pd.DataFrame):
+        if study == "correlation":
+            drawn = _features(measured, printed.scores, target)
+            return correlation_report(measured, target=target, features=drawn)
+        if study == "thresholds":
+            return thresholds_report(measured, target=target)
+        if study == "fusion":
+            return fusion_report(measured, methods=printed.scores, target=target)
+        return meta_set_size_report(measured, methods=[METHOD], target=target)
+    if study == "box_level":
+        return box_level_report(measured)
+    make = sample_set_size_report if study == "sample_set_size" else test_set_size_report
+    return make(measured, methods=[METHOD], target=target)
+
+
+def _features(table: pd.DataFrame, scores: Sequence[str], target: str) -> list[str]:
+    """Name the columns of scores, at their best thresholds; constant ones are left out."""
+    correlated = correlation(table, target=target).dropna(subset=["r2"])["feature"]
+    shown = [name for name in correlated if (split_threshold(name) or (name,))[0] in scores]
+    if not shown:
+        raise InputError(f"None of the scores {', '.join(scores)} varies over the sample sets.")
+    return shown
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a printed table.
+
+    `source` is the one held out, empty for the average over all; `category` is named where there
+    are several, the alias of the `detector` where the columns of a table differ in it; `true` is
+    the printed mAP of the detector there, in points.
+    """
+
+    label: str
+    source: str = ""
+    category: str = ""
+    target: str = "mAP"
+    detector: str = ""
+    true: float | None = None
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A printed table of errors, one a column for each method, in points.
+
+    `task` names a file in ``configs/tasks``; `deviations` are the numbers behind a ±; `detector` is
+    the alias of that of columns that name none; `true_decimals` are the digits of the printed mAP,
+    errors have two.
+    """
+
+    name: str
+    title: str
+    task: str
+    columns: tuple[Column, ...]
+    errors: Mapping[str, Sequence[float]]
+    deviations: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    detector: str = MAIN_DETECTOR
+    true_decimals: int = 1
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """All detectors that it needs."""
+        return tuple(dict.fromkeys(column.detector or self.detector for column in self.columns))
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints, and where people get each source."""
+
+    tables: tuple[PrintedTable, ...]
+    downloads: Mapping[str, str]
+
+
+def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
+    """Read what a paper prints, or raise `InputError` if there is no such table."""
+    tables, downloads = read_paper(paper, names)
+    made = []
+    for name, entry in tables.items():
+        columns = tuple(Column(**column) for column in entry["columns"])
+        made.append(PrintedTable(name, **{**entry, "columns": columns}))
+    return Printed(tuple(made), downloads)
+
+
+def not_as_printed(instead: str, differs: str, partial: Sequence[str]) -> str:
+    """Say in what own figures are of another detector or of part of the data; empty where none."""
+    stand_in = f"own figures are those of {instead}" if instead else ""
+    parts = [*filter(None, (stand_in, differs)), *partial]
+    return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
+
+
+@dataclass(frozen=True)
+class StatedNumber:
+    """One number that the paper states about a figure.
+
+    `row` has values by column that select the row of our own study, `value` is the column that
+    holds the number, and `scale` turns ours into what is printed.
+    """
+
+    what: str
+    row: Mapping[str, Any]
+    value: str
+    printed: float
+    detector: str = MAIN_DETECTOR
+    scale: float = 1
+    decimals: int = 2
+
+
+@dataclass(frozen=True)
+class PrintedFigure:
+    """A printed figure.
+
+    `study` is the one of ours that draws it: one of `OF_SCORES`, of `WITH_SAMPLES`, or
+    ``"box_level"``. `task` names a file in ``configs/tasks``; `words` is what the paper says of the
+    figure; `detectors` are aliases, `targets` columns of the accuracy. `scores` are those that a
+    correlation is drawn of, a thresholded one at its best threshold; of a fusion the methods, each
+    compared with the first.
+    """
+
+    name: str
+    title: str
+    study: str
+    task: str
+    words: str
+    stated: Sequence[StatedNumber] = ()
+    detectors: Sequence[str] = (MAIN_DETECTOR,)
+    targets: Sequence[str] = ("mAP",)
+    scores: Sequence[str] = ("es", "ps", "atc", "bos")
+
+    @property
+    def needs_boxes(self) -> bool:
+        """Whether it takes a pass that keeps boxes, not a score table."""
+        return self.study not in OF_SCORES
+
+    @property
+    def needs_samples(self) -> bool:
+        """Whether that pass is over sample sets, too."""
+        return self.study in WITH_SAMPLES
+
+
+def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
+    """Read what a paper states about some of its figures."""
+    if not names:
+        return ()
+    entries, _ = read_paper(paper, names, kind="figure")
+    made = []
+    for name, entry in entries.items():
+        stated = tuple(StatedNumber(**fields) for fields in entry.get("stated", ()))
+        made.append(PrintedFigure(name, **{**entry, "stated": stated}))
+    return tuple(made)

@@ -13,8 +13,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.runtime.store import RowStore
-from autoeval.stability.dropout_search.nested_search import nested_search, nested_tables
-from autoeval.stability.dropout_search.search import grid, search_dropout
+from autoeval.stability.dropout_search.search import (
+    grid,
+    nested_search,
+    nested_tables,
+    search_dropout,
+)
 from autoeval.stability.dropout_search.workbench import Workbench
 from autoeval.stability.fitting.meta_set import sample_set_jobs
 from autoeval.stability.metasets import MetaSetConfig, own_images

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from score_tables import score_table
 
-from autoeval.stability.reproduce.printed import load_printed
-from autoeval.stability.reproduce.side_by_side import SideBySide
+from autoeval.stability.reproduce.side_by_side import SideBySide, load_printed
 
 ALL = ["1", "2", "3", "4"]
 ROWS = {"bos": r"^BoS \(ours\) (.*)$", "bos_ps": r"^BoS \+ PS (.*)$"}

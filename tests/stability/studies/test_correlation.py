@@ -13,7 +13,7 @@ from autoeval.stability.studies.correlation import (
     correlation,
     thresholds,
 )
-from autoeval.stability.studies.held_out import mean_interval
+from autoeval.stability.studies.set_sizes import mean_interval
 
 
 def test_planted_correlations_are_found():

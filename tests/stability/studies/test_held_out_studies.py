@@ -5,11 +5,12 @@ from score_tables import WORLDS, score_table
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.score_rows import Rows
-from autoeval.stability.studies.held_out import (
+from autoeval.stability.studies.set_sizes import (
     StudySettings,
+    dropout_repeats,
     estimate_held_out,
+    size_of_meta_set,
 )
-from autoeval.stability.studies.set_sizes import dropout_repeats, size_of_meta_set
 
 
 def exact(value, *_):

@@ -5,8 +5,8 @@ from observations import found, image, observations, shaky_world, shaky_worlds
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.reports.image_examples import examples
-from autoeval.stability.studies.held_out import StudySettings
 from autoeval.stability.studies.set_sizes import (
+    StudySettings,
     size_of_sample_sets,
     size_of_test_set,
     subset_table,
