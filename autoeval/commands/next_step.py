@@ -68,10 +68,22 @@ def after_estimate(
         return ""
     if not estimate.width_warning or given.values["images"] == STANDARD_INPUT:
         return ""
+    from autoeval.estimation.label_planning import check_plan
+    from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan
+
     n = min(N_LABELS, estimate.n_images)
     words = ["autoeval", "label", "plan", "--estimator", path]
     words += [word for name in SAME_SITE for word in given.words.get(name, ())]
-    folder = _plan_folder(estimate, n)
+    folder = LABELS
+    if (LABELS / PLAN).exists():  # it is the folder of this plan, or of another one
+        try:
+            plan = load_plan(LABELS)
+            check_plan(plan, estimate, LABELS)
+            folder = LABELS if plan.n <= n else _unused(LABELS)
+        except InputError:
+            folder = _unused(LABELS)
+    elif (LABELS / EMPTY).exists():
+        folder = _unused(LABELS)
     words += ["--work-dir", folder] if folder != LABELS else []
     return shlex.join(map(str, [*words, *(["--n", n] if n < N_LABELS else [])]))
 
@@ -162,18 +174,3 @@ def _unused(folder: Path) -> Path:
     """Return a folder, or the first like it that there is not."""
     names = (folder if k == 1 else folder.with_name(f"{folder.name}_{k}") for k in count(1))
     return next(path for path in names if not path.exists())
-
-
-def _plan_folder(estimate: Estimate, n: int) -> Path:
-    """Return the usual folder of plans, or a new one where that holds another plan."""
-    from autoeval.estimation.label_planning import check_plan
-    from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan
-
-    if not (LABELS / PLAN).exists():
-        return _unused(LABELS) if (LABELS / EMPTY).exists() else LABELS
-    try:
-        plan = load_plan(LABELS)
-        check_plan(plan, estimate, LABELS)
-    except InputError:
-        return _unused(LABELS)
-    return LABELS if plan.n <= n else _unused(LABELS)

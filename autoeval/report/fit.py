@@ -501,7 +501,7 @@ def run_facts(
         for name in LIBRARIES
         if name in sys.modules
     }
-    n_sets, made_with = len({*estimator.regression_.table_["sample_set"]}), estimator.context_
+    made_with = estimator.context_
     of_detector, boxes = made_with.get("detector"), made_with.get("boxes")
     rows = {
         "detector": detector or ("" if of_detector else "its predictions"),
@@ -510,7 +510,6 @@ def run_facts(
         "method": f"{method}, estimating {estimator.target}",
         "scores": ", ".join(estimator.regression_.training_range_),
         "sources": ", ".join(map(str, estimator.regression_.sources_)),
-        "sample sets": str(n_sets),
         "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
         "seed": str(made_with["pass"]["seed"]) if "pass" in made_with else "",
         **more,

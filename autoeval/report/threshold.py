@@ -131,8 +131,8 @@ def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxy
             blocks.append(Headline(f"{measure} there", shown, note if lower < upper else ""))
     at = {measure: reached["value"] for measure, reached in choice.at.items()}
     blocks += [
-        *curve_blocks(choice.curve, choice.value, at),
         Warnings(choice.warnings),
+        *curve_blocks(choice.curve, choice.value, at),
         *facts_table("about", "What this page is about", about),
     ]
     return Page("Score threshold", blocks)

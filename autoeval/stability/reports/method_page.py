@@ -195,7 +195,7 @@ def _estimates(
 
 
 def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -> dict[str, str]:
-    """Say where features were dropped and how often, as far as the estimator remembers.
+    """Say on what it was fitted, where features were dropped and how often, as far as is known.
 
     The pass of `estimate` may have had fewer repeats.
     """
@@ -204,11 +204,13 @@ def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -
     seen = len(evidence[0].perturbed) if evidence else 0
     if seen and str(seen) != repeats:
         repeats = f"{repeats} fitted, {seen} on the unlabelled images"
+    n_sets = len({*estimator.regression_.table_["sample_set"]})
+    facts = {"sample sets": f"{n_sets}, with the ids of their recipes in a table below"}
     dropout = estimator.context_.get("pass", {}).get("dropout")
-    if dropout is None:
-        return {"repeats": repeats}
-    where = f"{dropout['position']} stages {list(dropout['stages'])}, rate {dropout['rate']}"
-    return {"dropout": where, "repeats": repeats}
+    if dropout is not None:
+        stages, rate = list(dropout["stages"]), dropout["rate"]
+        facts["dropout"] = f"{dropout['position']} stages {stages}, rate {rate}"
+    return {**facts, "repeats": repeats}
 
 
 def method_chart(estimator: PublishedEstimator, estimate: Estimate | None = None) -> ScatterChart:
