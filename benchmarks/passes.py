@@ -15,14 +15,16 @@ pass without and with perturbed passes, all scores of these and mAP included, an
 
 speed: images a second of the pass, beside MMDetection's own loop and the bare network, in one run.
 
-Runs in turns, over the same image files: the network on a batch that is prepared already;
-MMDetection's loop (its pipeline, a data loader with and without worker processes, ``test_step``);
-the plain pass, which gives boxes alone; and the pass with all scores, clean and with perturbed
-passes. Prints images and network passes a second, and the ratio to MMDetection's loop with workers
-within rounds.
+Of RetinaNet-R50 and YOLOX-nano, or of one that is named. Runs in turns, over the same image files:
+the network on a batch that is prepared already; MMDetection's loop (its pipeline, a data loader
+with and without worker processes, ``test_step``); the plain pass, which gives boxes alone, as
+`detect` runs it; and the pass with all scores, clean and with perturbed passes, with as many
+loading workers. Prints images and network passes a second, and the ratios of passes to
+MMDetection's loop with workers and to the bare network, within rounds.
 
-    python -m benchmarks.passes speed --checkpoint yolox_nano_coco.pth --device cuda
-    python -m benchmarks.passes speed --detector retinanet_r50 --device cuda
+    python -m benchmarks.passes speed --checkpoint yolox_nano_coco.pth --device cuda --threads 4
+    python -m benchmarks.passes speed --n-images 4 --batch 2 --workers 1 --repeats 2 --rounds 1 \
+        --size 333 200
 
 protocol: how long the paper's full protocol takes, from the time that one image takes here.
 
@@ -65,8 +67,10 @@ from autoeval.detectors.predicting import Batch
 from autoeval.detectors.preprocessing import collate, test_pipeline
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
+from autoeval.io.image_folder import ImageFile
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
+from autoeval.report.text import format_cells, to_markdown
 from autoeval.runtime.files import write_text
 from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
@@ -91,8 +95,8 @@ from benchmarks.timing import (
 
 MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
 Seconds = dict[str, float]
-MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
-LOOP = "MMDetection's loop, {} workers"
+LOOP, BARE = "MMDetection's loop, {} workers", "bare network on a prepared batch"
+SPEED_OF, OF_CHECKPOINT = ("retinanet_r50", "yolox_nano"), "yolox_nano"
 PAPER = ("retinanet_r50", "faster_rcnn_r50", "retinanet_swin_t", "faster_rcnn_swin_t")
 SAMPLE_SETS, IMAGES, REPEATS = 10 * 50, 250, 10
 BOX = np.array([[100.0, 100.0, 300.0, 300.0]])
@@ -305,65 +309,76 @@ def bare(detector: MMDetector, batch: Batch, n_images: int) -> None:
         detector.model(batch.inputs, batch.samples, mode="tensor")
 
 
-def plain(detector: MMDetector, samples: LabelledFiles, batch: int) -> None:
+def plain(detector: MMDetector, samples: LabelledFiles, loading: ImageLoading) -> None:
     """Run the pass that gives boxes alone."""
     task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
-    for _ in Observer(detector, task, reading=ImageLoading(batch)).stream(samples, detector.launch):
+    for _ in Observer(detector, task, reading=loading).stream(samples, detector.launch):
         pass
 
 
 def speed(words: list[str]) -> None:
-    """Measure and print."""
+    """Measure each detector, and print one table."""
     parser = argparse.ArgumentParser(prog="passes speed")
     add_subject_options(parser, n_images=64)
     parser.add_argument("--batch", type=int, default=16, metavar="N")
-    parser.add_argument("--workers", type=int, default=8, metavar="N", help="of MMDetection's loop")
+    parser.add_argument("--workers", type=int, default=8, metavar="N", help="of all that load")
     parser.add_argument("--repeats", type=int, default=10, metavar="K")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.set_defaults(detector=None)
     args = parser.parse_args(words)
-    detector = make_detector(args)
-    settings = replace(preset("paper"), wants=BY_PRODUCTS)
+    names = [args.detector] if args.detector else list(SPEED_OF)
+    table, rounds = [], {}
     with image_files(args.images, args.n_images) as files:
-        samples = label_by(detector, files)
-        prepared = [detector._preprocess(file.read()) for file in files[: args.batch]]
-        of_one_size = [p for p in prepared if p["inputs"].shape == prepared[0]["inputs"].shape]
-        with torch.inference_mode():
-            batch = Batch(*collate(detector.model, of_one_size))
-
-        def scored(spec: DropoutSpec, repeats: int) -> Callable[[], object]:
-            return partial(
-                score, detector, samples, replace(settings, dropout=spec, repeats=repeats)
-            )
-
-        loop = LOOP.format(args.workers)
-        runs: dict[str, Callable[[], object]] = {
-            "bare network": partial(bare, detector, batch, len(files)),
-            loop: partial(framework, detector, samples, args.batch, args.workers),
-            LOOP.format(0): partial(framework, detector, samples, args.batch, 0),
-            "plain pass": partial(plain, detector, samples, args.batch),
-            "clean, all scores": scored(MIDDLE, 0),
-            "clean + 1 repeat, stages 1, 2": scored(MIDDLE, 1),
-            f"clean + {args.repeats} repeats, stage 3": scored(LAST, args.repeats),
-        }
-        for run in runs.values():
-            run()
-        rounds = in_turns(runs, args.rounds)
-    passes = dict(zip(runs, (1, 1, 1, 1, 1, 2, 1 + args.repeats), strict=True))
-    table = [
-        {
-            "run": name,
-            "images a second": len(files) / statistics.median(one[name]["wall"] for one in rounds),
-            "passes a second": passes[name]
-            * len(files)
-            / statistics.median(one[name]["wall"] for one in rounds),
-            "passes / loop": statistics.median(
-                passes[name] * one[loop]["wall"] / one[name]["wall"] for one in rounds
-            ),
-        }
-        for name in runs
-    ]
-    lines = [pd.DataFrame(table).round(2).to_string(index=False)]
+        for name in names:
+            # Weights are those of the one detector that is named, or of YOLOX-nano among both.
+            weights = args.checkpoint if args.detector or name == OF_CHECKPOINT else None
+            one = argparse.Namespace(**{**vars(args), "detector": name, "checkpoint": weights})
+            rows, rounds[name] = speed_of(make_detector(one), files, args)
+            table += [{"detector": name, **row} for row in rows]
+    numbers = dict.fromkeys(list(table[0])[2:], "{:.2f}")
+    lines = [to_markdown(format_cells(pd.DataFrame(table), numbers))]
     report(args, lines, table=table, rounds=rounds)
+
+
+def speed_of(
+    detector: MMDetector, files: tuple[ImageFile, ...], args: argparse.Namespace
+) -> tuple[list[dict[str, Any]], Rounds]:
+    """Run everything in turns; return a row a run, and the seconds of each round."""
+    settings = replace(preset("paper"), wants=BY_PRODUCTS)
+    loading = ImageLoading(args.batch, args.workers)
+    samples = label_by(detector, files)
+    prepared = [detector._preprocess(file.read()) for file in files[: args.batch]]
+    of_one_size = [p for p in prepared if p["inputs"].shape == prepared[0]["inputs"].shape]
+    with torch.inference_mode():
+        batch = Batch(*collate(detector.model, of_one_size))
+
+    def scored(spec: DropoutSpec, repeats: int) -> Callable[[], object]:
+        wanted = replace(settings, dropout=spec, repeats=repeats)
+        return partial(score, detector, samples, wanted, loading)
+
+    loop = LOOP.format(args.workers)
+    runs: dict[str, tuple[int, Callable[[], object]]] = {
+        BARE: (1, partial(bare, detector, batch, len(files))),
+        loop: (1, partial(framework, detector, samples, args.batch, args.workers)),
+        LOOP.format(0): (1, partial(framework, detector, samples, args.batch, 0)),
+        "plain pass: boxes alone": (1, partial(plain, detector, samples, loading)),
+        "clean pass with all scores": (1, scored(MIDDLE, 0)),
+        "clean + 1 repeat, stages 1 and 2": (2, scored(MIDDLE, 1)),
+        f"clean + {args.repeats} repeats, stage 3": (1 + args.repeats, scored(LAST, args.repeats)),
+    }
+    calls = {name: call for name, (_, call) in runs.items()}
+    for call in calls.values():
+        call()
+    rounds = in_turns(calls, args.rounds)
+    rows = []
+    for name, (passes, _) in runs.items():
+        rate = len(files) / median(rounds, itemgetter(name), "wall")
+        row: dict[str, Any] = {"run": name, "images / s": rate, "passes / s": passes * rate}
+        for what, other in (("loop", loop), ("bare", BARE)):
+            seconds = [(one[other]["wall"], one[name]["wall"]) for one in rounds]
+            row[f"passes / {what}"] = passes * statistics.median(b / a for b, a in seconds)
+        rows.append(row)
+    return rows, rounds
 
 
 def noise(n: int) -> list[Sample]:

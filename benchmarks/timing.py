@@ -30,6 +30,7 @@ from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.image_folder import ImageFile, load_image_folder
 from autoeval.io.tasks.labelled_samples import Sample, Samples
 from autoeval.io.tasks.task import Task
@@ -166,13 +167,18 @@ def label_by(detector: MMDetector, files: tuple[ImageFile, ...]) -> LabelledFile
     return LabelledFiles(files, truth)
 
 
-def score(detector: MMDetector, samples: Samples, settings: ScoredSettings) -> None:
+def score(
+    detector: MMDetector,
+    samples: Samples,
+    settings: ScoredSettings,
+    loading: ImageLoading | None = None,
+) -> None:
     """Run the pass: all scores and mAP, of all categories as one.
 
     Several categories would each be scored, which plain inference has no counterpart of.
     """
     task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
-    scored_rows(Observer(detector, task, settings), samples)
+    scored_rows(Observer(detector, task, settings, reading=loading), samples)
 
 
 @contextmanager

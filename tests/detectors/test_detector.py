@@ -10,7 +10,9 @@ import time
 import numpy as np
 import pytest
 import torch
+from random_detectors import mmdet_boxes
 
+import autoeval
 from autoeval.detections import PRECISIONS
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.predicting import HostCopy, predict, single_precision
@@ -218,6 +220,24 @@ def test_a_batch_is_waited_for_when_the_next_one_is_launched(build, images, monk
     assert [s.image_id for s, _ in watching.each(samples)] == list("01234")
     two = ["launched"] * 2
     assert events == [*two, *two, "read", "read", "launched", "read", "read", "read"]
+
+
+def test_detect_takes_the_clean_pass_without_by_products(build, images, tmp_path, monkeypatch):
+    """No hook, no copy but of boxes, scores and labels, and the framework's own boxes."""
+    detector, copied = build("retinanet_r18"), []
+    expected = [mmdet_boxes(detector, image) for image in images]
+    for name in ("register_forward_hook", "register_forward_pre_hook"):
+        monkeypatch.setattr(torch.nn.Module, name, lambda *given, **named: pytest.fail("a hook"))
+    monkeypatch.setattr(
+        "autoeval.detectors.predicting.HostCopy",
+        lambda tensors: copied.append([tuple(x.shape) for x in tensors]) or HostCopy(tensors),
+    )
+    found = autoeval.detect(detector, images, tmp_path / "boxes.parquet")
+    assert copied == [[(len(e), 4), (len(e),), (len(e),)] for e in expected]
+    assert len(found) == sum(map(len, expected)) > 0
+    for k, boxes in enumerate(expected):
+        np.testing.assert_array_equal(found.detections(k).boxes.astype(np.float32), boxes.boxes)
+        np.testing.assert_array_equal(found.detections(k).scores.astype(np.float32), boxes.scores)
 
 
 def test_a_failure_of_a_batch_comes_after_the_images_before_it():
