@@ -542,7 +542,7 @@ def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str,
     difference = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)
     alone = NOTHING
     if accuracy.measured:
-        alone = difference_estimate(accuracy.value, accuracy.influence, n_pool=n_pool)
+        alone = difference_estimate(accuracy.value, accuracy.influence, sample=sample)
     return {ALONE: alone, COMBINED: difference.combined}
 
 

@@ -85,9 +85,7 @@ def difference_with_labels(
             accuracy.value,
             accuracy.influence,
             influence[sample.images],
-            n_pool=sample.n_pool,
-            weights=sample.weights,
-            clusters=sample.clusters,
+            sample=sample,
             variance_prior=residual,
         )
     spread = replace(labels, error=SPREAD * labels.error)

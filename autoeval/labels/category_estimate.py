@@ -209,9 +209,7 @@ def difference_estimate(
     influence: np.ndarray,
     predicted: np.ndarray | None = None,
     *,
-    n_pool: int,
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
+    sample: LabelledSample,
     variance_prior: VariancePrior | None = None,
     n_holding: int | None = None,
 ) -> ValueWithError:
@@ -230,29 +228,33 @@ def difference_estimate(
     labels alone. It holds for any asymptotically linear statistic. Sources:
     Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3.
 
-    `value` is the statistic of the labelled images, with their inverse inclusion probabilities
-    `weights`; `influence` (k,) is theirs on it, `predicted` (k,) has mean 0 over the pool. Images
-    of equal number in `clusters` are dependent, such as neighbouring frames. `variance_prior` is of
-    r. The result has K - 1 degrees of freedom, fewer where only `n_holding` images hold an object,
-    more with a `variance_prior`; without one there is no standard error for one cluster. With the
-    labels of all images it is `value`, without error.
+    `value` is the statistic of the labelled images of `sample`, by their weights; `influence` (k,)
+    is theirs on it, `predicted` (k,) has mean 0 over the pool. `variance_prior` is of r. The result
+    has K - 1 degrees of freedom, fewer where only `n_holding` images hold an object, more with a
+    `variance_prior`; without one there is no standard error for one cluster. With the labels of all
+    images it is `value`, without error.
 
     Examples
     --------
-    >>> found = difference_estimate(.5, np.array([.2, -.1, -.1]), n_pool=12)
+    >>> sample = LabelledSample(np.arange(3), n_pool=12)
+    >>> found = difference_estimate(.5, np.array([.2, -.1, -.1]), sample=sample)
     >>> round(found.value, 3), round(found.error, 4), found.dof
     (0.5, 0.0866, 2.0)
     """
-    if len(influence) >= n_pool:
+    if len(influence) >= sample.n_pool:
         return ValueWithError(float(value), 0.0)
     terms, correction = difference_terms(
-        influence, predicted, weights=weights, clusters=clusters, n_holding=n_holding
+        influence,
+        predicted,
+        weights=sample.weights,
+        clusters=sample.clusters,
+        n_holding=n_holding,
     )
     variance, dof = variance_of_sum(terms, n_holding)
     if variance_prior is not None:
         of_mean = VariancePrior(variance_prior.variance / len(influence), variance_prior.dof)
         variance, dof = moderated(variance, dof, of_mean)
-    finite = 1 - len(influence) / n_pool
+    finite = 1 - len(influence) / sample.n_pool
     return ValueWithError(float(value) - correction, math.sqrt(finite * variance), dof)
 
 
@@ -457,9 +459,7 @@ def sample_estimate(
         accuracy.value if value is None else value,
         accuracy.influence,
         predicted,
-        n_pool=sample.n_pool,
-        weights=sample.weights,
-        clusters=sample.clusters,
+        sample=sample,
         variance_prior=residual,
         n_holding=accuracy.n_showing if by_objects else None,
     )

@@ -5,6 +5,7 @@ import pytest
 
 from autoeval.labels.category_estimate import (
     MANY,
+    LabelledSample,
     difference_estimate,
     difference_terms,
     slopes,
@@ -13,9 +14,14 @@ from autoeval.labels.category_estimate import (
 from autoeval.labels.values import VariancePrior
 
 
+def estimate_of(value, influence, *predicted, n_pool, weights=None, clusters=None, **more):
+    sample = LabelledSample(np.arange(len(influence)), n_pool, weights, clusters)
+    return difference_estimate(value, influence, *predicted, sample=sample, **more)
+
+
 def test_by_hand():
     influence, predicted = np.array([0.3, -0.1, 0.1, -0.3]), np.array([0.2, 0.0, 0.1, -0.1])
-    estimate = difference_estimate(0.5, influence, predicted, n_pool=20)
+    estimate = estimate_of(0.5, influence, predicted, n_pool=20)
     rest = influence - predicted
     assert estimate.value == pytest.approx(0.5 - 0.05)
     assert estimate.error**2 == pytest.approx((1 - 4 / 20) * rest.var(ddof=1) / 4)
@@ -35,7 +41,7 @@ def test_only_images_that_hold_an_object_show_a_variance():
 
 def test_a_labelled_pool_leaves_no_error():
     influence = np.array([0.2, -0.1, -0.1])
-    estimate = difference_estimate(0.5, influence, 0.5 * influence, n_pool=3)
+    estimate = estimate_of(0.5, influence, 0.5 * influence, n_pool=3)
     assert (estimate.value, estimate.error) == (pytest.approx(0.5), 0)
 
 
@@ -45,39 +51,39 @@ def test_all_labels_give_the_statistic_whatever_the_slopes():
     predicted -= predicted.mean()  # of all images the mean influence is 0
     influence = 0.5 * predicted + rng.normal(size=40)
     assert len(set(slopes(influence, predicted))) == 5
-    estimate = difference_estimate(0.4, influence, predicted, n_pool=40)
+    estimate = estimate_of(0.4, influence, predicted, n_pool=40)
     assert (estimate.value, estimate.error) == (pytest.approx(0.4, abs=1e-12), 0)
 
 
 def test_a_perfect_prediction_leaves_no_error():
     influence = np.array([0.2, -0.1, 0.4])
-    estimate = difference_estimate(0.5, influence, influence, n_pool=100)
+    estimate = estimate_of(0.5, influence, influence, n_pool=100)
     assert estimate.error == pytest.approx(0, abs=1e-12)
     assert estimate.value == pytest.approx(0.5 - influence.mean())
 
 
 def test_equal_weights_change_nothing():
     influence, predicted = np.random.default_rng(0).normal(size=(2, 9))
-    plain = difference_estimate(0.4, influence, predicted, n_pool=50)
-    weighted = difference_estimate(0.4, influence, predicted, n_pool=50, weights=np.full(9, 5.0))
+    plain = estimate_of(0.4, influence, predicted, n_pool=50)
+    weighted = estimate_of(0.4, influence, predicted, n_pool=50, weights=np.full(9, 5.0))
     assert [weighted.value, weighted.error] == pytest.approx([plain.value, plain.error])
 
 
 def test_each_image_a_cluster_changes_nothing_and_pairs_widen():
     rng = np.random.default_rng(1)
     influence = np.repeat(rng.normal(size=10), 2)  # neighbours say the same
-    plain = difference_estimate(0.4, influence, n_pool=1000)
-    alone = difference_estimate(0.4, influence, n_pool=1000, clusters=np.arange(20))
-    paired = difference_estimate(0.4, influence, n_pool=1000, clusters=np.repeat(np.arange(10), 2))
+    plain = estimate_of(0.4, influence, n_pool=1000)
+    alone = estimate_of(0.4, influence, n_pool=1000, clusters=np.arange(20))
+    paired = estimate_of(0.4, influence, n_pool=1000, clusters=np.repeat(np.arange(10), 2))
     assert (alone.error, alone.dof) == (pytest.approx(plain.error), 19)
     assert paired.dof == 9
     # Ten values counted twice: as ten independent ones.
-    ten = difference_estimate(0.4, influence[::2], n_pool=10**9)
+    ten = estimate_of(0.4, influence[::2], n_pool=10**9)
     assert paired.error == pytest.approx(ten.error, rel=2e-2)
 
 
 def test_one_cluster_knows_no_error():
-    estimate = difference_estimate(0.4, np.array([0.1, 0.2]), n_pool=9, clusters=np.zeros(2, int))
+    estimate = estimate_of(0.4, np.array([0.1, 0.2]), n_pool=9, clusters=np.zeros(2, int))
     assert not estimate.known
 
 
@@ -112,9 +118,7 @@ def test_unequal_probabilities_are_weighed_back():
         errors.append(weights @ influence[drawn] / weights.sum())
         naive.append(influence[drawn].mean())
         influence_drawn = influence[drawn] - errors[-1]
-        estimate = difference_estimate(
-            0.5 + errors[-1], influence_drawn, n_pool=300, weights=weights
-        )
+        estimate = estimate_of(0.5 + errors[-1], influence_drawn, n_pool=300, weights=weights)
         errors[-1] = (estimate.value - 0.5) / estimate.error
     assert abs(np.mean(errors)) < 0.25
     assert np.mean(naive) > 0.03
@@ -134,7 +138,7 @@ def test_intervals_cover_nine_of_ten(k):
         drawn = rng.choice(200, k, replace=False)
         value = 0.5 + influence[drawn].mean()
         influence_drawn = influence[drawn] - influence[drawn].mean()
-        estimate = difference_estimate(
+        estimate = estimate_of(
             value,
             influence_drawn,
             predicted[drawn],
@@ -151,12 +155,12 @@ def test_a_prediction_saves_labels():
     rng = np.random.default_rng(9)
     predicted = rng.normal(size=2000)
     influence = predicted + rng.normal(size=2000)
-    alone = difference_estimate(0.5, influence, n_pool=10**9)
-    helped = difference_estimate(0.5, influence, predicted, n_pool=10**9)
+    alone = estimate_of(0.5, influence, n_pool=10**9)
+    helped = estimate_of(0.5, influence, predicted, n_pool=10**9)
     assert (alone.error / helped.error) ** 2 == pytest.approx(2, rel=0.12)
 
 
 def test_labels_of_all_images_leave_no_error_be_they_of_one_block():
     influence = np.array([0.2, -0.1, -0.1])
-    estimate = difference_estimate(0.5, influence, n_pool=3, clusters=np.zeros(3, int))
+    estimate = estimate_of(0.5, influence, n_pool=3, clusters=np.zeros(3, int))
     assert (estimate.value, estimate.error, estimate.known) == (0.5, 0.0, True)
