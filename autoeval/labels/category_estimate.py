@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -408,23 +408,32 @@ class LabelEstimates:
 
 
 def measure_sample(
-    ranking: RankedDetections, target: str = "mAP", weights: np.ndarray | None = None
+    ranking: RankedDetections,
+    target: str = "mAP",
+    weights: np.ndarray | None = None,
+    *,
+    complete: bool = False,
 ) -> SampleAccuracy:
     """Measure one category on the k labelled images, with weights (k,).
 
-    The target is ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
+    The target is ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``. Where
+    these are all images of the pool (`complete`) the value has no error, and no image an influence
+    on it.
     """
     point = OperatingPoint.of(target)
     if point is not None:
         counts = image_counts(ranking, point.score_thr, point.level)
-        return measure_counts(point.measure, counts, weights)
+        return replace(measure_counts(point.measure, counts, weights), complete=complete)
     levels = LEVELS[target]
     value = float(ranking.average_precision(weights)[levels].mean())
-    influence = influence_function(ranking, weights)[levels].mean(axis=0)
+    influence = np.zeros(len(ranking))
+    if not complete:
+        influence = influence_function(ranking, weights)[levels].mean(axis=0)
     n_true, n_holding = int(ranking.n_true.sum()), int((ranking.n_true > 0).sum())
     n_right = len(np.unique(ranking.image[(ranking.hits[levels] > 0).any(axis=0)]))
+    per_object = PER_OBJECT[target]
     return SampleAccuracy(
-        value, influence, n_true, n_holding, per_object=PER_OBJECT[target], n_right=n_right
+        value, influence, n_true, n_holding, complete, per_object=per_object, n_right=n_right
     )
 
 

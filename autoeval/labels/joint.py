@@ -336,6 +336,7 @@ class CategorySample:
             )
             for k in at
         ]
+        # With the labels of all images there is no error that could correlate.
         terms = [
             difference_terms(
                 self.accuracies[k].influence,
@@ -344,14 +345,14 @@ class CategorySample:
                 clusters=sample.clusters,
                 n_holding=self.accuracies[k].n_showing,
             )[0]
-            for k in at
+            for k in ([] if sample.complete else at)
         ]
         values, errors, dof = (
             np.array([getattr(estimate, name) for estimate in estimates])
             for name in ("value", "error", "dof")
         )
         bias = SMALL_SAMPLE_BIAS_STD * bias_scale(self.n_true[at], self.n_in_pool[at])
-        correlations = shrunk_correlations(np.array(terms))
+        correlations = shrunk_correlations(np.array(terms)) if terms else np.eye(len(at))
         covariance = with_shared_bias(errors, bias, correlations)
         return MeasuredCategories(np.array(at, int), values, covariance, dof, correlations)
 
@@ -436,13 +437,13 @@ def _sample_mean(categories: CategorySample) -> ValueWithError:
         difference_terms(
             categories.accuracies[k].influence, weights=sample.weights, clusters=sample.clusters
         )[0]
-        for k in used
+        for k in ([] if sample.complete else used)
     ]
     values, errors, dof = (
         np.array([getattr(estimate, name) for estimate in estimates])
         for name in ("value", "error", "dof")
     )
-    correlations = shrunk_correlations(np.array(terms))
+    correlations = shrunk_correlations(np.array(terms)) if terms else np.eye(len(used))
     covariance = np.outer(errors, errors) * correlations
     return MeasuredCategories(np.array(used, int), values, covariance, dof, correlations).mean
 

@@ -242,8 +242,7 @@ def estimate_target(
     weights = plan.weights(images)
     sample = LabelledSample(images, plan.n_pool, weights, plan.blocks[images])
     accuracies = [
-        replace(measure_sample(ranking, target, weights), complete=sample.complete)
-        for ranking in rankings
+        measure_sample(ranking, target, weights, complete=sample.complete) for ranking in rankings
     ]
     names, whole = plan.found.categories, plan.priors.get(target, NOTHING)
     priors = [plan.label_free(target, name) for name in names]
