@@ -137,13 +137,20 @@ def _with_labels(
     given: Given,
 ) -> LabelledEstimate:
     """Estimate from labels that no plan drew, as a simple random sample."""
-    from autoeval.api import estimate_with_labels
+    from autoeval.estimation.given import read_labels
+    from autoeval.estimation.label_planning import Draw, plan_estimated
+    from autoeval.labels.labelled_estimate import estimate_with_labels
 
-    return estimate_with_labels(
-        estimator.plan_labels(estimate, n=1),
-        labels,
-        img_dir=given.values["img_dir"],
-        words=words,
-        planned=False,
-        score_thr=given.values["score_thr"],
-    )
+    content, score_thr = read_labels(labels, given.values["img_dir"]), given.values["score_thr"]
+    assert estimate.site is not None
+    if len(content.images) >= len(
+        estimate.site
+    ):  # where all images have labels, nothing has to be predicted of any
+        plan = plan_estimated(estimator, estimate, Draw(1, predicted=False))
+        labelled = estimate_with_labels(
+            plan, content, words=words, planned=False, score_thr=score_thr
+        )
+        if labelled.n_labelled == labelled.n_pool:
+            return labelled
+    plan = plan_estimated(estimator, estimate, Draw(1))
+    return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)

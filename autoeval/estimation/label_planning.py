@@ -159,12 +159,15 @@ class Draw:
     everywhere : bool
         For precision, too, draw from all images, not only from those with a box over its threshold;
         each with the same probability.
+    predicted : bool
+        Whether the influence of images is predicted: where all have labels nothing needs it.
     """
 
     n: int = 20
     seed: int | None = None
     frames: int | None = None
     everywhere: bool = False
+    predicted: bool = True
 
 
 class Planning(Protocol):
@@ -219,7 +222,12 @@ def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
     targets = (fit.target, *fit.other_targets, *estimate.beside)
     points = [point for point in map(OperatingPoint.of, targets) if point]
     n, counted = draw.n, _counted_part(site)
-    pool, others = counted.pool, ProbableLabels.of_reference(counted)
+    if draw.predicted:
+        pool, others = counted.pool, ProbableLabels.of_reference(counted)
+    else:
+        boxes, others = counted.boxes, None
+        boxes = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
+        pool = Pool(boxes, np.zeros((len(boxes), 0)), ())
     rest = None if site.nothing_found else _other_boxes(site, pool)
     if threshold and threshold.measure == "precision" and not draw.everywhere:
         pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
@@ -232,6 +240,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
         score_thr=points[0].score_thr if points else None,
         iou=points[0].iou if points else IOUS[0],
         equal=draw.everywhere,
+        predicted=draw.predicted,
     )
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),

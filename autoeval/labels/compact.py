@@ -69,6 +69,13 @@ class ByImage:
             n_images,
         )
 
+    @classmethod
+    def unknown(cls, n_categories: int, n_numbers: int, n_images: int) -> Self:
+        """Return numbers that are 0 for every image, where nobody needs them."""
+        none = np.zeros(0, np.int32)
+        usual, values = np.zeros((n_categories, n_numbers)), np.zeros((0, n_numbers), np.float32)
+        return cls(usual, none, none, values, n_images)
+
     def __len__(self) -> int:
         """Return the number of categories."""
         return len(self.usual)

@@ -246,7 +246,10 @@ def estimate_target(
     ]
     names, whole = plan.found.categories, plan.priors.get(target, NOTHING)
     priors = [plan.label_free(target, name) for name in names]
-    *predicted, together = plan.predicted(target)
+    if sample.complete:  # no influence is needed, nor predicted
+        predicted, together = list(np.zeros((len(names), plan.n_pool))), np.zeros(plan.n_pool)
+    else:
+        *predicted, together = plan.predicted(target)
     point, mixing = OperatingPoint.of(target), plan.mixing_of(target)
     if point is None:
         bias = plan.small_sample_bias

@@ -185,6 +185,8 @@ class PlanRequest:
         At which precision, recall and F1 are wanted, too.
     equal : bool
         Whether each image has the same probability, also where a reference detector disagrees.
+    predicted : bool
+        Whether the influence of images is predicted: where all have labels nothing needs it.
     """
 
     n: int
@@ -194,6 +196,7 @@ class PlanRequest:
     score_thr: float | None = None
     iou: float = IOUS[0]
     equal: bool = False
+    predicted: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -521,22 +524,30 @@ def make_plan(
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
     point = OperatingPoint.of(request.target)
     wanted = point or request
-    probabilities = assistance.box_model.probabilities(pool)
-    rankings = assistance.box_model.rankings(pool, probabilities)
-    if site.nothing_found:  # no box says how often images hold a category
-        holding = Holding(np.zeros(len(rankings)), np.ones(len(rankings)))
-    else:
+    n_categories, likely, objects = len(pool.found.categories), None, None
+    # where no box says how often images hold a category, or where it need not be known
+    holding = Holding(np.zeros(n_categories), np.ones(n_categories))
+    influence = ByImage.unknown(n_categories, len(LEVELS), len(pool))
+    if request.predicted:
+        probabilities = assistance.box_model.probabilities(pool)
+        rankings = assistance.box_model.rankings(pool, probabilities)
         n_true = [ranking.n_true for ranking in rankings]
-        holding = expected_holding(pool.found, probabilities[AT_HALF], n_true)
+        if not site.nothing_found:
+            holding = expected_holding(pool.found, probabilities[AT_HALF], n_true)
+        by_levels = map(at_levels, assistance.predict(pool, others, rankings))
+        influence = ByImage.of(by_levels, len(pool))
+        likely = with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))])
+        objects = ByImage.of((expected[None] for expected in n_true), len(pool))
     blocks = np.arange(len(pool)) if site.blocks is None else np.asarray(site.blocks)
     by_time = len(np.unique(blocks)) < len(pool)
+    spread = request.predicted and not site.nothing_found
     plan = LabelPlan(
         found=pool.found,
-        influence=ByImage.of(map(at_levels, assistance.predict(pool, others, rankings)), len(pool)),
+        influence=influence,
         sequence=np.arange(len(pool)),
         n=n,
         seed=request.seed,
-        order=BY_TIME if by_time else BY_CHANCE if site.nothing_found else BY_INFLUENCE,
+        order=BY_TIME if by_time else BY_INFLUENCE if spread else BY_CHANCE,
         blocks=blocks,
         mixing=assistance.mixing_weights(others),
         small_sample_bias=assistance.small_sample_bias,
@@ -547,8 +558,8 @@ def make_plan(
         warnings=(*pool.warnings, *site.warnings),
         score_thr=wanted.score_thr,
         iou=wanted.iou,
-        probabilities=with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))]),
-        objects=ByImage.of((ranking.n_true[None] for ranking in rankings), len(pool)),
+        probabilities=likely,
+        objects=objects,
         points=assistance.points,
         named=site.named,
         rest=site.rest,
