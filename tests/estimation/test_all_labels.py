@@ -12,6 +12,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import autoeval
+from autoeval.cli import main
 
 VEHICLE = {"vehicle": ["car", "bus", "truck"]}
 CATEGORIES = {
@@ -21,6 +22,7 @@ CATEGORIES = {
     "all": None,
 }
 REAL = Path(__file__).resolve().parents[3] / "shared/real"
+SAMPLE = Path(__file__).resolve().parents[2] / "docs/getting-started/sample"
 # Each set with the weak detector, which misses whole categories; many categories with another, too.
 SETS = [
     ("fastestdet", path.parts[-3], path.parts[-2])
@@ -118,3 +120,24 @@ def test_a_ranking_by_all_labels_has_what_coco_gives(shared, estimators, task, n
         for of, path in zip(estimators, files, strict=True)
     }
     assert values == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_the_command_predicts_no_influence_where_all_images_have_labels(tmp_path, missing):
+    """As many labels as images, one of which may be of another image: then the plan predicts."""
+    content = json.loads((SAMPLE / "val.json").read_text())
+    predictions = SAMPLE / "val_predictions.json"
+    (tmp_path / "images.json").write_text(json.dumps(content))
+    for image in content["images"][:missing]:
+        image["file_name"] = "elsewhere/of_another_site.jpg"
+    labels = tmp_path / "labels.json"
+    labels.write_text(json.dumps(content))
+    fitted = autoeval.fit(SAMPLE / "val.json", predictions)
+    expected = estimate_labelled(fitted, predictions, labels, images=tmp_path / "images.json")
+    assert expected.n_labelled == expected.n_pool - missing
+    fitted.save(tmp_path / "estimator.parquet")
+    words = ["estimate", "--predictions", predictions, "--images", tmp_path / "images.json"]
+    words += ["--labels", labels, "--estimator", tmp_path / "estimator.parquet"]
+    assert main([*map(str, words), "--work-dir", str(tmp_path / "out")]) == 0
+    values = json.loads((tmp_path / "out/result.json").read_text())["labelled_estimate"]
+    assert values["value"] == pytest.approx(expected.value, abs=1e-9)
