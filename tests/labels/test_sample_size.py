@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autoeval.labels.category_estimate import difference_estimate
+from autoeval.labels.category_estimate import LabelledSample, difference_estimate
 from autoeval.labels.outlook import BATCH, STRETCH, Outlook, next_batch, outlook_after
 from autoeval.labels.values import ValueWithError, VariancePrior, combine
 
@@ -47,7 +47,7 @@ def stopped(rng, draw, wanted, stretch):
         difference = difference_estimate(
             0.5 + influence_drawn.mean(),
             influence_drawn - influence_drawn.mean(),
-            n_pool=N_POOL,
+            sample=LabelledSample(order[:k], N_POOL),
             variance_prior=VariancePrior(0.04, 6),
         )
         measured = combine(difference, prior).estimate
