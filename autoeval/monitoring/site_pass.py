@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,7 +152,7 @@ class _StoredJobs:
     def write(self, key: str, rows: list[dict[str, Any]]) -> None:
         self.store.add([row["row"] for row in rows], job=key)
 
-    def write_failure(self, key: str, error: str, **columns: Any) -> None:
+    def write_failure(self, key: str, error: str, columns: Mapping[str, Any]) -> None:
         """Leave no row: the next run observes the images again."""
 
     def clear(self, key: str) -> None:

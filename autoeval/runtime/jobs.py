@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,8 +32,8 @@ class JobStore(Protocol):
         """Keep the rows of a job."""
         ...
 
-    def write_failure(self, key: str, error: str, **columns: Any) -> None:
-        """Keep why a job failed."""
+    def write_failure(self, key: str, error: str, columns: Mapping[str, Any]) -> None:
+        """Keep why a job failed, with further columns."""
         ...
 
     def clear(self, key: str) -> None:
@@ -97,7 +97,8 @@ class _Run:
         if outcome.error:
             self.failed[job.key] = outcome.error
             error = f"{outcome.error}\n{outcome.detail}"
-            self.store.write_failure(job.key, error, job_s=outcome.seconds, **job.columns)
+            columns = {"job_s": outcome.seconds, **job.columns}
+            self.store.write_failure(job.key, error, columns)
         else:
             self.store.write(job.key, [{**row, "job_s": outcome.seconds} for row in outcome.rows])
             self.done += 1

@@ -81,13 +81,13 @@ def duration(seconds: float) -> str:
 
 
 def progress_bar(
-    total: int | None, what: str, *, unit: str = "img", disable: bool = False, **options: Any
+    total: int | None, what: str, *, unit: str = "img", kept: int = 0, disable: bool = False
 ) -> tqdm:
     """Make a bar on standard error that appears after two seconds and vanishes when done.
 
-    A `total` of None is unknown; options are passed to `tqdm.tqdm`.
+    A `total` of None is unknown; `kept` of it were done before.
     """
-    return tqdm(total=total, desc=what, unit=unit, **_looks(disable), **options)
+    return tqdm(total=total, desc=what, unit=unit, initial=kept, **_looks(disable))
 
 
 def announced_bar(
@@ -103,10 +103,9 @@ def announced_bar(
 
     The lines are written where standard error is no terminal, too, but not where all is `kept`.
     """
-    options: dict[str, Any] = {"initial": kept, "unit": unit}
     if disable or kept == total:
-        return progress_bar(total, what, disable=disable, **options)
-    return _AnnouncedBar(items, total=total, desc=what, **_looks(), **options)
+        return progress_bar(total, what, unit=unit, kept=kept, disable=disable)
+    return _AnnouncedBar(total, what, kept, items=items, unit=unit)
 
 
 def _looks(disable: bool = False) -> dict[str, Any]:
@@ -115,12 +114,11 @@ def _looks(disable: bool = False) -> dict[str, Any]:
 
 
 class _AnnouncedBar(tqdm):
-    def __init__(self, items: str, **options: Any) -> None:
+    def __init__(self, total: int, what: str, kept: int, *, items: str, unit: str) -> None:
         # Before there is a bar, which a line written later would draw.
         say = partial(tqdm.write, file=sys.stderr)
-        total, what, kept = (options[name] for name in ("total", "desc", "initial"))
         self._forecast = Forecast(total, what, items, say, kept)
-        super().__init__(**options)
+        super().__init__(total=total, desc=what, initial=kept, unit=unit, **_looks())
 
     def update(self, n: float | None = 1) -> bool | None:
         """Count items, and say how long the rest takes as soon as it is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ class RowStore:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = RowStore(folder)
     ...     store.write("a", [{"mAP": 0.5}])
-    ...     store.write_failure("b", "out of memory")
+    ...     store.write_failure("b", "out of memory", {"job_s": 1.5})
     ...     store.finished(["a", "b", "c"]), store.table(["a", "b"])["status"].tolist()
     ({'a'}, ['ok', 'failed'])
     """
@@ -147,8 +147,8 @@ class RowStore:
         table = pd.DataFrame(rows).assign(job=key, status=OK, error="")
         write_row_file(self.path(key), key, table)
 
-    def write_failure(self, key: str, error: str, **columns: Any) -> None:
-        """Keep one row that says why a job failed."""
+    def write_failure(self, key: str, error: str, columns: Mapping[str, Any]) -> None:
+        """Keep one row that says why a job failed, with further columns."""
         import pandas as pd
 
         row = {**columns, "job": key, "status": FAILED, "error": error}

@@ -18,7 +18,7 @@ def store(tmp_path):
     store.write_manifest(JOBS, "scoring")
     store.write("a", [{"job_s": 4.0}] * 2)
     store.write("b", [{"job_s": 4.0}])
-    store.write_failure("c", "MemoryError: too large\nTraceback", job_s=1.0)
+    store.write_failure("c", "MemoryError: too large\nTraceback", {"job_s": 1.0})
     return store
 
 

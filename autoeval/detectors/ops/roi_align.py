@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from typing_extensions import TypedDict, Unpack
 
 from autoeval.detectors.ops.support import (
     MissingOperator,
@@ -25,8 +26,23 @@ from autoeval.detectors.ops.support import (
 MAX_POOLING = 0
 
 
+class AlignSettings(TypedDict):
+    """What mmcv gives with each call of RoIAlign; for the meaning see `roi_align_forward`."""
+
+    aligned_height: int
+    aligned_width: int
+    spatial_scale: float
+    sampling_ratio: int
+    pool_mode: int
+    aligned: bool
+
+
 def roi_align_forward(
-    input: Tensor, rois: Tensor, output: Tensor, *argmax: Tensor, **settings: Any
+    input: Tensor,
+    rois: Tensor,
+    output: Tensor,
+    *argmax: Tensor,
+    **settings: Unpack[AlignSettings],
 ) -> None:
     """Pool each region of a feature map into P x Q bins, written into ``output`` (R, C, P, Q).
 
@@ -38,7 +54,7 @@ def roi_align_forward(
 
     He et al., "Mask R-CNN", 2017, section 3.
     """
-    bins, scale, ratio, aligned = _read_settings(**settings)
+    bins, scale, ratio, aligned = _read(settings)
     library = _library(input)
     if library is not None:
         output.copy_(library.roi_align(input, rois, scale, *bins, ratio, aligned))
@@ -51,10 +67,10 @@ def roi_align_forward(
         output[k] = pooled.permute(2, 0, 1)
 
 
-def roi_align_backward(*tensors: Tensor, **settings: Any) -> None:
+def roi_align_backward(*tensors: Tensor, **settings: Unpack[AlignSettings]) -> None:
     """Add the gradient of the pooled features (R, C, P, Q) to the last tensor (B, C, H, W)."""
     grad_output, rois, _, _, grad_input = tensors
-    bins, scale, ratio, aligned = _read_settings(**settings)
+    bins, scale, ratio, aligned = _read(settings)
     shape = grad_input.shape
     library = _library(grad_output)
     if library is not None:
@@ -76,22 +92,15 @@ def _library(tensor: Tensor) -> Any | None:
     return None if tensor.device.type == "cpu" else torchvision_ops(tensor.device.type)
 
 
-def _read_settings(
-    *,
-    aligned_height: int,
-    aligned_width: int,
-    spatial_scale: float,
-    sampling_ratio: int,
-    pool_mode: int,
-    aligned: bool,
-) -> tuple[tuple[int, int], float, int, bool]:
+def _read(settings: AlignSettings) -> tuple[tuple[int, int], float, int, bool]:
     """Return bins, scale, samples a bin and alignment, or refuse maximum pooling."""
-    if pool_mode == MAX_POOLING:
+    if settings["pool_mode"] == MAX_POOLING:
         raise MissingOperator(
             "RoIAlign with pool_mode='max' needs mmcv's compiled extension; "
             "use pool_mode='avg' or compile mmcv."
         )
-    return (aligned_height, aligned_width), spatial_scale, sampling_ratio, aligned
+    bins = settings["aligned_height"], settings["aligned_width"]
+    return bins, settings["spatial_scale"], settings["sampling_ratio"], settings["aligned"]
 
 
 def _regions(
@@ -191,15 +200,29 @@ def _pool(map: Tensor, x: Tensor, y: Tensor, moved: Tensor) -> Tensor:
     return summed.reshape(len(map), *shape[:2])
 
 
+class MovedSettings(TypedDict):
+    """What mmcv gives with each call of deformable pooling; for the meaning see `pool_moved`."""
+
+    pooled_height: int
+    pooled_width: int
+    spatial_scale: float
+    sampling_ratio: int
+    gamma: float
+
+
 def deform_roi_pool_forward(
-    input: Tensor, rois: Tensor, offset: Tensor, output: Tensor, **settings: Any
+    input: Tensor,
+    rois: Tensor,
+    offset: Tensor,
+    output: Tensor,
+    **settings: Unpack[MovedSettings],
 ) -> None:
     """Write the pooled regions into ``output``."""
     inputs = map(at_least_float, (input, offset, rois))
     output.copy_(pool_moved(*inputs, **settings))
 
 
-def deform_roi_pool_backward(*tensors: Tensor, **settings: Any) -> None:
+def deform_roi_pool_backward(*tensors: Tensor, **settings: Unpack[MovedSettings]) -> None:
     """Write the gradients of the maps and of the offsets."""
     grad_output, input, rois, offset, *wanted = tensors
     regions, inputs = at_least_float(rois), [at_least_float(input), at_least_float(offset)]
