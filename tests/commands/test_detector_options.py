@@ -6,7 +6,8 @@ import pytest
 
 from autoeval.api.options import BoxOptions, cfg_options_of
 from autoeval.errors import InputError
-from autoeval.stability.commands.meta_set_options import arguments_of, named_detector
+from autoeval.stability.commands.arguments import arguments_of
+from autoeval.stability.commands.meta_set_options import named_detector
 
 
 @pytest.mark.parametrize(

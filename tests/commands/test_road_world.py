@@ -15,7 +15,7 @@ from autoeval.roadworld import DETECTOR, ENVIRONMENTS, environments_task
 from autoeval.roadworld.environments import SEARCH_ENVIRONMENTS
 from autoeval.runtime.progress import duration
 from autoeval.stability.commands import estimate_map, road_world, running_time
-from autoeval.stability.commands.meta_set_options import arguments_of
+from autoeval.stability.commands.arguments import arguments_of
 from autoeval.stability.metasets import MetaSetConfig, load_recipes
 from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
 from tests.doc_pages import ROOT

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -12,7 +11,8 @@ from typing_extensions import Unpack
 
 from autoeval.errors import InputError, refuse_given
 from autoeval.stability.commands import road_world
-from autoeval.stability.commands.meta_set_options import MetaSetOptions, arguments_of, named_task
+from autoeval.stability.commands.arguments import arguments_of
+from autoeval.stability.commands.meta_set_options import MetaSetOptions, named_task
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet
@@ -74,9 +74,8 @@ def build_metaset(
     """
     from autoeval.stability.metasets import draw_recipes, load_metaset_config, save_recipes
 
-    given = arguments_of(sizes, MetaSetOptions)
-    args = SimpleNamespace(**vars(given), task=task, seed_set=seed_set, data_root=data_root)
-    args.work_dir = work_dir
+    args = arguments_of(sizes, MetaSetOptions)
+    args.task, args.seed_set, args.data_root, args.work_dir = task, seed_set, data_root, work_dir
     if mapping and not seed_set:
         raise InputError(
             "--mapping is for --seed-set NAME ANNOTATIONS IMAGE_FOLDER: give that, too."

@@ -15,6 +15,7 @@ from autoeval.api.options import PassOptions, executor_of, found_images
 from autoeval.commands.command_line import TYPED
 from autoeval.errors import InputError
 from autoeval.stability.commands import meta_set_options, road_world
+from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     COUNT_METHODS,
     COUNT_TARGETS,
@@ -22,7 +23,6 @@ from autoeval.stability.commands.meta_set_options import (
     PAPER,
     PerturbedOptions,
     TaskOptions,
-    arguments_of,
 )
 from autoeval.targets import AP_TARGETS
 
@@ -175,7 +175,7 @@ def _report(
     return estimate_text(estimate, estimator), values, draw
 
 
-def _assume(args: Any) -> None:
+def _assume(args: Arguments) -> None:
     """Let the road world take the place of a task that is not given; name all that is missing."""
     if not road_world.serves(args):
         meta_set_options.check_complete(args, COMMAND)
@@ -189,14 +189,14 @@ def _assume(args: Any) -> None:
     road_world.assume(args, values, command=COMMAND)
 
 
-def _is_rendered_later(args: Any) -> bool:
+def _is_rendered_later(args: Arguments) -> bool:
     """Whether the images are those of the road world, which need not be there yet."""
     if not road_world.serves(args):
         return False
     return road_world.FOLDER.resolve() in Path(args.images).resolve().parents
 
 
-def _check(args: Any) -> None:
+def _check(args: Arguments) -> None:
     """Refuse options that exclude each other, before anything is run."""
     executor_of(vars(args))
     if args.target is not None and args.target not in (*AP_TARGETS, *COUNT_TARGETS):
@@ -219,7 +219,7 @@ def _check(args: Any) -> None:
         )
 
 
-def _estimator(args: Any) -> Fitted:
+def _estimator(args: Arguments) -> Fitted:
     """Load the estimator, or fit one on the task."""
     from autoeval.estimation.any_estimator import load_any_estimator
 
@@ -229,7 +229,7 @@ def _estimator(args: Any) -> Fitted:
     return _fit_detector(args)
 
 
-def _fit_detector(args: Any) -> Fitted:
+def _fit_detector(args: Arguments) -> Fitted:
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.stability.commands.running_time import warn_of_long_run
@@ -280,7 +280,7 @@ def _fit_detector(args: Any) -> Fitted:
         Keeping(folder, run.executor, run.spec),
         meta_set=meta_set,
         methods=methods,
-        target=args.target,
+        target=args.target or AP_TARGETS[0],
         loading=run.loading,
     )
 
@@ -292,7 +292,7 @@ def _can_drop(detector: Any, stages: Sequence[str]) -> bool:
     return bool(stages) or not isinstance(detector, BlackBoxDetector)
 
 
-def _estimate(args: Any, estimator: Fitted, found: Any) -> Estimate | None:
+def _estimate(args: Arguments, estimator: Fitted, found: Any) -> Estimate | None:
     """Estimate the new images, where there are any; `found` are those found before a fit."""
     from autoeval.estimation.given import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
@@ -349,7 +349,7 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
         )
 
 
-def _domain(args: Any, estimator: Fitted) -> object:
+def _domain(args: Arguments, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.samples import ImageLoading
@@ -368,4 +368,4 @@ def _domain(args: Any, estimator: Fitted) -> object:
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, reading=reading
     )
-    return reference_domain(observer, args.domain_source, Path(args.work_dir))
+    return reference_domain(observer, str(args.domain_source), Path(args.work_dir))

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict
 
-from autoeval.api.options import BoxOptions, NetworkOptions, check_names, given_boxes_of
+from autoeval.api.options import BoxOptions, NetworkOptions, given_boxes_of
 from autoeval.errors import InputError, refuse_given
 from autoeval.stability.commands import road_world
+from autoeval.stability.commands.arguments import PAPER, Arguments
 from autoeval.targets import AP_TARGETS, TARGETS
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from autoeval.stability.passes.presets import MeasureSettings, ScoredSettings
 
 LIGHT = "light"  # the preset without dropout and without sample sets
-PAPER = "paper"
 BELONG_TO_TASK = ("data_root", "max_images")
 REPEATS = 10
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
@@ -133,14 +132,7 @@ class PerturbedOptions(StagedDetector, total=False):
     work_dir: str
 
 
-def arguments_of(options: Mapping[str, Any], known: type, **defaults: Any) -> SimpleNamespace:
-    """Return all options of a dictionary, given or not: None, or what `defaults` say."""
-    check_names(options, known)
-    names = known.__annotations__
-    return SimpleNamespace(**{n: options.get(n, defaults.get(n)) for n in names})
-
-
-def given_detector(args: Any, loading: Mapping[str, Any] | None = None) -> Detector | None:
+def given_detector(args: Arguments, loading: Mapping[str, Any] | None = None) -> Detector | None:
     """Return the detector that the options name with how it is run; None where they name none.
 
     `loading` is how the detector of an estimator is loaded; what is given goes before.
@@ -154,7 +146,7 @@ def given_detector(args: Any, loading: Mapping[str, Any] | None = None) -> Detec
     return made if isinstance(made, Detector) else None
 
 
-def named_detector(args: Any) -> Detector:
+def named_detector(args: Arguments) -> Detector:
     """As `given_detector`; `InputError` where the options name none."""
     if not args.detector:
         raise InputError(NO_DETECTOR)
@@ -163,33 +155,31 @@ def named_detector(args: Any) -> Detector:
     return made
 
 
-def refuse_beside(args: Any, names: Sequence[str], reason: str) -> None:
+def refuse_beside(args: Arguments, names: Sequence[str], reason: str) -> None:
     """Raise `InputError` where one of these options was given; `reason` goes behind its name."""
     refuse_given({name: getattr(args, name) for name in names}, reason)
 
 
-def check_task_options(args: Any) -> None:
+def check_task_options(args: Arguments) -> None:
     """Refuse what is about a task without one."""
     if not args.task:
         refuse_beside(args, BELONG_TO_TASK, "goes with --task: give that, too.")
 
 
-def named_task(args: Any) -> Task:
+def named_task(args: Arguments) -> Task:
     """Load the task that the options name, or render the road world where they name none."""
-    from dataclasses import replace
-
     from autoeval.io.tasks.task import load_task
 
     if args.task:
         task = load_task(args.task, args.data_root)
-        return replace(task, max_images=getattr(args, "max_images", None))
+        return replace(task, max_images=args.max_images)
     if road_world.serves(args):
         return road_world.road_world_task(args)
-    beside = " with --estimator" if getattr(args, "estimator", None) else ""
+    beside = " with --estimator" if args.estimator else ""
     raise InputError(f"Expected --task FILE{beside}, such as configs/tasks/vehicle.py.")
 
 
-def check_complete(args: Any, command: str) -> None:
+def check_complete(args: Arguments, command: str) -> None:
     """Name everything that a run on a task lacks in one `InputError`, with a command that runs."""
     lacking = []
     if not args.detector:
@@ -209,12 +199,12 @@ def check_rates(rates: Sequence[float] | None, option: str) -> None:
         raise InputError(f"Expected {option} over 0 and under 1 but got {wrong[0]:g}.")
 
 
-def named_stages(args: Any) -> tuple[str, ...]:
+def named_stages(args: Arguments) -> tuple[str, ...]:
     """Return the stages that the options name, none by default."""
     return tuple(args.stages or ())
 
 
-def pass_settings(args: Any) -> ScoredSettings:
+def pass_settings(args: Arguments) -> ScoredSettings:
     """Return the settings of the pass that the options of `add_pass_options` name."""
     from autoeval.stability.network.forward.dropout_spec import load_dropout
     from autoeval.stability.passes import presets
@@ -259,17 +249,17 @@ def note_sources_of_search(path: str, task: Task) -> None:
         )
 
 
-def _needs(args: Any) -> frozenset[str]:
+def _needs(args: Arguments) -> frozenset[str]:
     """Return the evidence that the methods named read, and what a training domain is for."""
     from autoeval.stability.methods import make_method
     from autoeval.stability.scores.base import needs_of
 
-    methods = getattr(args, "method", None) or ()
+    methods = args.method or ()
     columns = [column for name in methods for column in make_method(name).features]
     return needs_of(columns) | ({"features"} if args.domain_source else frozenset())
 
 
-def work_dir(args: Any, task: str) -> Path:
+def work_dir(args: Arguments, task: str) -> Path:
     """Return the folder of a run on a task: the one named, or one by task and detector."""
     if args.work_dir:
         return Path(args.work_dir)
@@ -277,7 +267,7 @@ def work_dir(args: Any, task: str) -> Path:
     return Path("work_dirs") / f"{task}_{Path(str(args.detector)).stem}{what}"
 
 
-def check_counting_options(args: Any) -> None:
+def check_counting_options(args: Arguments) -> None:
     """Raise `InputError` where they are given for another target, or do not go together."""
     if args.target not in COUNT_TARGETS:
         refuse_beside(
@@ -292,7 +282,7 @@ def check_counting_options(args: Any) -> None:
         refuse_beside(args, ["bins_name"], "names a list in --bins, which is missing: give both.")
 
 
-def counting_measures(args: Any) -> tuple[MeasureSettings, ...]:
+def counting_measures(args: Arguments) -> tuple[MeasureSettings, ...]:
     """Return what measures counting errors, where the target is one."""
     if args.target not in COUNT_TARGETS:
         return ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.io.tasks.seed_set import SeedSet
+    from autoeval.stability.commands.arguments import Arguments
     from autoeval.stability.dropout_search.search import NestedTables
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData
@@ -142,7 +143,7 @@ class PaperRun:
 
 
 def find_runs(
-    args: Any,
+    args: Arguments,
     wanted: list[tuple[str, str]],
     data: dict[str, AvailableData],
     work_dir: Path,
@@ -172,13 +173,13 @@ def find_runs(
     return runs
 
 
-def stand_in(args: Any) -> str:
+def stand_in(args: Arguments) -> str:
     """Return the detector that was asked for in place of the tables' own; empty for none."""
     name = args.detector or ""
     return Path(name).stem if name.endswith(".py") else name
 
 
-def _options(args: Any, alias: str) -> Any:
+def _options(args: Arguments, alias: str) -> Arguments:
     """Return the options of one detector: the one given, or the table's own at the printed size."""
     from autoeval.detectors.building.aliases import detector_names
 

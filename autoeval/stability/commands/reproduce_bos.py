@@ -15,12 +15,12 @@ from typing_extensions import Unpack
 
 from autoeval.api.options import PassOptions
 from autoeval.errors import InputError
+from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     LIGHT,
     PAPER,
     MetaSetOptions,
     PerturbedOptions,
-    arguments_of,
     check_rates,
     refuse_beside,
 )
@@ -101,7 +101,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.side_by_side import load_figures, load_printed
 
-    args = arguments_of(options, ReproduceBosOptions, mode=PAPER, table=(), figure=(), seed=0)
+    args = arguments_of(options, ReproduceBosOptions)
     if args.preset == LIGHT:
         raise InputError("--preset light has no dropout, which the paper is about: leave it out.")
     if not args.detector:
@@ -163,7 +163,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     print_result(text, values, work_dir, lambda: page, as_json=args.json)
 
 
-def _check_search(args: Any) -> None:
+def _check_search(args: Arguments) -> None:
     """Refuse what a search without each source does not go with."""
     if args.search is None:
         return
@@ -189,7 +189,7 @@ def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
 
 
 def _cost(
-    args: Any,
+    args: Arguments,
     runs: dict[Key, PaperRun],
     score_keys: Sequence[Key],
     box_meta_sets: Mapping[Key, MetaSetConfig | None],
@@ -226,12 +226,12 @@ def _cost(
     return Cost(images, repeats, rates)
 
 
-def _differs(args: Any) -> str:
+def _differs(args: Arguments) -> str:
     return "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
 
 
 def _tables(
-    args: Any,
+    args: Arguments,
     tables: Sequence[PrintedTable],
     scores: Mapping[Key, pd.DataFrame],
     nested: Mapping[Key, NestedTables],
@@ -253,7 +253,7 @@ def _tables(
 
 
 def _figures(
-    args: Any,
+    args: Arguments,
     figures: Sequence[PrintedFigure],
     scores: Mapping[Key, pd.DataFrame],
     boxes: Mapping[Key, Observations],

@@ -17,6 +17,7 @@ from autoeval.errors import DownloadError, InputError
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.task import Task
+    from autoeval.stability.commands.arguments import Arguments
 
 FOLDER = Path("work_dirs/roadworld")
 DETECTOR = "roadworld_nano"
@@ -30,13 +31,13 @@ FEWEST_IMAGES = 2
 OF_METASET = ("n_sets", "n_images")
 
 
-def serves(args: Any) -> bool:
+def serves(args: Arguments) -> bool:
     """Say whether the road world takes the place of a task: nothing given belongs to another."""
     others = ("task", "estimator", "seed_set")
-    return not any(getattr(args, name, None) for name in others)
+    return not any(getattr(args, name) for name in others)
 
 
-def assume(args: Any, values: Mapping[str, Any], *, command: str) -> None:
+def assume(args: Arguments, values: Mapping[str, Any], *, command: str) -> None:
     """Fill in the road world's `values` where none was given, and print which.
 
     Sizes of sample sets are left to ``--metaset FILE`` where that is given.
@@ -79,14 +80,13 @@ def images_of(site: str) -> Path:
     return FOLDER / site / "images"
 
 
-def road_world_task(args: Any) -> Task:
+def road_world_task(args: Arguments) -> Task:
     """Render what is not there yet; return the task of all sites but one to be estimated."""
     from autoeval.roadworld import ENVIRONMENTS
     from autoeval.roadworld.environments_task import environments_task, render_environments
 
     render_environments(FOLDER, number_of_images())
-    images = getattr(args, "images", None)
-    new = Path(images).resolve() if images else None
+    new = Path(args.images).resolve() if args.images else None
     names = [name for name in ENVIRONMENTS if images_of(name).resolve() != new]
     return environments_task(FOLDER, names)
 
@@ -104,7 +104,7 @@ def search_task() -> Task:
 
 
 @contextmanager
-def offering_the_shipped_detector(command: str, args: Any) -> Iterator[None]:
+def offering_the_shipped_detector(command: str, args: Arguments) -> Iterator[None]:
     """Add to the failure of a download a command that needs none, where no task is given."""
     try:
         yield

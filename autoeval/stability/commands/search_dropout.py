@@ -11,11 +11,11 @@ from typing_extensions import Unpack
 
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
+from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     PAPER,
     StagedDetector,
     TaskOptions,
-    arguments_of,
     check_complete,
     check_rates,
     check_task_options,
@@ -104,11 +104,8 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
     from autoeval.stability.network.forward.dropout_spec import N_STAGES
     from autoeval.stability.reports.dropout_outcome import DropoutOutcome
 
-    args = arguments_of(
-        options, SearchOptions, seed=0, repeats=1, preset=PAPER, position="after", score="bos"
-    )
-    args.target = args.target or AP_TARGETS[0]
-    if args.target not in AP_TARGETS:
+    args = arguments_of(options, SearchOptions)
+    if args.target not in (None, *AP_TARGETS):
         raise InputError(
             f"Expected --target as one of {', '.join(AP_TARGETS)} but got {args.target}."
         )
@@ -200,7 +197,7 @@ def _seconds_of_a_pass(bench: Workbench, samples: Any) -> float:
     return 0.0
 
 
-def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
+def _bench(args: Arguments, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import asdict, replace
 
     from autoeval.estimation.observation.observing import Observer
@@ -212,7 +209,8 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from autoeval.stability.metasets import draw_recipes, load_metaset_config
     from autoeval.stability.passes.presets import preset
 
-    settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)
+    seed, repeats = args.seed or 0, 1 if args.repeats is None else args.repeats
+    settings = preset(args.preset or PAPER, repeats=repeats, seed=seed, least=1)
     n_sets, n_images = args.n_sets, args.n_images
     if not args.metaset:
         n_sets, n_images = n_sets or N_SETS, n_images or N_IMAGES
@@ -221,12 +219,12 @@ def _bench(args: Any, detector: Any, task: Task, work_dir: Path) -> Workbench:
     settings = replace(settings, stages=named_stages(args))
     reading = ImageLoading(args.batch_size, args.num_workers)
     observer = Observer(detector, task, settings, reading=reading)
-    recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
+    recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=seed)]
     return Workbench(
         observer,
         sample_set_jobs(observer, seed_sets, recipes),
         grid(args.position, args.rates or RATES, n_stages=stages_of(observer.detector)),
         RowStore(work_dir / "rows"),
         score=args.score,
-        target=args.target,
+        target=args.target or AP_TARGETS[0],
     )

@@ -14,10 +14,10 @@ from typing_extensions import Unpack
 
 from autoeval.commands.given_words import named_pairs
 from autoeval.errors import InputError
+from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
     StagedDetector,
-    arguments_of,
     named_detector,
     named_stages,
     refuse_beside,
@@ -182,7 +182,7 @@ def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
 
     if study not in STUDIES:
         raise InputError(f"Expected a study, one of {', '.join(STUDIES)}, but got '{study}'.")
-    args = arguments_of(options, StudyOptions, seed=0, work_dir="work_dirs/studies")
+    args = arguments_of({"work_dir": "work_dirs/studies", **options}, StudyOptions)
     args.study, args.work_dir = study, Path(args.work_dir)
     if not args.task:
         refuse_beside(args, ["data_root"], "goes with --task: give that, too.")
@@ -204,12 +204,12 @@ def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
     print(f"{report.text()}\n\n{written_files(written)}")
 
 
-def _report(study: Study, args: Any, values: Mapping[str, Any]) -> StudyReport:
+def _report(study: Study, args: Arguments, values: Mapping[str, Any]) -> StudyReport:
     """Read what a study starts from, and make its report."""
     make = study.report_function()
     settings = {name: values[name] for name in study.settings}
     if "seed" in inspect.signature(make).parameters:
-        settings["seed"] = args.seed
+        settings["seed"] = args.seed or 0
     if study.inputs == SCORES:
         return make(_score_table(args), **settings)
     task = _one_task(args)
@@ -217,33 +217,34 @@ def _report(study: Study, args: Any, values: Mapping[str, Any]) -> StudyReport:
     return make(boxes, task, **settings) if study.draws_images else make(boxes, **settings)
 
 
-def _score_table(args: Any) -> pd.DataFrame:
+def _score_table(args: Arguments) -> pd.DataFrame:
     """Read the score table of ``--scores``."""
     from autoeval.stability.methods.score_rows import read_scores
 
-    return read_scores(Path(_needed(args, "scores").scores))
+    _check_given(args, "scores")
+    return read_scores(Path(str(args.scores)))
 
 
-def _one_task(args: Any) -> Task:
+def _one_task(args: Arguments) -> Task:
     """Load the one task of ``--task``, over which the detector is run."""
     from autoeval.io.tasks.task import load_task
 
-    files: Sequence[str] = _needed(args, "task", "detector").task
+    _check_given(args, "task", "detector")
+    files: Sequence[str] = args.task
     if len(files) > 1:
         raise InputError(f"--task: '{args.study}' takes one task but got {len(files)}.")
     return load_task(files[0], args.data_root)
 
 
-def _needed(args: Any, *names: str) -> Any:
-    """Return the arguments; `InputError` where one of these is not given."""
+def _check_given(args: Arguments, *names: str) -> None:
+    """Raise `InputError` where one of these is not given."""
     missing = [option(name) for name in names if not getattr(args, name)]
     if missing:
         raise InputError(f"'{args.study}' needs {' and '.join(missing)}.")
-    return args
 
 
 def _observed_boxes(
-    args: Any, task: Task, passes: Mapping[str, Any], *, sample_sets: bool
+    args: Arguments, task: Task, passes: Mapping[str, Any], *, sample_sets: bool
 ) -> Observations:
     """Run the detector over the own images of the task, and over sample sets where asked."""
     from autoeval.estimation.observation.observing import Observer
@@ -254,7 +255,7 @@ def _observed_boxes(
 
     # No score is computed here: what the studies need is measured anew from the kept boxes.
     settings = replace(
-        presets.preset(passes["preset"], repeats=passes["repeats"], seed=args.seed, least=1),
+        presets.preset(passes["preset"], repeats=passes["repeats"], seed=args.seed or 0, least=1),
         wants=(),
         stages=named_stages(args),
     )

@@ -3,9 +3,9 @@
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.stability.commands.arguments import arguments_of
 from autoeval.stability.commands.meta_set_options import (
     PerturbedOptions,
-    arguments_of,
     pass_settings,
 )
 from autoeval.stability.network.forward.dropout_spec import (
