@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 #: Parameters whose option is given several times, and so named in the singular.
@@ -54,3 +55,10 @@ def refuse_given(values: Mapping[str, object], reason: str) -> None:
     for name, value in values.items():
         if is_given(value):
             raise InputError(f"{option_of(name)} {reason}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error's message up to its first line break; a `KeyError` without its quotes."""
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    line = (str(message).strip() or type(error).__name__).splitlines()[0]
+    return re.sub(r"\s+", " ", line)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.detections import Detections, Evidence
-from autoeval.detectors.fingerprint import fingerprint
+from autoeval.detectors.settings import fingerprint
 from autoeval.errors import FailedOnImagesError, InputError
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed

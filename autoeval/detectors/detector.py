@@ -14,11 +14,9 @@ from mmengine.config import Config
 
 from autoeval.detections import FRAMEWORK, PRECISIONS, Detections, Evidence
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
-from autoeval.detectors.fingerprint import fingerprint
-from autoeval.detectors.predicting import Batch, Later, in_precision, predict
+from autoeval.detectors.predicting import Batch, Later, QuickPooling, in_precision, predict
 from autoeval.detectors.preprocessing import Preprocessor, collate
-from autoeval.detectors.quick_pooling import QuickPooling
-from autoeval.detectors.settings import describe
+from autoeval.detectors.settings import describe, fingerprint
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

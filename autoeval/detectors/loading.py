@@ -15,9 +15,8 @@ from autoeval.detections import FRAMEWORK
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import find_checkpoint, load_weights, read_checkpoint
 from autoeval.detectors.building.configs import build_model, deployed_weights, read_config
-from autoeval.detectors.causes import first_line
 from autoeval.detectors.detector import MMDetector
-from autoeval.errors import InputError
+from autoeval.errors import InputError, first_line
 
 HEIGHT, WIDTH, BLOCK = 480, 640, 40
 

@@ -12,8 +12,7 @@ import numpy as np
 from mmengine.config import Config
 from torch import Tensor
 
-from autoeval.detectors.causes import first_line
-from autoeval.errors import InputError
+from autoeval.errors import InputError, first_line
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

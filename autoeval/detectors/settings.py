@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mmengine.config import Config
-from torch import nn
+if TYPE_CHECKING:
+    from mmengine.config import Config
+    from torch import nn
 
-from autoeval.detectors.fingerprint import hash_json, hash_weights
-from autoeval.detectors.preprocessing import adapt_pipeline, step_name, test_pipeline
-
+FINGERPRINT_LENGTH = 16
 #: Parts of a model's config that change nothing at test time, or that are listed on their own.
 LEFT_OUT = {"_scope_", "init_cfg", "pretrained", "train_cfg", "test_cfg", "data_preprocessor"}
 
@@ -21,6 +22,8 @@ def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dic
     It is JSON-able and flat: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
     under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
     """
+    from autoeval.detectors.preprocessing import adapt_pipeline, step_name, test_pipeline
+
     described: dict[str, Any] = {
         "weights": hash_weights(model),
         "model": hash_json(_plain(config.model)),
@@ -52,3 +55,24 @@ def _flat(name: str, node: Any) -> Iterator[tuple[str, Any]]:
         return
     for key, value in node.items():
         yield from _flat(f"{name}.{key}", value)
+
+
+def fingerprint(settings: Mapping[str, Any]) -> str:
+    """Shorten a description to a name, different for every difference in it."""
+    return hash_json(dict(settings))[:FINGERPRINT_LENGTH]
+
+
+def hash_json(content: Any) -> str:
+    """Return the SHA-256 of the canonical JSON text of ``content``."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def hash_weights(model: nn.Module) -> str:
+    """Return the SHA-256 of all parameters and buffers: names, types, shapes and bytes."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()

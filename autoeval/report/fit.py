@@ -493,7 +493,7 @@ def run_facts(
 
     The detector's name may be empty; `more` facts are of its method.
     """
-    from autoeval.detectors.fingerprint import fingerprint
+    from autoeval.detectors.settings import fingerprint
 
     versions = {"autoeval": __version__, "python": platform.python_version()}
     versions |= {

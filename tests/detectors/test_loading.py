@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from autoeval.detectors import MMDetector, load_detector
-from autoeval.detectors.building.aliases import detector_names
-from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.detectors.detector_spec import DetectorSpec, detector_names
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 

@@ -5,9 +5,8 @@ import json
 import pytest
 import torch
 
-from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.loading import build_model, read_config
-from autoeval.detectors.settings import describe, hash_weights
+from autoeval.detectors.settings import describe, fingerprint, hash_weights
 
 
 def settings(changes=None, seed=0, categories=("a",)):

@@ -53,8 +53,7 @@ class OpenVocabularyCounter:
     @cached_property
     def fingerprint(self) -> str:
         """Another for other weights, architecture or test settings."""
-        from autoeval.detectors.fingerprint import fingerprint
-        from autoeval.detectors.settings import describe
+        from autoeval.detectors.settings import describe, fingerprint
 
         return fingerprint(describe(self.model, self.config, ()))
 

@@ -19,9 +19,8 @@ import numpy as np
 
 from autoeval.detectors.adapters import chosen, needs, word_list
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.detectors.causes import first_line
 from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
-from autoeval.errors import InputError
+from autoeval.errors import InputError, first_line
 from autoeval.words import listed
 
 EXTRA = "onnx"

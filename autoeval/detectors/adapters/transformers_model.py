@@ -15,10 +15,9 @@ import numpy as np
 
 from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device, word_list
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.detectors.causes import first_line
 from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
-from autoeval.detectors.fingerprint import hash_json, hash_weights
-from autoeval.errors import DownloadError, InputError
+from autoeval.detectors.settings import hash_json, hash_weights
+from autoeval.errors import DownloadError, InputError, first_line
 
 EXTRA = "transformers"
 PACKAGE = "transformers"

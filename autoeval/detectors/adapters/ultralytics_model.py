@@ -14,7 +14,7 @@ import numpy as np
 from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device, word_list
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
-from autoeval.detectors.fingerprint import hash_weights
+from autoeval.detectors.settings import hash_weights
 from autoeval.errors import DownloadError, InputError
 
 EXTRA = "ultralytics"

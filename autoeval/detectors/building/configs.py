@@ -17,8 +17,7 @@ from torch import Tensor
 
 from autoeval.detectors import ops
 from autoeval.detectors.building.aliases import find_config
-from autoeval.detectors.causes import first_line
-from autoeval.errors import InputError
+from autoeval.errors import InputError, first_line
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

@@ -25,7 +25,7 @@ from autoeval.stability.network.forward.passes import (
     take_samples,
 )
 from autoeval.stability.network.forward.reweighting import classified, perturbed_weights
-from autoeval.stability.network.views import views_of
+from autoeval.stability.network.viewed_black_box import views_of
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

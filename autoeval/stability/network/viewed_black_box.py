@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
-from autoeval.stability.network.views import views_of
 
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
@@ -24,6 +23,11 @@ NAME_STAGES = (
     "it is not known at which modules of its network; name them, in the order they run: "
     "--stages NAME,NAME"
 )
+
+LEVELS = np.arange(256)
+
+VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
+"""What each view makes of each pixel value, before rounding to 0..255."""
 
 
 class ViewedBlackBox(BlackBoxDetector):
@@ -85,3 +89,22 @@ class ViewedBlackBox(BlackBoxDetector):
             replace(image_evidence, views=image_views)
             for image_evidence, image_views in zip(evidence, views, strict=True)
         ]
+
+
+def alter(image: np.ndarray, view: str) -> np.ndarray:
+    """Alter an image (H, W, 3), uint8, by one of `VIEWS`; boxes found on it need no mapping back.
+
+    Examples
+    --------
+    >>> alter(np.array([[[0, 100, 250]]], np.uint8), "brighter")
+    array([[[  0, 130, 255]]], dtype=uint8)
+    """
+    return np.clip(np.rint(VIEWS[view]), 0, 255).astype(np.uint8)[image]
+
+
+def views_of(
+    images: Sequence[np.ndarray], find: Callable[[Sequence[np.ndarray]], list[Detections]]
+) -> list[tuple[Detections, ...]]:
+    """Return the boxes of each image on each of its views; `find` is a plain pass."""
+    by_view = [find([alter(image, view) for image in images]) for view in VIEWS]
+    return list(zip(*by_view, strict=True))

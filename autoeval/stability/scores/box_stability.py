@@ -256,8 +256,9 @@ class CumulativeConsensus(RatioScore):
     such a pair are left out.
 
     The paper leaves open what follows; here the views are the image as it is and its photometric
-    alterations (`autoeval.stability.network.views`), so that no box has to be mapped back;
-    β is .5; both directions of a pair count; boxes count from the score threshold of the pass.
+    alterations (`autoeval.stability.network.viewed_black_box.VIEWS`), so that no box has to be
+    mapped back; β is .5; both directions of a pair count; boxes count from the score threshold of
+    the pass.
     """
 
     name = "ccs"

@@ -18,10 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates
-from autoeval.detectors.predicting import HostCopy
-from autoeval.detectors.quick_pooling import wrapped
-from autoeval.stability.network.capturing.logits import LOGITS, attached_logits, final_head
-from autoeval.stability.network.capturing.watching import CaptureFailures, wrapped_everywhere
+from autoeval.detectors.predicting import HostCopy, wrapped
+from autoeval.stability.network.capturing.logits import (
+    LOGITS,
+    CaptureFailures,
+    attached_logits,
+    final_head,
+    wrapped_everywhere,
+)
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

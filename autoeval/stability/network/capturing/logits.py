@@ -7,16 +7,19 @@ those of the final boxes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from autoeval.detectors.quick_pooling import wrapped
-from autoeval.stability.network.capturing.watching import CaptureFailures, wrapped_everywhere
+from autoeval.detectors.predicting import wrapped
+from autoeval.errors import first_line
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -25,6 +28,44 @@ LOGITS = "class_logits"
 DIGIT = 256  # whole numbers up to which bfloat16 holds
 N_DIGITS = 3  # of the number of a point
 Patch = AbstractContextManager[None]
+
+
+@contextmanager
+def wrapped_everywhere(function: Callable, around: Callable) -> Iterator[None]:
+    """Wrap a function under its own name in every Python module that has imported it."""
+    with ExitStack() as stack:
+        for module in _users(function, len(sys.modules)):
+            stack.enter_context(wrapped(module, function.__name__, around))
+        yield
+
+
+@lru_cache
+def _users(function: Callable, n_modules: int) -> list[ModuleType]:
+    """List the modules that hold a function; searched again when there are more modules."""
+    name, modules = function.__name__, list(sys.modules.values())
+    return [module for module in modules if getattr(module, "__dict__", {}).get(name) is function]
+
+
+class CaptureFailures:
+    """What went wrong with watching a model, which itself has gone on: different `reasons`."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Note an error of the body instead of raising it; memory that runs out is raised."""
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # the body meets heads that nobody has seen
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            if reason not in self.reasons:
+                self.reasons.append(reason)
+
+    def __str__(self) -> str:
+        return f" ({'; '.join(self.reasons)})" if self.reasons else ""
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
 from autoeval.stability.network.capturing import logits as LOGITS_MODULE
 from autoeval.stability.network.capturing.capture import Capture
-from autoeval.stability.network.capturing.watching import CaptureFailures
+from autoeval.stability.network.capturing.logits import CaptureFailures
 from autoeval.stability.network.perturbable import PerturbableDetector
-from autoeval.stability.network.views import VIEWS, alter
+from autoeval.stability.network.viewed_black_box import VIEWS, alter
 
 NAMES = ("retinanet_r18", "faster_rcnn_r50", "yolox_nano", "rtmdet_tiny")
 ALL = ("candidates", "logits", "features", "prototypes")

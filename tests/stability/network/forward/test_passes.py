@@ -6,8 +6,7 @@ from mmengine.structures import InstanceData
 from torch import nn
 
 from autoeval.detectors import ops
-from autoeval.detectors.predicting import Batch, predict
-from autoeval.detectors.quick_pooling import QuickPooling
+from autoeval.detectors.predicting import Batch, QuickPooling, predict
 from autoeval.errors import InputError
 
 ops.register()
