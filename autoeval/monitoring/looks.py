@@ -179,6 +179,8 @@ class DriftRule:
 
 
 RULE = DriftRule()
+RULE_OF_WINDOWS = replace(RULE, on_sum=0.0)
+"""Where a baseline has several windows: means of windows vary little, and each number counts."""
 
 
 @dataclass(frozen=True)
@@ -269,12 +271,13 @@ def look_at(
     latest, changes = scales[0], list[Change]()
     if model is not None and np.isfinite(level_before):
         changes = [scale.change(model, level_before, level) for scale in scales]
+    rule = RULE_OF_WINDOWS if latest.by_windows else RULE
     singles = {category: single_numbers(scales, category) for category in later[-1]}
-    found = {category: evidence(scales, category, singles[category], RULE) for category in singles}
+    found = {category: evidence(scales, category, singles[category], rule) for category in singles}
     drifts = [
         drift for category in singles for drift in _drifts(latest, category, singles[category])
     ]
-    p = p_of_evidence(found, RULE)
+    p = p_of_evidence(found, rule)
     units = latest.compare(ALL, _unit("boxes"), 0.0).units
     of = "windows" if latest.by_windows else "blocks of images"
     return SiteLook(number, tuple(changes), p, units, of, tuple(drifts))
@@ -305,13 +308,16 @@ def evidence(
     """
     found = []
     for scale, of_scale in zip(scales, singles, strict=True):
-        together = scale.compare_sum(category, rule)
+        of_sum = (1.0, 1.0)
+        if not scale.by_windows:
+            together = scale.compare_sum(category, rule)
+            of_sum = together.p_lower, together.p_upper
         ends = [
             (one.p_upper, one.p_lower) if name == FALLS_BY_RISING else (one.p_lower, one.p_upper)
             for name, one in zip(TESTED, of_scale, strict=True)
         ]
         single = [_combined(np.array(p)) for p in zip(*ends, strict=True)]
-        found.append(((together.p_lower, together.p_upper), single))
+        found.append((of_sum, single))
     return np.array(found)
 
 
@@ -434,32 +440,23 @@ class Scale:
         return np.array([share * (1 - share) if n == "empty" else LEAST_VARIANCE for n in TESTED])
 
     def compare_sum(self, category: str, rule: DriftRule) -> Difference:
-        """Compare the sum of the numbers that a rule tests (O'Brien 1984).
+        """Compare the sum of all numbers of single images (O'Brien 1984).
 
         Each counts in its own standard deviations, with the sign that lowers the sum when a
         detector loses objects; of images their ranks are summed.
         """
         at = [AT[name] for name in TESTED]
-        least = self.least(category)
-        if self.by_windows:
-            before, after, steady = (means[:, at] for means in self.window_means(category))
-            variance = steady.var(axis=0, ddof=1)
-            least = least / np.mean([len(window[category]) for window in self.later])
-        else:
-            before, after = (self.images(category, later=later)[:, at] for later in (False, True))
-            n_before, ranks = len(before), smooth_ranks(np.concatenate([before, after]))
-            before, after = ranks[:n_before], ranks[n_before:]
-            least = np.full(len(at), LEAST_OF_RANK)
-            around = np.concatenate([before - before.mean(axis=0), after - after.mean(axis=0)])
-            variance = (around**2).sum(axis=0) / max(len(around) - 2, 1)
+        before, after = (self.images(category, later=later)[:, at] for later in (False, True))
+        ranks = smooth_ranks(np.concatenate([before, after]))
+        before, after = ranks[: len(before)], ranks[len(before) :]
+        around = np.concatenate([before - before.mean(axis=0), after - after.mean(axis=0)])
+        variance = (around**2).sum(axis=0) / max(len(around) - 2, 1)
         signs = np.array([-1.0 if name == FALLS_BY_RISING else 1.0 for name in TESTED])
-        weights = signs / np.sqrt(np.maximum(variance, least))
-        # Numbers that hardly varied so far may vary as far as `least` has it, and all at once.
-        lacking = float(np.sqrt(np.maximum(1 - variance / least, 0)).sum() ** 2)
-        if self.by_windows:
-            return compare_windows(before @ weights, after @ weights, steady @ weights, lacking)
+        weights = signs / np.sqrt(np.maximum(variance, LEAST_OF_RANK))
+        # Numbers that hardly varied so far may vary as far as the least has it, and all at once.
+        lacking = np.sqrt(np.maximum(1 - variance / LEAST_OF_RANK, 0)).sum() ** 2
         return compare_images(
-            before @ weights, after @ weights, lacking, rule.scenes * self._several()
+            before @ weights, after @ weights, float(lacking), rule.scenes * self._several()
         )
 
     def _several(self) -> float:

@@ -25,7 +25,11 @@ from autoeval.model.new_sites import NewSites
 from autoeval.monitoring.looks import RULE, SCALES, SiteLook
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import (
+    BELOW,
+    CHANGED,
     FELL,
+    TOO_FEW,
+    UNREADABLE,
     Monitored,
     MonitoredSite,
     MonitorSettings,
@@ -65,11 +69,12 @@ from autoeval.notices import Notice, notices_of
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.store import rows_digest
-from autoeval.targets import find_target
+from autoeval.targets import Target, find_target
 from autoeval.version import __version__
 from autoeval.words import counted, listed
 
 DRAWS = 4000  # of the accuracies of all sites together
+NOT_JUDGED = {UNREADABLE, TOO_FEW}
 AT_ONCE = 64  # sites whose windows are kept in one transaction
 
 
@@ -236,12 +241,10 @@ def _monitored(
     store.keep_windows(made_with, new)
     if settings.keep is not None:
         store.forget(list(_too_old(of_site, settings)))
-    latest = {name: _latest(rows) for name, rows in rows_of.items()}
-    ranks = _ranks(estimator, latest, settings)
-    sites = [
-        _site(name, rows_of[name], latest[name], learning[name], ranks, estimator, settings)
-        for name in names
-    ]
+    target = find_target(estimator.target)
+    shown = {n: _shown(rows, learning[n], settings, target) for n, rows in rows_of.items()}
+    ranks = _ranks(estimator, {name: window for name, (window, _) in shown.items()}, settings)
+    sites = [_site(name, rows_of[name], shown[name], ranks, estimator) for name in names]
     times = [
         warning.prefixed(name)
         for name, rows in of_site.items()
@@ -258,30 +261,59 @@ def _monitored(
     )
 
 
-def _latest(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the latest complete window; the latest where none is complete."""
+def _shown(
+    rows: Sequence[Mapping[str, Any]], learning: str, settings: MonitorSettings, target: Target
+) -> tuple[Mapping[str, Any] | None, dict[str, str]]:
+    """Return the window of a site that is shown first, and its states with their reasons.
+
+    That is the latest complete window; the latest where none is complete. Where it cannot be judged
+    (`unreadable`, `too_few`), an alarm of the latest one before it that could be judged stands, and
+    that window is shown: only a later window that can be judged ends an alarm.
+    """
+
+    def states(window: Mapping[str, Any] | None) -> dict[str, str]:
+        look = _look_of(window)
+        why = learning or ("" if look else "there is no complete window after the baseline yet")
+        return reasons_of(window, look, why, settings, target.text)
+
     complete = [row for row in rows if row["complete"]]
-    shown = complete or list(rows)
-    return shown[-1] if shown else None
+    latest = next(iter((complete or list(rows))[-1:]), None)
+    found = states(latest)
+    if not NOT_JUDGED & found.keys():
+        return latest, found
+    for window in reversed(complete[:-1]):
+        earlier = states(window)
+        if NOT_JUDGED & earlier.keys():
+            continue
+        since = f"; this is of {window['window']}, the latest window that could be judged"
+        standing = {
+            kind: earlier[kind] + since for kind in (BELOW, FELL, CHANGED) if kind in earlier
+        }
+        if not standing:
+            break
+        # A camera that cannot be read comes first; few images do not hide an alarm.
+        return window, standing | found if TOO_FEW in found else found | standing
+    return latest, found
+
+
+def _look_of(window: Mapping[str, Any] | None) -> SiteLook | None:
+    """Return the look of a window that no more images may come to."""
+    if window is None or not window["look"] or not window["complete"]:
+        return None
+    return SiteLook.from_dict(window["look"])
 
 
 def _site(
     name: str,
     rows: Sequence[Mapping[str, Any]],
-    window: Mapping[str, Any] | None,
-    learning: str,
+    shown: tuple[Mapping[str, Any] | None, dict[str, str]],
     ranks: Mapping[str, tuple[float, float]],
     estimator: AccuracyEstimator,
-    settings: MonitorSettings,
 ) -> MonitoredSite:
-    """Put together what is known of one site."""
+    """Put together what is known of one site; `shown` is of `_shown`."""
     nothing = float("nan")
-    look = SiteLook.from_dict(window["look"]) if window and window["look"] else None
-    if window is not None and not window["complete"]:
-        look = None  # more images may come: nothing is compared yet
-    if not learning and look is None:
-        learning = "there is no complete window after the baseline yet"
-    reasons = reasons_of(window, look, learning, settings, find_target(estimator.target).text)
+    window, reasons = shown
+    look = _look_of(window)
     n_windows, change = 1, look.change if look is not None else None
     if look is not None and look.fall is not None and FELL in reasons:
         n_windows, change = look.fall
@@ -315,7 +347,7 @@ def _site(
 
 def _ranks(
     estimator: AccuracyEstimator,
-    latest: Mapping[str, Mapping[str, Any] | None],
+    shown: Mapping[str, Mapping[str, Any] | None],
     settings: MonitorSettings,
 ) -> dict[str, tuple[float, float]]:
     """Return the rank of each site with an estimate, and its probability to be among the worst.
@@ -324,7 +356,7 @@ def _ranks(
     """
     rows = {
         name: pd.DataFrame(window["scores"]).assign(site=name)
-        for name, window in latest.items()
+        for name, window in shown.items()
         if window is not None and window["scores"] and window["value"] == window["value"]
     }
     if not rows:
@@ -337,7 +369,7 @@ def _ranks(
     )
     drawn = sites.draw(draws=DRAWS, seed=settings.seed)
     worst = among_worst(drawn, settings.k)
-    values = np.array([latest[name]["value"] for name in sites.names])  # type: ignore[index]
+    values = np.array([shown[name]["value"] for name in sites.names])  # type: ignore[index]
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
     return {
         name: (float(rank), float(p))

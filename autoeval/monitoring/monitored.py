@@ -28,7 +28,8 @@ UNREADABLE, TOO_FEW, LEARNING, OK = "unreadable", "too_few", "learning", "ok"
 FELL, BELOW, CHANGED = "fell", "below", "changed"
 STATES = {
     UNREADABLE: "more than half of the images of the latest window cannot be read",
-    TOO_FEW: "the latest window has too few images, or no box that is likely to be right",
+    TOO_FEW: "the latest window has too few images, or no box that is likely to be right, and no "
+    "alarm of a window before it stands",
     LEARNING: "there is no full baseline yet, or no complete window after it",
     BELOW: "the whole interval is below the level that was set",
     FELL: "the accuracy fell against the site's own baseline",
@@ -169,7 +170,8 @@ class MonitoredSite(Result):
     reasons : dict of str to str
         Every state that holds, the one that counts first, with the reason.
     window : str
-        The latest complete window; the latest one where none is complete.
+        The latest complete window; the latest one where none is complete. Where it cannot be
+        judged, the latest one that could be, if that has an alarm.
     value, lower, upper : float
         Estimated accuracy there, in [0, 1], with its prediction interval; NaN where nothing is
         known.

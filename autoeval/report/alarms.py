@@ -185,9 +185,10 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
         known = not NOT_KNOWN & site.reasons.keys()
         if alarmed or known:
             alarm.labels(*named).set(int(bool(alarmed)))
-        if known:
+        moved = {"fell", "changed"} & site.reasons.keys()
+        if known or moved:
             fell.labels(*named).set(int("fell" in site.reasons))
-            changed.labels(*named).set(int({"fell", "changed"} & site.reasons.keys() != set()))
+            changed.labels(*named).set(int(bool(moved)))
         if monitored.settings.alarm_below is not None and site.value == site.value:
             below.labels(*named).set(int("below" in site.reasons))
         for name, gauge in gauges.items():

@@ -156,6 +156,32 @@ def test_few_images_and_nothing_found_from_the_first_on(world, tmp_path):
     assert {site["state"] for site in sites(tmp_path).values()} == {"too_few"}
 
 
+def test_an_alarm_stays_until_a_window_that_can_be_judged_ends_it(world, tmp_path):
+    """The gate falls on the third day; the fourth has two images, which say nothing."""
+    options = ("--by", "day", "--baseline", "2d", "--prometheus", tmp_path / "site.prom")
+    write_sites(world, tmp_path, 54, loses(0.05, 34), minutes=72)
+    assert monitor(world, tmp_path, *options) == 3
+    fallen = sites(tmp_path)["gate"]
+    assert fallen["state"] == "fell" and fallen["window"] == "2026-03-04"
+    write_sites(world, tmp_path, 56, loses(0.05, 34), minutes=72)
+    assert monitor(world, tmp_path, *options) == 3
+    found = sites(tmp_path)
+    gate = found["gate"]
+    assert gate["state"] == "fell" and list(gate["reasons"]) == ["fell", "too_few"]
+    assert (gate["window"], gate["value"]) == ("2026-03-04", pytest.approx(fallen["value"]))
+    assert "2026-03-04, the latest window that could be judged" in gate["reason"]
+    assert 'autoeval_site_alarm{site="gate",target="mAP"} 1.0' in gauges(tmp_path)
+    assert {found[name]["state"] for name in ("hall", "yard")} == {"too_few"}
+    assert 'autoeval_site_alarm{site="hall"' not in gauges(tmp_path)
+
+    def gate_falls_for_a_day(site, k):
+        return 0.05 if site == "gate" and 34 <= k < 54 else 1.0
+
+    write_sites(world, tmp_path, 74, gate_falls_for_a_day, minutes=72)
+    assert monitor(world, tmp_path, "--by", "day", "--baseline", "2d") == 0
+    assert sites(tmp_path)["gate"]["state"] == "ok"
+
+
 def test_a_site_below_its_level_is_known_not_to_have_fallen(world, tmp_path):
     write_sites(world, tmp_path, 40)
     options = ("--by", "every:20", "--baseline", 20, "--alarm-below", 0.99)
