@@ -243,8 +243,12 @@ class Estimate(Result):
         return tuple(scale * v for v in (self.value, self.lower, self.upper))
 
 
-def estimate_site(site: Site, regression: Regression, others: Others) -> Estimate:
+def estimate_site(
+    site: Site, regression: Regression, others: Others, *, sampling: bool = True
+) -> Estimate:
     """Estimate the accuracy at a site, with other targets from the same boxes.
+
+    sampling: whether its `sampling_std` is wanted.
 
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
@@ -265,8 +269,9 @@ def estimate_site(site: Site, regression: Regression, others: Others) -> Estimat
     )
     few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
-        std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
-        estimate = replace(estimate, sampling_std=std)
+        if sampling:
+            std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
+            estimate = replace(estimate, sampling_std=std)
         few_blocks = checks.few_blocks(n_images, n_units)
     rows["n_images"] = np.minimum(rows["n_images"], n_units)
     of_site = (

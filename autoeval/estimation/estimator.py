@@ -323,7 +323,12 @@ class AccuracyEstimator:
         return self.predict_site(new_site, score_thr, iou)
 
     def predict_site(
-        self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]
+        self,
+        site: Site,
+        score_thr: float | None = None,
+        iou: float = IOUS[0],
+        *,
+        brief: bool = False,
     ) -> Estimate:
         """Estimate the accuracy at a site, by the fit at the score that its boxes begin at.
 
@@ -333,6 +338,8 @@ class AccuracyEstimator:
             From `autoeval.estimation.read_site.read_site`.
         score_thr, iou : float, optional
             Where precision, recall and F1 are estimated, too.
+        brief : bool
+            Leave out other average precisions, and the sampling error: for many windows of sites.
         """
         if "boxes" in self.context_:
             looks = self.looks_
@@ -343,14 +350,14 @@ class AccuracyEstimator:
             site = replace(site, warnings=warnings, unseen=unseen)
         if site.floor:
             there = self.at_floor(site.floor)
-            estimate = there.predict_site(replace(site, floor=0.0), score_thr, iou)
+            estimate = there.predict_site(replace(site, floor=0.0), score_thr, iou, brief=brief)
             return replace(estimate, site=replace(estimate.site or site, floor=site.floor))
         site = replace(
             site,
             calibration=self.calibration_,
             reference_calibration=self.reference_calibration_,
         )
-        others: dict[str, Regression | None] = dict(self.other_targets)
+        others: dict[str, Regression | None] = {} if brief else dict(self.other_targets)
         point = OperatingPoint.of(self.target)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
@@ -362,7 +369,7 @@ class AccuracyEstimator:
                 )
             names = [name for name in points_at(score_thr, iou) if name != self.target]
             others |= self.regressions_of(names)
-        return estimate_site(site, self.regression_, others)
+        return estimate_site(site, self.regression_, others, sampling=not brief)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""

@@ -110,36 +110,55 @@ def compare_images(
     least: variance of a single image that is taken at least, as of a share that was always 0.
     scenes: variance that the difference has more, in variances of one image; see `DriftRule`.
     """
-    value = float(after.mean() - before.mean())
-    best = _at_length(1, before, after, value, least)
+    return compare_columns(before[:, None], after[:, None], np.array([least]), scenes)[0]
+
+
+def compare_columns(
+    before: np.ndarray, after: np.ndarray, least: np.ndarray, scenes: float
+) -> list[Difference]:
+    """Compare each column of two series of images, (N, F) and (M, F); see `compare_images`."""
+    values = after.mean(axis=0) - before.mean(axis=0)
+    counts, variance, longer = _at_length(1, before, after, least)
+    dof = max(counts[0] + counts[1] - 2, 1) / longer
+    n_units = np.array(counts)[:, None] / longer
     length = 2
     while len(before) // length + len(after) // length - 2 >= FEWEST_BLOCKS:
-        longer = _at_length(length, before, after, value, least)
-        best = longer if longer.error > best.error else best
+        counts, further, longer = _at_length(length, before, after, least)
+        more = further > variance
+        variance = np.where(more, further, variance)
+        dof = np.where(more, (counts[0] + counts[1] - 2) / longer, dof)
+        n_units = np.where(more, np.array(counts)[:, None] / longer, n_units)
         length *= 2
-    squares = sum(float(((series - series.mean()) ** 2).sum()) for series in (before, after))
-    of_image = max(squares / max(len(before) + len(after) - 2, 1), least)
-    return replace(best, error=float(np.hypot(best.error, np.sqrt(scenes * of_image))))
+    around = [series - series.mean(axis=0) for series in (before, after)]
+    squares = sum((part**2).sum(axis=0) for part in around)
+    of_image = np.maximum(squares / max(len(before) + len(after) - 2, 1), least)
+    errors = np.sqrt(variance * (1 / len(before) + 1 / len(after)) + scenes * of_image)
+    units = np.maximum(np.rint(n_units), 1).astype(int)
+    return [
+        Difference(float(value), float(error), float(max(free, 1.0)), (int(first), int(last)))
+        for value, error, free, first, last in zip(values, errors, dof, *units, strict=True)
+    ]
 
 
 def _at_length(
-    length: int, before: np.ndarray, after: np.ndarray, value: float, least: float
-) -> Difference:
-    """Compare two series by blocks of one length."""
+    length: int, before: np.ndarray, after: np.ndarray, least: np.ndarray
+) -> tuple[tuple[int, int], np.ndarray, np.ndarray]:
+    """Return how many blocks of a length there are, and what they say of each column, (F,) each.
+
+    Variance of one image that had no neighbours, and how many times as large it is as that of
+    blocks that are independent.
+    """
     parts = [_block_means(series, length) for series in (before, after)]
-    counts = [len(part) for part in parts]
-    around = [part - part.mean() for part in parts if len(part)]
-    dof = max(sum(counts) - 2, 1)
-    squares = sum(float((part**2).sum()) for part in around)
-    products = sum(float((part[1:] * part[:-1]).sum()) for part in around)
-    alike = min(products / squares, MOST_ALIKE) if squares > 0 else 0.0
-    if alike < ONE_SIDED / np.sqrt(sum(counts)):  # as blocks that are independent may seem
-        alike = 0.0
+    counts = len(parts[0]), len(parts[1])
+    around = [part - part.mean(axis=0) for part in parts if len(part)]
+    squares = sum((part**2).sum(axis=0) for part in around)
+    products = sum((part[1:] * part[:-1]).sum(axis=0) for part in around)
+    alike = np.minimum(products / np.where(squares > 0, squares, 1.0), MOST_ALIKE)
+    # as blocks that are independent may seem
+    alike = np.where(alike < ONE_SIDED / np.sqrt(sum(counts)), 0.0, alike)
     longer = (1 + alike) / (1 - alike)
-    variance = max(length * squares / dof * longer, least)  # of one image that had no neighbours
-    error = float(np.sqrt(variance * (1 / len(before) + 1 / len(after))))
-    units = (max(round(counts[0] / longer), 1), max(round(counts[1] / longer), 1))
-    return Difference(value, error, max(dof / longer, 1.0), units)
+    variance = np.maximum(length * squares / max(sum(counts) - 2, 1) * longer, least)
+    return counts, variance, longer
 
 
 def compare_windows(
@@ -159,7 +178,7 @@ def compare_windows(
 
 def _block_means(series: np.ndarray, length: int) -> np.ndarray:
     n = len(series) // length
-    return series[: n * length].reshape(n, length).mean(axis=1)
+    return series[: n * length].reshape(n, length, -1).mean(axis=1)
 
 
 @dataclass(frozen=True)
@@ -278,7 +297,7 @@ def look_at(
         drift for category in singles for drift in _drifts(latest, category, singles[category])
     ]
     p = p_of_evidence(found, rule)
-    units = latest.compare(ALL, _unit("boxes"), 0.0).units
+    units = singles[ALL][0][0].units
     of = "windows" if latest.by_windows else "blocks of images"
     return SiteLook(number, tuple(changes), p, units, of, tuple(drifts))
 
@@ -288,13 +307,7 @@ def single_numbers(
 ) -> list[list[Difference]]:
     """Compare each of `TESTED` by itself at each scale, by its means."""
     least = scales[0].least(category)
-    return [
-        [
-            scale.compare(category, _unit(name), float(variance), rule.scenes)
-            for name, variance in zip(TESTED, least, strict=True)
-        ]
-        for scale in scales
-    ]
+    return [scale.compare_each(category, least, rule.scenes) for scale in scales]
 
 
 def evidence(
@@ -463,16 +476,18 @@ class Scale:
         """Return by which factor the variance of scenes is lower: windows show other scenes."""
         return (1 / len(self.baseline) + 1 / len(self.later)) / 2
 
-    def compare(
-        self, category: str, weights: np.ndarray, least: float, scenes: float = RULE.scenes
-    ) -> Difference:
-        """Compare a weighted sum of the numbers."""
-        if self.by_windows:
-            before, after, steady = (means @ weights for means in self.window_means(category))
-            n_images = float(np.mean([len(window[category]) for window in self.later]))
-            return compare_windows(before, after, steady, least / n_images)
-        before, after = (self.images(category, later=later) @ weights for later in (False, True))
-        return compare_images(before, after, least, scenes * self._several())
+    def compare_each(self, category: str, least: np.ndarray, scenes: float) -> list[Difference]:
+        """Compare each of `TESTED`; least (F,): see `compare_images`."""
+        at = [AT[name] for name in TESTED]
+        if not self.by_windows:
+            before, after = (self.images(category, later=later)[:, at] for later in (False, True))
+            return compare_columns(before, after, least, scenes * self._several())
+        before, after, steady = (means[:, at] for means in self.window_means(category))
+        of_window = least / np.mean([len(window[category]) for window in self.later])
+        return [
+            compare_windows(before[:, k], after[:, k], steady[:, k], float(of_window[k]))
+            for k in range(len(at))
+        ]
 
 
 def smooth_ranks(values: np.ndarray) -> np.ndarray:
@@ -521,9 +536,3 @@ def _combined(p: np.ndarray) -> float:
     # a number that moved far the other way has a probability of 1, whose tangent has no end
     mean = np.tan((0.5 - np.minimum(p, HIGHEST)) * np.pi).mean()
     return float(0.5 - np.arctan(mean) / np.pi)
-
-
-def _unit(name: str) -> np.ndarray:
-    weights = np.zeros(len(AT))
-    weights[AT[name]] = 1.0
-    return weights

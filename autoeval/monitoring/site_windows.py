@@ -253,7 +253,7 @@ class SiteWindows:
         settings = self.shared.settings
         known = settings.known.get(self.name, "")
         return self.shared.estimator.predict_site(
-            replace(site, known=known), settings.score_thr, settings.iou
+            replace(site, known=known), settings.score_thr, settings.iou, brief=True
         )
 
     def _look(self, k: int) -> tuple[SiteLook, dict[str, np.ndarray]]:
