@@ -319,11 +319,11 @@ def choose_threshold(
     if recall is not None:
         reach = {end: _reached(fine["recall"], end, recall).max() for end in ENDS}
         nowhere = fine["recall"]["threshold"].min()
-        wanted = f"a recall of {recall:g}"
+        wanted = f"a recall of {100 * recall:g} %"
     elif precision is not None:
         reach = {end: _reached(fine["precision"], end, precision).min() for end in ENDS}
         nowhere = fine["precision"]["threshold"].max()
-        wanted = f"a precision of {precision:g}"
+        wanted = f"a precision of {100 * precision:g} %"
     else:
         wanted, nowhere = "the best F1", np.nan
         best = fine["f1"]["value"].max()

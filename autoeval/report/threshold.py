@@ -49,7 +49,7 @@ def choice_lines(choice: ThresholdChoice) -> list[str]:
         head += f" ({threshold_text(choice.lower)} to {threshold_text(choice.upper)})"
     lines = [head]
     for measure, reached in choice.at.items():
-        value = f"{100 * reached['value']:.1f}"
+        value = f"{100 * reached['value']:.1f} %"
         around = f" ({100 * reached['lower']:.1f} to {100 * reached['upper']:.1f})"
         known = reached["value"] == reached["value"]
         lines.append(
@@ -67,9 +67,9 @@ def _not_reached(choice: ThresholdChoice) -> str:
     lower, upper = choice.greatest_ends
     rows = choice.curve[choice.curve["measure"] == choice.target]
     best = rows.loc[rows["value"].idxmax(), "threshold"]
-    text += f"; the greatest estimate at any is {choice.greatest:.3g}"
+    text += f"; the greatest estimate at any is {100 * choice.greatest:.1f} %"
     if lower < upper:
-        text += f" ({lower:.3g} to {upper:.3g})"
+        text += f" ({100 * lower:.1f} to {100 * upper:.1f})"
     text += f", at {threshold_text(best)}"
     if choice.undecided:
         text += ". Undecided: by the interval it may be reached; label a few images to know"
@@ -126,7 +126,7 @@ def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxy
         ]
         for measure, reached in choice.at.items():
             value, lower, upper = (100 * reached[end] for end in ENDS)
-            shown = "–" if math.isnan(value) else f"{value:.1f}"
+            shown = "–" if math.isnan(value) else f"{value:.1f} %"
             note = f"{choice.level:.0%} interval: {lower:.1f} to {upper:.1f}"
             blocks.append(Headline(f"{measure} there", shown, note if lower < upper else ""))
     at = {measure: reached["value"] for measure, reached in choice.at.items()}

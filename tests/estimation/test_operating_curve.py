@@ -69,8 +69,8 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     assert [chosen.first, chosen.threshold] == pytest.approx([0.1, 0.15])
     nowhere = choose_threshold(straight(), recall=0.99)
     assert "\n".join(choice_lines(nowhere)) == (
-        "no threshold is estimated to reach a recall of 0.99; "
-        "the greatest estimate at any is 0.9 (0.8 to 1), at 0.10. "
+        "no threshold is estimated to reach a recall of 99 %; "
+        "the greatest estimate at any is 90.0 % (80.0 to 100.0), at 0.10. "
         "Undecided: by the interval it may be reached; label a few images to know"
     )
     plain = choice_values(nowhere)["threshold"]
@@ -169,7 +169,7 @@ class TestCommand:
     def test_the_labelled_set_is_counted_exactly(self, tmp_path, capsys):
         assert main(["threshold", *self.FILES, "--recall", ".7", "--work-dir", str(tmp_path)]) == 0
         said = capsys.readouterr().out
-        chosen = float(said.partition("a recall of 0.7: ")[2].split()[0])
+        chosen = float(said.partition("a recall of 70 %: ")[2].split()[0])
         curve = pd.read_csv(tmp_path / "report/threshold_curve.csv")
         recall = curve[curve["measure"] == "recall"].set_index("threshold")["value"]
         assert recall[chosen] >= 0.7 > recall[recall.index > chosen].iloc[0]

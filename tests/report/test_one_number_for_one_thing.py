@@ -77,7 +77,7 @@ def test_the_star_stands_at_the_printed_threshold_and_values():
     choice = choose_from(curve_at, precision=0.9)
     head, *lines = choice_lines(choice)
     assert head.endswith(": 0.08")
-    assert "  precision there: 90.0" in lines and "  recall there: 60.0" in lines
+    assert "  precision there: 90.0 %" in lines and "  recall there: 60.0 %" in lines
     at = {measure: reached["value"] for measure, reached in choice.at.items()}
     star, line, label = star_of(choice.curve, choice.value, at)
     assert star == pytest.approx((60, 90)) and line == pytest.approx(0.08)
