@@ -170,7 +170,8 @@ class MonitorStore:
                 "boxes IS NOT NULL FROM images ORDER BY rowid"
             ).fetchall()
         index = pd.DataFrame(rows, columns=list(INDEX))
-        taken = [np.datetime64("NaT" if at is None else at, "us") for at in index["taken"]]
+        # of the rows: a column of pandas turns numbers beside None into floats
+        taken = [np.datetime64("NaT" if row[3] is None else row[3], "us") for row in rows]
         index["taken"] = np.array(taken, "datetime64[us]")
         return index.astype({"number": int, "kept": bool, "observed_s": float})
 

@@ -223,7 +223,9 @@ def test_one_new_site_costs_what_one_site_costs(world, tmp_path, monkeypatch):
     seen = []
     predict = AccuracyEstimator.predict_site
     monkeypatch.setattr(
-        AccuracyEstimator, "predict_site", lambda *args: seen.append(1) or predict(*args)
+        AccuracyEstimator,
+        "predict_site",
+        lambda *args, **options: seen.append(1) or predict(*args, **options),
     )
     monitor(world, tmp_path, "--by", "every:20", "--baseline", 20)
     assert seen == []

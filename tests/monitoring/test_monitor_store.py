@@ -37,6 +37,14 @@ def test_an_image_comes_back_to_the_last_bit(tmp_path):
     assert second.taken is None and second.boxes.dtype == BOX and not len(second.boxes)
 
 
+def test_times_come_back_beside_images_without_one(tmp_path):
+    store = MonitorStore(tmp_path)
+    store.add([row(1), row(2, taken=None), row(3)])
+    taken = store.index()["taken"]
+    assert taken.isna().tolist() == [False, True, False]
+    assert taken[0].to_pydatetime() == taken[2].to_pydatetime() == TAKEN
+
+
 def test_only_what_is_new_or_has_changed_is_kept_and_numbers_stay(tmp_path):
     store = MonitorStore(tmp_path)
     assert store.add([row(2), row(1)], numbered=True) == 2
