@@ -1,10 +1,14 @@
-"""The box model: curved effects of features, and its file."""
+"""The box model: curved effects of features, its file, and the regressions of scikit-learn."""
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from autoeval.labels.box_model import (
+    INVERSE_PENALTY,
+    MOST_STANDARD,
+    PENALTY_OF_FALSE_NEGATIVES,
     LinearPredictors,
     expected_count,
     fit_false_negatives,
@@ -43,3 +47,41 @@ def test_images_without_a_miss_do_not_say_that_nothing_is_ever_missed():
     features = np.random.default_rng(0).random((19, 6))
     model = fit_false_negatives(features, np.zeros(19), np.ones(19))
     assert np.allclose(expected_count(model, features + 1), 0.5 / 20)
+
+
+@pytest.fixture(params=[(40, 1), (700, 4), (3000, 9)], ids=str)
+def drawn(request):
+    """Features of boxes or images, weights and a generator."""
+    n, n_features = request.param
+    rng = np.random.default_rng(n)
+    features = rng.normal(size=(n, n_features))
+    features[:, 0] = rng.beta(0.4, 1.2, n)
+    return features, rng.choice([0.1, 1.0, 3.0], n), rng
+
+
+def standardised(features):
+    x = (features - features.mean(axis=0)) / features.std(axis=0)
+    return x, np.hstack([x, np.clip(x, -MOST_STANDARD, MOST_STANDARD) ** 2])
+
+
+def test_true_positives_are_those_of_a_logistic_regression(drawn):
+    features, weights, rng = drawn
+    odds = 6 * features[:, 0] - 2 + features[:, -1]
+    levels = np.stack([rng.random(len(odds)) < 1 / (1 + np.exp(k - odds)) for k in (0, 1, 3)])
+    model, (_, terms) = fit_true_positive(features, levels, weights), standardised(features)
+    for k, matched in enumerate(levels):
+        expected = LogisticRegression(C=INVERSE_PENALTY, solver="newton-cholesky")
+        expected.fit(terms, matched, weights)
+        ours = np.hstack([model.slopes[k], model.bends[k]])
+        np.testing.assert_allclose(ours, expected.coef_[0], atol=1e-8)
+        assert model.intercepts[k] == pytest.approx(float(expected.intercept_[0]), abs=1e-8)
+
+
+def test_false_negatives_are_those_of_a_poisson_regression(drawn):
+    features, weights, rng = drawn
+    missed = rng.poisson(np.exp(features[:, 0] - 1)).astype(float)
+    model, (x, _) = fit_false_negatives(features, missed, weights), standardised(features)
+    expected = PoissonRegressor(alpha=PENALTY_OF_FALSE_NEGATIVES, max_iter=500)
+    expected.fit(x, missed, weights)
+    np.testing.assert_allclose(model.slopes[0], expected.coef_, atol=1e-8)
+    assert model.intercepts[0] == pytest.approx(float(expected.intercept_), abs=1e-8)
