@@ -139,7 +139,7 @@ def outside_range(intervals: Mapping[str, PredictionInterval]) -> tuple[Notice, 
 
     intervals: of each category, or of one that has no name.
     """
-    outside = {name: interval for name, interval in intervals.items() if interval.outside}
+    outside = {name: of for name, of in intervals.items() if of.raw < 0 or of.raw > 1}
     if not outside:
         return ()
     what = [f"{name} {100 * interval.raw:.0f}".strip() for name, interval in outside.items()]

@@ -133,7 +133,8 @@ class Predictions:
             kept = np.intersect1d(kept, reference.covered)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
-        site = Site(clean, reference=reference, blocks=blocks)
+        left_out = (*clean.left_out, *(reference.left_out if reference is not None else ()))
+        site = Site(clean, reference=reference, blocks=blocks, left_out=left_out)
         return site if len(kept) == len(site) else site.on_images(kept)
 
     def of_source(self, path: Path) -> Predictions:

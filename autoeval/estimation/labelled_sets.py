@@ -23,7 +23,7 @@ from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.read_site import any_task, left_out_of, own_words, unreadable_warning
+from autoeval.estimation.read_site import any_task, own_words, unreadable_warning
 from autoeval.io.labels.content import (
     LabelSet,
     held_out_of_training,
@@ -206,7 +206,7 @@ def _with_files(
         name=name,
         group=group,
         everywhere=everywhere,
-        left_out=(*content.warnings, *left_out_of(site), *unknown_sizes(site.boxes), *floor),
+        left_out=(*content.warnings, *site.left_out, *unknown_sizes(site.boxes), *floor),
         warnings=(
             *site.boxes.warnings,
             *uncovered,

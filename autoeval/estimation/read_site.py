@@ -298,7 +298,7 @@ def site_of_files(files: Predictions, looks: Looks, new: NewSite) -> Site:
     run, is_of_fit = site.boxes.run, has_detector_of_fit(site.boxes, looks)
     site, cut = (over_thresholds if is_of_fit else as_in_fit)(site, looks)
     clean = site.boxes
-    left_out += [*left_out_of(site), *cut]
+    left_out += [*site.left_out, *cut]
     warnings = [*clean.warnings, *looks.warnings]
     start = ListStart()
     if not is_of_fit:  # else scores compare, wherever the lowest one happens to be
@@ -360,12 +360,6 @@ def site_of_files(files: Predictions, looks: Looks, new: NewSite) -> Site:
         backbone=run.backbone if run else BLACK_BOX,
         detector=run.fingerprint if run else "",
     )
-
-
-def left_out_of(site: Site) -> list[str]:
-    """Return what was left out of the boxes, and of those of a reference."""
-    of_reference = site.reference.left_out if site.reference is not None else ()
-    return [*site.boxes.left_out, *of_reference]
 
 
 def has_detector_of_fit(boxes: Boxes, looks: Looks) -> bool:

@@ -163,7 +163,7 @@ def test_an_interval_below_0_is_as_wide_from_the_edge_as_it_would_be_around_the_
     (near,), (far,) = (
         predict_intervals(model.predict(alone(np.array([[at]])))) for at in (0.0, -0.75)
     )
-    assert far.outside == "below" and far.value == far.lower == 0
+    assert far.raw < 0 and far.value == far.lower == 0
     assert far.upper > 0.05 and far.reach > near.reach
 
 
