@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from autoeval.detectors import MMDetector, load_detector
-from autoeval.detectors.detector_spec import DetectorSpec, detector_names
+from autoeval.detectors.building.aliases import detector_names
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 
