@@ -251,8 +251,8 @@ def compared_blocks(estimates: Mapping[str, Estimate], fit: FitResult | None) ->
     """Return the table of methods, and which to use; nothing for one method."""
     if not several(fit):
         return []
-    advice = Text(recommendation(estimates, fit))
-    return [Heading("By method"), compared_table(estimates, fit), advice]
+    sentence = Text(recommendation(estimates, fit))
+    return [Heading("By method"), compared_table(estimates, fit), sentence]
 
 
 def compared_values(estimates: Mapping[str, Estimate], fit: FitResult | None) -> dict[str, Any]:
