@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from mmengine.config import Config
+from scipy.special import softmax
+from torch import nn
 
-from autoeval.detections import FRAMEWORK, Detections, Evidence
+from autoeval.detections import FRAMEWORK, Classified, Detections, Evidence
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.predicting import Batch, Later
-from autoeval.stability.network.capturing.capture import CAPTURED, capture
-from autoeval.stability.network.capturing.logits import final_head
+from autoeval.stability.network.capture import CAPTURED, capture, final_head
 from autoeval.stability.network.forward.dropout import sample_seed
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.forward.passes import (
@@ -24,7 +27,6 @@ from autoeval.stability.network.forward.passes import (
     stage_names,
     take_samples,
 )
-from autoeval.stability.network.forward.reweighting import classified, perturbed_weights
 from autoeval.stability.network.viewed_black_box import views_of
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ REWEIGHTED, VIEWED = "reweighted", "views"
 STACKED = 4  # as many perturbed samples as images go through what is left of the network at once
 Perturbed = dict[DropoutSpec, list[Detections]]
 OfImage = tuple[Detections, Perturbed, dict[str, Any]]  # the last are fields of `Evidence`
+STEP = 1.0  # length of the change of all weights, as one vector (Yu et al. 2024)
 
 
 class PerturbableDetector(MMDetector):
@@ -262,3 +265,36 @@ class _Passes:
         """Put together the clean boxes and those under one dropout."""
         perturbed = tuple(self.perturbed[dropout]) if dropout in self.perturbed else ()
         return Evidence(self.image_id, self.image_size, self.clean, perturbed, **self.captured)
+
+
+@contextmanager
+def perturbed_weights(model: nn.Module, seed: int, *, step: float = STEP) -> Iterator[None]:
+    """Perturb the weights of a model while the body runs; afterwards they are as before, exactly.
+
+    All parameters together are one vector, to which ``step * r / ||r||`` is added, r uniform on [0,
+    1) in every coordinate, drawn on the CPU by `seed`, so that it is the same on any device.
+    """
+    weights = [weight.data for weight in model.parameters()]
+    before = [weight.clone() for weight in weights]
+    drawn = torch.Generator().manual_seed(seed)
+    change = [torch.rand(weight.shape, generator=drawn) for weight in weights]
+    norm = float(torch.stack([part.double().square().sum() for part in change]).sum().sqrt())
+    try:
+        for weight, part in zip(weights, change, strict=True):
+            weight += (step / norm * part).to(weight)
+        yield
+    finally:
+        for weight, kept in zip(weights, before, strict=True):
+            weight.copy_(kept)
+
+
+def classified(detections: Detections, logits: np.ndarray, n_categories: int) -> Classified:
+    """Add the probabilities of all K categories to N boxes: the softmax of their logits.
+
+    Logits (N, K), without a column for the background, as heads of sigmoids give them, have 0
+    there: a single category then has its sigmoid.
+    """
+    if logits.shape[1] == n_categories:
+        logits = np.pad(logits, ((0, 0), (0, 1)))
+    probabilities = softmax(logits.astype(np.float64), axis=1).astype(np.float32)
+    return Classified(detections.boxes, detections.scores, detections.labels, probabilities)

@@ -23,6 +23,9 @@ NAME_STAGES = (
     "it is not known at which modules of its network; name them, in the order they run: "
     "--stages NAME,NAME"
 )
+LEVELS = np.arange(256)
+# What each view makes of each pixel value, before rounding to 0..255.
+VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
 
 LEVELS = np.arange(256)
 

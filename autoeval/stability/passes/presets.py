@@ -9,8 +9,8 @@ overlaps.
 The released code has no file for ResNet, the backbone of the paper's main tables. It drops before
 stages in RegNet ([2, 3] at .1, whatever the options), and before layers in MobileNetV2, where its
 ``[1, 2]`` is ``DropoutSpec("before", (0, 1))`` here; the position of ``released`` is taken over
-from them. For Swin it drops elements of the normalised outputs, which the neck alone reads; there
-is no such position here.
+from them. For Swin it drops elements of the normalised outputs, which the neck alone reads: here
+with the modules ``norm1`` and ``norm2`` of the backbone as stages 0 and 1.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from autoeval.detectors import MMDetector, predicting
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.predicting import HostCopy
 from autoeval.errors import InputError
+from autoeval.stability.network import capture
 from autoeval.stability.network.as_perturbable import as_perturbable
-from autoeval.stability.network.capturing import capture
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.perturbable import PerturbableDetector
 from autoeval.stability.network.viewed_black_box import ViewedBlackBox
@@ -79,8 +79,8 @@ def test_fallback_gives_the_same_boxes(unsplittable, images, position):
 
 def test_fallback_without_stages(unsplittable, images, monkeypatch):
     known, _ = unsplittable
-    monkeypatch.setattr("autoeval.stability.network.forward.fallback.STAGE_LISTS", ())
-    monkeypatch.setattr("autoeval.stability.network.forward.fallback.STRIDES", ())
+    monkeypatch.setattr("autoeval.stability.network.forward.passes.STAGE_LISTS", ())
+    monkeypatch.setattr("autoeval.stability.network.forward.passes.STRIDES", ())
     with pytest.warns(UserWarning, match="No stages were found"):
         other = PerturbableDetector(known.model, known.config, known.categories)
     assert len(other.observe(images[:1], ["a"])[0].clean)

@@ -8,7 +8,7 @@ from torch import nn
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout import feature_dropout
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
-from autoeval.stability.network.forward.fallback import guess_hook_points, named_hook_points, trace
+from autoeval.stability.network.forward.passes import guess_hook_points, named_hook_points, trace
 
 HRNET = {
     "stage1": {"num_modules": 1, "num_branches": 1, "block": "BOTTLENECK"}

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from autoeval.detections import Detections
-from autoeval.stability.network.forward.reweighting import classified, perturbed_weights
+from autoeval.stability.network.perturbable import classified, perturbed_weights
 
 pytestmark = pytest.mark.rare
 
@@ -66,7 +66,7 @@ def test_heads_of_sigmoids_get_a_background():
 
 def test_a_head_that_cannot_be_followed_gives_the_reason(build, images, monkeypatch):
     detector = build("yolox_nano")
-    module = "autoeval.stability.network.capturing.logits._patches"
+    module = "autoeval.stability.network.capture._patches"
     monkeypatch.setattr(module, lambda head, failures: [])
     (seen,) = detector.observe(images[:1], ["a"], wants=["reweighted"])
     assert "does not state which class logits" in seen.why_missing("reweighted")

@@ -9,7 +9,7 @@ from autoeval.errors import InputError
 from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout import feature_dropout
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
-from autoeval.stability.network.forward.fallback import guess_hook_points
+from autoeval.stability.network.forward.passes import guess_hook_points
 from autoeval.stability.network.forward.stages import take_rows
 
 pytestmark = pytest.mark.rare

@@ -12,9 +12,8 @@ from small_detectors import RESIZE, TWO_STAGE
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
-from autoeval.stability.network.capturing import logits as LOGITS_MODULE
-from autoeval.stability.network.capturing.capture import Capture
-from autoeval.stability.network.capturing.logits import CaptureFailures
+from autoeval.stability.network import capture as capture_module
+from autoeval.stability.network.capture import Capture, CaptureFailures
 from autoeval.stability.network.perturbable import PerturbableDetector
 from autoeval.stability.network.viewed_black_box import VIEWS, alter
 
@@ -126,7 +125,7 @@ def test_points_of_yolox_are_found_by_number_among_equal_boxes_in_every_precisio
 
     head, failures = Head(), CaptureFailures()
     values = torch.arange(2.0 * n_points).reshape(2, 1, 1, n_points)
-    follower = LOGITS_MODULE._Points(head, failures)
+    follower = capture_module._Points(head, failures)
     with ExitStack() as stack:
         for patch in follower.patches():
             stack.enter_context(patch)
@@ -263,9 +262,9 @@ def test_a_head_that_cannot_be_followed_fails_nothing(build, images, monkeypatch
     """Its boxes are as ever, and the reason why logits are missing is the error."""
     detector = build(name)
     (plain,) = observe(detector, images[:1])
-    monkeypatch.setattr(LOGITS_MODULE, "_of_priors", broken)
-    monkeypatch.setattr(LOGITS_MODULE, "_flattened", broken)
-    monkeypatch.setattr(LOGITS_MODULE._Regions, "attach", attached_wrongly)
+    monkeypatch.setattr(capture_module, "_of_priors", broken)
+    monkeypatch.setattr(capture_module, "_flattened", broken)
+    monkeypatch.setattr(capture_module._Regions, "attach", attached_wrongly)
     (evidence,) = observe(detector, images[:1], wants=ALL)
     np.testing.assert_array_equal(evidence.clean.boxes, plain.clean.boxes)
     assert evidence.logits is None and evidence.candidates is not None
@@ -285,7 +284,7 @@ def attached_wrongly(self, predict, *args, **kwargs):
 def test_a_head_of_another_kind_has_a_reason(build, images, monkeypatch):
     """As YOLOv3's, which inherits methods that it neither calls nor has the attributes for."""
     detector = build("retinanet_r18")
-    monkeypatch.setattr(LOGITS_MODULE, "_patches", broken)
+    monkeypatch.setattr(capture_module, "_patches", broken)
     (evidence,) = observe(detector, images[:1], wants=ALL)
     assert "ZeroDivisionError: odd head" in evidence.missing["logits"]
 

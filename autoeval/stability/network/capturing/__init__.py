@@ -1,1 +1,0 @@
-"""What a pass leaves on the way: candidates, logits, pooled features."""
