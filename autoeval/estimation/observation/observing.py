@@ -31,7 +31,11 @@ LEAST_BATCH = 4
 
 
 class ImageDetector(Protocol):
-    """A detector as a pass sees it: `autoeval.detectors.Detector`, or a black box."""
+    """A detector as a pass sees it: `autoeval.detectors.MMDetector`, or a black box.
+
+    One may also have ``prepare(image)``, which the threads that read images call, and ``launch``,
+    which begins to observe a batch and returns what waits for it; see `MMDetector`.
+    """
 
     categories: tuple[str, ...]
 
