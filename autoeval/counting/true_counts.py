@@ -70,10 +70,9 @@ class GroundTruth:
         by_id = match_ids(ids, self.images)
         files = {self.file_names.get(i, i): i for i in self.images}
         by_file = match_ids(ids, files)
-        named = {name: i for i, name in files.items()}
         names = {i: name for name, i in by_id.items()}
         if len(by_file) > len(by_id) and len(files) == len(self.images):
-            names = {named[file]: name for name, file in by_file.items()}
+            names = {files[file]: name for name, file in by_file.items()}
         kept, notes = set(self.images), self.notes
         for split, members in self.splits.items():
             if names and set(names) <= set(members):

@@ -68,6 +68,16 @@ def test_coco_truth_by_ids_or_file_names(folder, names):
     assert measures.loc[0, "MAE"] == 2, "2 for 2 and 5 for 1"
 
 
+def test_coco_truth_by_file_names_that_are_no_ids(folder):
+    names = ["east.jpg", "west.jpg"]
+    boxes = [(name, "car", [1, 1, 2, 2]) for name in ("east.jpg", "east.jpg", "west.jpg")]
+    write_boxes(folder / "coco.json", names, ["car"], boxes)
+    (folder / "pred.csv").write_text("east.jpg,2\nwest.jpg,4\n")
+    assert evaluate("pred.csv", "--truth", "coco.json") == 0
+    measures = pd.read_csv("count_evaluation/measures.csv")
+    assert measures.loc[0, "MAE"] == 1.5, "2 for 2 and 4 for 1"
+
+
 def test_an_unknown_category_is_called_so(folder, capsys):
     write_coco(folder / "coco.json")
     assert evaluate("pred.csv", "--truth", "coco.json", "--category", "dogs") == 2
