@@ -231,6 +231,16 @@ def _monitored(
         windows = SiteWindows(name, images, shared)
         rows_of[name] = windows.rows()
         learning[name] = windows.learning
+        if windows.n_dropped:
+            n = counted(windows.n_dropped, "window")
+            warnings = [
+                *warnings,
+                Notice(
+                    "windows-dropped",
+                    f"{n} cannot be estimated with these windows, categories and baseline: the "
+                    "boxes were dropped by --keep, so what is shown may be an earlier window",
+                ).prefixed(name),
+            ]
         for row in rows_of[name]:
             key, digest = (name, row["window"]), row.pop("digest")
             if shared.kept.get(key, ("",))[0] != digest:
@@ -419,7 +429,7 @@ def _made_with(
     parts = (
         *(__version__, estimator.target, estimator.level, estimator.context_, calibrations),
         rows_digest(estimator.table_),
-        (settings.score_thr, settings.iou, sorted(settings.known.items())),
+        (settings.by, settings.score_thr, settings.iou, sorted(settings.known.items())),
         sorted(settings.labelled.items()),
         (categories.of_fit, categories.named, sorted(categories.of_site.items())),
         sorted(categories.present),

@@ -297,6 +297,17 @@ def read_results(
             known = of_sites.setdefault(site, {"unseen": 0.0, "floor": 0.0})
             for name in known:
                 known[name] = max(known[name], note[name])
+    now = {file.name for file in files}
+    sites_now = {site for name in now & notes.keys() for site in notes[name]["sites"]}
+    gone = [site for name in notes if name not in now for site in notes[name]["sites"]]
+    if gone := sorted(set(gone) - sites_now):
+        failed.append(
+            Notice(
+                "site-without-file",
+                "no file is of this site any more, and no new image can come: its state is that of "
+                "the images that were read before",
+            ).prefixed(listed(gone, most=3))
+        )
     return (*_warnings(notes_of_files), *failed), of_sites
 
 

@@ -179,21 +179,23 @@ class SiteWindows:
         self.n_baseline = n if full else 0
         self.learning = "" if full else self._why_learning(baseline)
         self._sites: dict[int, Site] = {}
+        self.n_dropped = 0  # windows that were never estimated, and whose boxes are dropped
         self._rows: list[dict[str, Any]] = []
         self._steady: list[dict[str, np.ndarray]] = []
         self._n_looked = 0  # rows whose means are in `_steady`, where they are steady
 
     def _why_learning(self, baseline: Baseline) -> str:
-        text = f"the baseline ({baseline.text}) has {baseline.progress(self.images)}"
+        text = f"the baseline ({baseline.text}) {baseline.progress(self.images)}"
         better = would_be_full(self.images, self.shared.now)
         return text + (f"; with {better} it would be full now" if better else "")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a window, in order of time, and the digest of each as ``digest``.
 
-        A window whose boxes are no longer kept, and that was not computed before, is left out.
+        A window whose boxes are no longer kept, and that was not computed before, is left out, and
+        counted as `n_dropped`.
         """
-        self._rows, self._steady, self._n_looked = [], [], 0
+        self._rows, self._steady, self._n_looked, self.n_dropped = [], [], 0, 0
         for k, window in enumerate(self.windows):
             digest = self._digest(k)
             kept_digest, kept = self.shared.kept.get((self.name, window.name), ("", None))
@@ -202,6 +204,8 @@ class SiteWindows:
                 self._rows.append({**kept, "digest": kept_digest, "complete": window.complete})
             elif there:
                 self._rows.append({**self._computed(k), "digest": digest})
+            else:
+                self.n_dropped += 1
             for old in [
                 place for place in self._sites if self.n_baseline <= place < k - SCALES[-1]
             ]:

@@ -276,16 +276,18 @@ class Baseline:
         return bool((images["taken"] >= self._end(images)).any())
 
     def progress(self, images: pd.DataFrame) -> str:
-        """Say how much of the baseline there is, such as ``"2 of 7 days"``."""
+        """Say how much of the baseline there is, such as ``"has 2 of 7 days"``."""
         if self.text.isdecimal():
-            return f"{len(images)} of {counted(int(self.text), 'image')}"
+            return f"has {len(images)} of {counted(int(self.text), 'image')}"
+        if images["taken"].isna().all():
+            return "needs times, and no image has one"
         unit = UNITS.get(self.text[-1], "")
         if not unit:
-            return f"no image from {self.text} on"
-        if images["taken"].isna().all():
-            return f"no image has a time, which {self.text} needs"
+            n_before = int((images["taken"] < self._end(images)).sum())
+            after = "" if self.full(images) else ", and none is later"
+            return f"has {counted(n_before, 'image')} before that day{after}; {FEWEST} are needed"
         n = images["taken"].dropna().dt.floor(FLOORS[self.text[-1]]).nunique()
-        return f"{n} of {counted(int(self.text[:-1]), unit)}"
+        return f"has {n} of {counted(int(self.text[:-1]), unit)}"
 
     def _end(self, images: pd.DataFrame) -> pd.Timestamp:
         if self.text[-1] not in UNITS or images["taken"].isna().all():

@@ -235,6 +235,26 @@ def test_one_new_site_costs_what_one_site_costs(world, tmp_path, monkeypatch):
     assert len(seen) == 3 and len(sites(tmp_path)) == 4
 
 
+def test_a_site_whose_file_is_gone_is_named(world, tmp_path):
+    write_sites(world, tmp_path, 40)
+    monitor(world, tmp_path, "--by", "every:20", "--baseline", 20)
+    (tmp_path / "sites/gate.json").rename(tmp_path / "sites/gate 2.json")
+    monitor(world, tmp_path, "--by", "every:20", "--baseline", 20)
+    warnings = json.loads((tmp_path / "work/result.json").read_text())["warnings"]
+    (gone,) = [text for text in warnings if "no file is of this site any more" in text]
+    assert gone.startswith("gate: ") and {"gate", "gate 2"} < sites(tmp_path).keys()
+
+
+def test_windows_whose_boxes_were_dropped_are_counted(world, tmp_path):
+    """With other windows after --keep: the baseline's images are there, the later ones are not."""
+    write_sites(world, tmp_path, 80)
+    monitor(world, tmp_path, "--by", "every:20", "--baseline", 20, "--keep", 10)
+    monitor(world, tmp_path, "--by", "every:10", "--baseline", 20)
+    warnings = json.loads((tmp_path / "work/result.json").read_text())["warnings"]
+    (dropped,) = [text for text in warnings if text.startswith("gate: 5 windows")]
+    assert "dropped by --keep" in dropped
+
+
 def test_a_second_run_without_times_loses_nothing(world, tmp_path):
     """Sixty files of five images, none with a time."""
     write_sites(world, tmp_path, 5, times=False)

@@ -87,7 +87,12 @@ def test_the_baseline_is_the_windows_that_begin_in_it(text, n, full):
 
 def test_how_far_a_baseline_is_and_what_would_be_full():
     taken = hours(30, start="2026-03-02 00:00")
-    assert Baseline("7d").progress(taken) == "2 of 7 days"
+    assert Baseline("7d").progress(taken) == "has 2 of 7 days"
+    assert Baseline("2026-03-01").progress(taken) == "has 0 images before that day; 8 are needed"
+    later = Baseline("2026-04-01").progress(taken)
+    assert later == "has 30 images before that day, and none is later; 8 are needed"
+    untimed = Baseline("7d").progress(taken.assign(taken=pd.NaT))
+    assert untimed == "needs times, and no image has one"
     assert would_be_full(hours(48, start="2026-03-02 00:00"), NOW) == "--by day --baseline 1d"
     assert would_be_full(taken, NOW) == "--by every:8 --baseline 16"  # the second day has six
     assert would_be_full(hours(60, minutes=5), NOW) == "--by hour --baseline 4h"
