@@ -8,14 +8,16 @@ import pandas as pd
 import pytest
 
 import autoeval
-from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import sampling_stds
+from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.label_planning import check_plan
 from autoeval.model import MixedModel, Pairs, Prior, Scaling, Variances
 from autoeval.model.pair_table import GROUP, SITE
+from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
+from autoeval.sites.site import Site, labelled_site
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 ONE = Scaling(np.zeros(1), np.ones(1))
@@ -40,14 +42,17 @@ def test_other_images_of_a_pair_share_all_its_effects():
 
 
 def test_the_sampling_error_is_that_of_the_influence_of_images():
-    """One object in each of two images, one of them found: the influences are .5 and -.5."""
-    hits = np.ones((10, 1))
-    ranking = RankedDetections.of(np.array([0.9]), np.array([0]), hits, np.ones(2), hits)
-    assert sampling_stds(ranking) == pytest.approx(
-        dict.fromkeys(("mAP_std", "mAP50_std", "mAP75_std"), 0.5)
-    )
-    alone = RankedDetections.of(np.array([0.9]), np.array([0]), hits, np.ones(1), hits)
-    assert np.isnan(sampling_stds(alone)["mAP_std"])
+    """One object in each of ten images, five of them found: the influences are .5 and -.5."""
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(10))
+    image, label = np.arange(10), np.zeros(10, int)
+    corners, scores = np.tile([0.0, 0, 10, 10], (10, 1)), np.linspace(0.9, 0.5, 5)
+    truth = Boxes(images, ("car",), image, label, corners)
+    found = Boxes(images, ("car",), image[:5], label[:5], corners[:5], scores)
+    labelled = labelled_site(Site(found), truth, name="ten")
+    (row,) = labelled_rows(labelled, calibration_prior().calibration).to_dict("records")
+    assert row["mAP"] == pytest.approx(51 / 101)  # of the recalls 0, .01, ..., 1 those up to .5
+    errors = {name: row[name] for name in ("mAP_std", "mAP50_std", "mAP75_std")}
+    assert errors == pytest.approx(dict.fromkeys(errors, 0.5 / 9**0.5))
 
 
 def table(**columns):
