@@ -240,9 +240,12 @@ def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> An
     """Return the `Detector` of a fit, run as the options say; None where nobody knows how."""
     from autoeval.estimation.given import Detector
 
-    made = given_boxes_of(None, options, fitted.loading_.get("detector"))
-    if made is None and fitted.detector_ is not None:
-        return Detector(fitted.detector_)  # in this process
+    loading, loaded = fitted.loading_.get("detector"), fitted.detector_
+    if loading is None and loaded is None:  # fitted on files, which is refused where it is read
+        return None
+    made = given_boxes_of(None, options, loading)
+    if made is None and loaded is not None:
+        return Detector(loaded)  # in this process
     return made
 
 
