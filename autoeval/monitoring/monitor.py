@@ -195,6 +195,19 @@ def monitor_predictions(
     )
     warnings = (*warnings, *chosen.check(words))
     index = store.index()
+    # Of images with a box: two empty ones of a minute have the same stamp, and are no copies.
+    copies = index["found"] & index.duplicated(["site", "stamp"])
+    if copies.any():
+        examples = listed(index["name"][copies], most=2)
+        warnings += (
+            Notice(
+                "copies-left-out",
+                f"images with the time and exactly the boxes of another of their site, left out: "
+                f"{int(copies.sum())} ({examples})",
+                severity="note",
+            ),
+        )
+    index = index[~copies]
     return _monitored(store, index, estimator, settings, chosen, warnings, began, of_files)
 
 
@@ -414,7 +427,7 @@ def _too_old(of_site: Mapping[str, pd.DataFrame], settings: MonitorSettings) -> 
             old = images["taken"] < limit
         else:
             old = pd.Series(np.arange(len(images)) < len(images) - int(settings.keep), images.index)
-        old &= images["kept"] & ~images["name"].isin(from_baseline)
+        old &= images["kept"] & images["found"] & ~images["name"].isin(from_baseline)
         yield from images["name"][old]
 
 

@@ -50,7 +50,7 @@ CREATE TABLE sent (site TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (site, ki
 """
 INDEX = (
     *("name", "site", "stamp", "taken", "taken_from", "unreadable", "observed_s", "number"),
-    "kept",
+    *("kept", "found"),
 )
 """Columns of `MonitorStore.index`."""
 
@@ -162,18 +162,18 @@ class MonitorStore:
     def index(self) -> pd.DataFrame:
         """List the images that were observed, without their boxes; columns are `INDEX`.
 
-        `kept` is whether the boxes are still there; see `forget`.
+        `kept` is whether the boxes are still there, see `forget`; `found` whether there were any.
         """
         with self._reading() as db:
             rows = db.execute(
                 "SELECT name, site, stamp, taken, taken_from, unreadable, observed_s, number, "
-                "boxes IS NOT NULL FROM images ORDER BY rowid"
+                "boxes IS NOT NULL, boxes IS NULL OR LENGTH(boxes) > 0 FROM images ORDER BY rowid"
             ).fetchall()
         index = pd.DataFrame(rows, columns=list(INDEX))
         # of the rows: a column of pandas turns numbers beside None into floats
         taken = [np.datetime64("NaT" if row[3] is None else row[3], "us") for row in rows]
         index["taken"] = np.array(taken, "datetime64[us]")
-        return index.astype({"number": int, "kept": bool, "observed_s": float})
+        return index.astype({"number": int, "kept": bool, "found": bool, "observed_s": float})
 
     def read(self, names: Sequence[str]) -> list[CameraImage]:
         """Return some images, in their order; images without boxes are left out."""
@@ -270,6 +270,8 @@ class MonitorStore:
         with self._writing() as db:
             for name in names:
                 row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
+                if not row[10]:  # none was found, or they are gone
+                    continue
                 without = (*row[:10], None, None)
                 db.execute(
                     "UPDATE images SET boxes = NULL, reference = NULL, checksum = ? WHERE name = ?",
