@@ -57,7 +57,7 @@ def test_the_estimate_is_that_of_a_pass_with_the_same_settings_and_task(estimato
     samples = UnlabelledSamples(files)
     rows = scored_rows(Observer(Crates(), TASK, SETTINGS), samples, resamples=RESAMPLES)
     expected = estimator.predict_rows(pd.DataFrame(rows))
-    new = {"boxes": Crates(), "images": world / "images"}
+    new = {"predictions": Crates(), "images": world / "images"}
     estimate = estimator.predict(**new)
     assert estimate.to_dict() == expected.to_dict()
     assert estimate.value != estimator.predict(**new, repeats=1).value
@@ -100,7 +100,7 @@ def test_another_detector_is_refused_and_what_differs_is_named(estimator, world)
 
 
 def test_an_estimator_that_does_not_know_its_pass_says_so(world):
-    new = {"boxes": Crates(), "images": world / "images"}
+    new = {"predictions": Crates(), "images": world / "images"}
     with pytest.raises(InputError, match="not fitted"):
         PublishedEstimator("bos").predict(**new)
     fitted = PublishedEstimator("bos").fit(make_table(WORLDS))
