@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from autoeval.sites.site import Site
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
-OTHER_WORDS = ("categories-without-labels", "category-not-known")
-"""Warnings of labels and detectors whose words differ: a gate would rest on an AP of 0."""
+OTHER_WORDS = ("categories-without-labels", "category-not-common", "category-not-known")
+"""Warnings of labels and detectors whose words differ: a gate would rest on an average precision of
+0, or pass over a category that a detector cannot find at all."""
 FEWEST = 2  # labels of a forecast, whose standard error needs two
 ENOUGH = 0.5  # probability that the forecast number of labels decides
 ALL = "all"

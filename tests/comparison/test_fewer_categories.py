@@ -42,7 +42,8 @@ def test_a_fit_on_fewer_categories_is_compared_on_these_alone(world, labelled):
         both = compared(world, "strong", "weak", labels=labels)
         of_both = both.per_category["thing 0"]["value"]
         assert result.value == pytest.approx(of_both, abs=1e-12)
-        assert result.gate(0.02, "strong").outcome == "passed"
+        with pytest.raises(InputError, match="same categories"):
+            result.gate(0.02, "strong")  # what became of "thing 1"?
 
 
 def test_the_order_of_two_fits_does_not_decide_what_is_compared(world):
@@ -58,6 +59,7 @@ def test_fits_on_the_same_categories_leave_none_out(world):
     assert "category-not-common" not in codes(compared(world, "strong", "weak"))
     chosen = compared(world, "strong", "one", categories=ONE, labels=site_labels(world))
     assert "category-not-common" not in codes(chosen)
+    assert chosen.gate(0.02, "strong").outcome == "passed"  # it was said which categories count
 
 
 def test_nothing_in_common_is_refused(world, tmp_path):
