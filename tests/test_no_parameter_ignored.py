@@ -22,6 +22,7 @@ import autoeval
 from autoeval.boxes import LabelledImage
 from autoeval.commands.command_line import function_parameters as parameters
 from autoeval.errors import InputError
+from autoeval.estimation.given import Loading
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.read_site import NewSite, observe_site
 from autoeval.io.coco import read_coco_images
@@ -583,6 +584,7 @@ TABLES = [
 # For whoever decides between numberings; tests/io/predictions/ and tests/sites/ try them.
 NOT_READ_HERE = {"read_predictions: usual", "read_predictions: undecided"}
 NOT_READ_HERE |= {"observe_site: labelled"}  # copies among files are known byte by byte
+NOT_READ_HERE |= {f"Detector: {name}" for name in Loading.__annotations__}  # see the test below
 MADE_OTHERWISE = {"AccuracyEstimator", "BlackBoxDetector", "DetectorSpec", "Estimate", "InputError"}
 
 
@@ -656,7 +658,22 @@ def test_each_parameter_has_a_case(world):
     missing = [
         f"{function.__qualname__}: {name}"
         for function in functions
-        for name in parameters_of(function)
+        for name in parameters_of(function.__init__ if isinstance(function, type) else function)
         if name != "self" and name not in known.get(function, ())
     ]
     assert set(missing) <= NOT_READ_HERE
+
+
+def test_how_a_detector_is_loaded_is_what_its_spec_says():
+    given = {
+        "checkpoint": "a.pth",
+        "device": "cpu",
+        "cfg_options": {"model.test_cfg.max_per_img": 7},
+        "trust_checkpoint": True,
+        "classes": "classes.txt",
+        "precision": "single",
+    }
+    assert given.keys() == Loading.__annotations__.keys()
+    made, spec = autoeval.Detector("yolox_nano", **given).spec, autoeval.DetectorSpec("yolox_nano")
+    assert {name: getattr(made, name) for name in given} == given
+    assert all(getattr(spec, name) != value for name, value in given.items())

@@ -3,10 +3,12 @@
 import builtins
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import autoeval
 from autoeval.api.options import detector_of_fit
 from autoeval.cli import main
 from autoeval.command_table import COMMANDS
@@ -93,7 +95,9 @@ def test_the_entry_point_imports_next_to_nothing_before_it_catches_interrupts():
     seen = (
         "import sys; before = {*sys.modules}; import autoeval.cli; print(*{*sys.modules} - before)"
     )
-    done = subprocess.run([sys.executable, "-S", "-c", seen], capture_output=True, text=True)
+    words = [sys.executable, "-S", "-c", seen]  # without the site, which imports of its own
+    root = Path(autoeval.__file__).parents[1]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=root)
     imported = done.stdout.split()
     assert {name for name in imported if name.startswith("autoeval")} == {
         "autoeval",
