@@ -16,10 +16,8 @@ from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import Categories, Detector, Predictions
+    from autoeval.estimation.given import Categories
     from autoeval.io.image_folder import ImageFile
-    from autoeval.monitoring.candidate import ReadSites
-    from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.monitored import Monitored
     from autoeval.runtime.files import PathLike
 
@@ -150,10 +148,16 @@ def monitor(
     """
     from autoeval.api.estimator_paths import load_estimator
     from autoeval.estimation.given import Detector, Predictions, named_categories
-    from autoeval.monitoring.candidate import compare_at_sites
+    from autoeval.monitoring.candidate import (
+        CANDIDATE,
+        compare_at_sites,
+        sites_of_predictions,
+        sites_of_records,
+    )
     from autoeval.monitoring.monitor import monitor_images, monitor_predictions
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.monitored import MonitorSettings, labelled_level
+    from autoeval.monitoring.site_windows import SiteCategories
     from autoeval.monitoring.windows import Clock
 
     check_names(boxes, ResultsOptions)
@@ -195,34 +199,37 @@ def monitor(
             "--against FILE takes --against-predictions DIR where --predictions are given, the "
             "boxes of both detectors at each site, and runs its own detector on --images."
         )
-    counting: dict[str, Any] = {
-        "categories": named_categories(categories),
-        "site_categories": {
-            site: named_categories(of) or {} for site, of in (site_categories or {}).items()
-        },
-        "present": present,
-    }
+    of_sites = SiteCategories(
+        words=(),
+        of_fit=fitted.pass_.words,
+        named=named_categories(categories),
+        of_site={site: named_categories(of) or {} for site, of in (site_categories or {}).items()},
+        present=present,
+    )
     store = MonitorStore(work_dir)
     files: tuple[ImageFile, ...] = ()
     if isinstance(given, Predictions):
         monitored = monitor_predictions(
-            given, fitted, store, settings, images_list=images, time_form=time, **counting
+            given, fitted, store, settings, of_sites, images_list=images, time_form=time
         )
     else:
         files = _image_files(images, img_dir)
         run = given or Detector(fitted.load_detector())
-        monitored = monitor_images(
-            files, fitted, run, store, settings, clock=Clock(time), **counting
-        )
+        monitored = monitor_images(files, fitted, run, store, settings, of_sites, Clock(time))
     if against is not None:
         other = load_estimator(against)
         if not by_files:
             _observe(other, given, files, Path(work_dir), time, depth, boxes.get("device"))
-        sites, lost = _sites_of_both(
-            fitted, other, given, against_predictions, images, store, counting
-        )
+        lost: tuple[str, ...] = ()
+        if isinstance(given, Predictions):
+            assert against_predictions is not None
+            sites, lost = sites_of_predictions(
+                fitted, other, given, against_predictions, of_sites, images
+            )
+        else:
+            sites = sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites)
         table, not_compared = compare_at_sites(
-            fitted, other, sites, categories=counting["categories"], known=against_known
+            fitted, other, sites, categories=of_sites.named, known=against_known
         )
         monitored = replace(monitored, candidate=(table, (*lost, *not_compared)))
     return replace(monitored, pictures={image.image_id: image.path for image in files})
@@ -270,43 +277,3 @@ def _observe(
     run.reading = given.reading if given else run.reading
     store, clock = MonitorStore(folder / CANDIDATE), Clock(time)
     observe_images(files, other, run, store, clock, depth)
-
-
-def _sites_of_both(
-    fitted: AccuracyEstimator,
-    other: AccuracyEstimator,
-    given: Predictions | Detector | None,
-    against_predictions: PathLike | None,
-    images: Any,
-    store: MonitorStore,
-    counting: Mapping[str, Any],
-) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
-    """Find the sites where both detectors looked, and name those that cannot be compared.
-
-    `counting` says which categories count: categories, site_categories, present.
-    """
-    from autoeval.estimation.given import Predictions
-    from autoeval.io.predictions.category_words import read_names
-    from autoeval.monitoring.candidate import CANDIDATE, sites_of_predictions, sites_of_records
-    from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.monitoring.site_windows import SiteCategories
-    from autoeval.words import listed
-
-    of_sites = SiteCategories((), fitted.pass_.words, *counting.values())
-    if not isinstance(given, Predictions):
-        return sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites), ()
-    if len(given.references) > 1:
-        raise InputError(f"Expected one --reference but got {listed(given.references)}.")
-    words = given.reference_names
-    return sites_of_predictions(
-        fitted,
-        other,
-        given.path,
-        against_predictions,  # type: ignore[arg-type]
-        images_list=images,
-        reference=next(iter(given.references), None),
-        reference_names=words if isinstance(words, Mapping) else read_names(Path(words)),
-        categories=counting["categories"],
-        site_categories=of_sites.of_site,
-        present=counting["present"],
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Categories
 from autoeval.estimation.read_site import NewSite, Predictions, read_site
+from autoeval.io.predictions.category_words import read_names
 from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.results_files import find_results
@@ -91,24 +92,23 @@ def compare_at_sites(
 def sites_of_predictions(
     current: AccuracyEstimator,
     candidate: AccuracyEstimator,
-    predictions: PathLike,
+    given: Predictions,
     against: PathLike,
-    *,
+    categories: SiteCategories,
     images_list: PathLike | None = None,
-    reference: PathLike | None = None,
-    reference_names: Mapping[str, str] | None = None,
-    categories: Categories | None = None,
-    site_categories: Mapping[str, Categories] | None = None,
-    present: Collection[str] = (),
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
-    `predictions` and `against` are folders with ``SITE.json`` of each, `images_list` one with
-    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site, `reference` one with
-    ``SITE.json`` of a reference detector, for the fits that had one. Returns readers of the
-    sites, and which lack predictions of the candidate. Raises InputError if a path is no folder, or
-    no site is in both.
+    The path of `given`, and `against`, are folders with ``SITE.json`` of each, its reference one
+    with ``SITE.json`` of a reference detector, for the fits that had one; `images_list` is one with
+    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site. Returns readers of the
+    sites, and which lack predictions of the candidate. Raises InputError if a path is no folder, no
+    site is in both, or there are several references.
     """
+    if len(given.references) > 1:
+        raise InputError(f"Expected one --reference but got {listed(given.references)}.")
+    predictions, words = given.path, given.reference_names
+    reference_names = words if isinstance(words, Mapping) else read_names(Path(words))
     for path in (predictions, against):
         if not Path(path).is_dir():
             raise InputError(
@@ -123,9 +123,9 @@ def sites_of_predictions(
 
     def read(site: str) -> tuple[Site, Site]:
         images = _images_of(site, images_list)
-        of_site = (site_categories or {}).get(site)
-        named = of_site or categories
-        there = list(of_site or present)
+        of_site = categories.of_site.get(site)
+        named = of_site or categories.named
+        there = list(of_site or categories.present)
         first, second = (
             read_site(
                 fitted.pass_,
@@ -136,12 +136,12 @@ def sites_of_predictions(
         )
         return first, second
 
-    beside = _files_by_site(reference) if reference else {}
+    beside = {site: path for of in given.references for site, path in _files_by_site(of).items()}
 
     def _with_reference(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
         if site not in beside or REFERENCE_AP not in fitted.table_:
             return Predictions(path)
-        return Predictions(path, reference=beside[site], reference_names=reference_names or {})
+        return Predictions(path, reference=beside[site], reference_names=reference_names)
 
     lost = tuple(f"{site}: no predictions of the candidate" for site in mine if site not in other)
     return {site: partial(read, site) for site in common}, lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given import Categories, Detector, Predictions, given_categories
+from autoeval.estimation.given import Detector, Predictions, given_categories
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.read_site import any_task, as_fitted
 from autoeval.io.image_folder import ImageFile
@@ -84,24 +84,19 @@ def monitor_images(
     detector: Detector,
     store: MonitorStore,
     settings: MonitorSettings,
-    *,
+    categories: SiteCategories,
     clock: Clock,
-    categories: Categories | None = None,
-    site_categories: Mapping[str, Categories] | None = None,
-    present: Collection[str] = (),
 ) -> Monitored:
     """Run a detector on the images that the store lacks, and estimate all sites.
 
     Images that were observed once and are no longer there still count: a camera's history is what
     it is compared with. `detector` also says how it is run; its reference, a stronger detector, is
-    run, too, by default that of the fit, where it had one. Raises as `monitor`.
+    run, too, by default that of the fit, where it had one. The words of `categories` are those of
+    the detector. Raises as `monitor`.
     """
     settings.check(estimator)
     words = detector.loaded.categories
-    chosen = SiteCategories(
-        words, estimator.pass_.words, categories, site_categories or {}, present
-    )
-    for given in filter(None, (categories, *chosen.of_site.values())):
+    for given in filter(None, (categories.named, *categories.of_site.values())):
         any_task(
             given_categories(given, estimator.pass_.words) or {}, words
         )  # refuses words that it does not know
@@ -109,8 +104,9 @@ def monitor_images(
     lost = observe_images(files, estimator, detector, store, clock, settings.depth)
     index = store.index()
     warnings = (*_lost(*lost, index), *identity_warnings(detector.loaded))
-    categories_of_sites = replace(chosen, words=store.add_words(()))
-    return _monitored(store, index, estimator, settings, categories_of_sites, warnings, began, {})
+    categories = replace(categories, words=store.add_words(()))
+    monitored = _monitored(store, index, estimator, settings, categories, warnings, {})
+    return replace(monitored, n_new=int((index["observed_s"] >= began).sum()))
 
 
 def observe_images(
@@ -143,11 +139,9 @@ def monitor_predictions(
     estimator: AccuracyEstimator,
     store: MonitorStore,
     settings: MonitorSettings,
+    categories: SiteCategories,
     *,
     images_list: PathLike | None = None,
-    categories: Categories | None = None,
-    site_categories: Mapping[str, Categories] | None = None,
-    present: Collection[str] = (),
     time_form: str = AUTO,
 ) -> Monitored:
     """Read the results files that are new or have changed, and estimate all sites.
@@ -189,11 +183,8 @@ def monitor_predictions(
     files = find_results(given.path, reference=reference, image_list=images_list)
     began = time.time()
     warnings, of_files = read_results(files, reader, store)
-    words = store.add_words(estimator.looks_.categories)
-    chosen = SiteCategories(
-        words, estimator.pass_.words, categories, site_categories or {}, present
-    )
-    warnings = (*warnings, *chosen.check(words))
+    categories = replace(categories, words=store.add_words(estimator.looks_.categories))
+    warnings = (*warnings, *categories.check(categories.words))
     index = store.index()
     # Of images with a box: two empty ones of a minute have the same stamp, and are no copies.
     copies = index["found"] & index.duplicated(["site", "stamp"])
@@ -208,7 +199,8 @@ def monitor_predictions(
             ),
         )
     index = index[~copies]
-    return _monitored(store, index, estimator, settings, chosen, warnings, began, of_files)
+    monitored = _monitored(store, index, estimator, settings, categories, warnings, of_files)
+    return replace(monitored, n_new=int((index["observed_s"] >= began).sum()))
 
 
 def _monitored(
@@ -218,7 +210,6 @@ def _monitored(
     settings: MonitorSettings,
     categories: SiteCategories,
     warnings: Sequence[str],
-    began: float,
     of_files: Mapping[str, Mapping[str, float]],
 ) -> Monitored:
     """Estimate the windows of all sites of a store, and say in which state each site is."""
@@ -279,8 +270,7 @@ def _monitored(
         estimator.level,
         settings,
         (*warnings, *times),
-        int((index["observed_s"] >= began).sum()),
-        {str(name): int(n) for name, n in index["taken_from"].value_counts().items()},
+        clocks={str(name): int(n) for name, n in index["taken_from"].value_counts().items()},
     )
 
 

@@ -8,7 +8,9 @@ from comparison.two_detectors import site_labels, site_predictions, write_detect
 from autoeval import compare, fit, plan_labels
 from autoeval.api import load_estimator
 from autoeval.errors import InputError
+from autoeval.estimation.given import Predictions
 from autoeval.monitoring.candidate import compare_at_sites, sites_of_predictions
+from autoeval.monitoring.site_windows import SiteCategories
 
 ONE = {"thing 0": ["thing 0"]}
 
@@ -88,6 +90,7 @@ def test_a_plan_for_two_fits_and_a_monitor_name_them_too(world, tmp_path):
         (tmp_path / name).mkdir()
         shutil.copy(path, tmp_path / name / "gate.json")
     fits = [load_estimator(world / name) for name in ("strong", "one")]
-    sites, _ = sites_of_predictions(*fits, tmp_path / "a", tmp_path / "b")
+    given = Predictions(tmp_path / "a")
+    sites, _ = sites_of_predictions(*fits, given, tmp_path / "b", SiteCategories(()))
     _, warnings = compare_at_sites(*fits, sites)
     assert [(w.code, w.partition(":")[0]) for w in warnings] == [("category-not-common", "gate")]
