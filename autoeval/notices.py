@@ -42,16 +42,11 @@ class Notice(str):
         return made
 
     def __getnewargs__(self) -> tuple[str, str, Severity]:  # type: ignore[override]
-        return self.code, self.text, self.severity
-
-    @property
-    def text(self) -> str:
-        """The warning as a plain string."""
-        return str.__str__(self)
+        return self.code, str(self), self.severity
 
     def prefixed(self, name: object) -> Notice:
         """Return the same about something that is named, ``name: text``."""
-        return Notice(self.code, f"{name}: {self.text}", self.severity)
+        return Notice(self.code, f"{name}: {self}", self.severity)
 
 
 def as_notice(warning: str) -> Notice:

@@ -27,7 +27,7 @@ from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.read_site import NewSite, observe_site
 from autoeval.io.coco import read_coco_images
 from autoeval.labels.plan import LabelPlan
-from autoeval.runtime.job import LocalExecutor
+from autoeval.runtime.jobs import LocalExecutor
 from tests.result_values import VALUES
 
 NOWHERE = "no_such_folder"

@@ -31,7 +31,7 @@ from autoeval.io.predictions.reading import NoBoxError
 from autoeval.labels.plan_folder import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.runtime.job import Executor
+from autoeval.runtime.jobs import Executor
 from autoeval.sites.category_numbers import usual_way
 from autoeval.sites.site import Site
 from autoeval.words import listed, listed_near

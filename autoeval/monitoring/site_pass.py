@@ -27,8 +27,7 @@ from autoeval.monitoring.monitor_store import (
     site_of,
 )
 from autoeval.monitoring.windows import Clock
-from autoeval.runtime.job import Advance, Executor, Job
-from autoeval.runtime.jobs import JobCounts, run_jobs
+from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 
 IN_BATCH = 128
 REFERENCE = "reference"

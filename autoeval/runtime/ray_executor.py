@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.runtime.job import Advance, Job, Outcome, Work, attempt, prepare
+from autoeval.runtime.jobs import Advance, Job, Outcome, Work, attempt, prepare
 
 MAX_TRIES = 3
 CONNECT_S = 10.0  # until a cluster answers

@@ -13,7 +13,7 @@ import numpy as np
 
 from autoeval.runtime import FAILED, OK
 from autoeval.runtime.files import PathLike, atomic_path, write_text
-from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import Job
 
 if TYPE_CHECKING:  # pandas and Arrow take longer to import than a command without rows to run
     import pandas as pd

@@ -60,11 +60,11 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
             for boxes, rows in zip(detectors, shown, strict=True)
         )
         if not together:
-            raise InputError(f"{about}{warnings[0].text}.")
+            raise InputError(f"{about}{warnings[0]}.")
     refused = [of_other_images(boxes, truth) for boxes in detectors]
     if all(refused):
-        raise InputError(f"{about}{refused[0][0].text}.")
-    return tuple(Notice(notice.code, notice.text) for notice in warnings)
+        raise InputError(f"{about}{refused[0][0]}.")
+    return tuple(Notice(notice.code, str(notice)) for notice in warnings)
 
 
 def contradicted(warnings: Iterable[str]) -> bool:

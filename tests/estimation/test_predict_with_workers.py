@@ -7,7 +7,7 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.io.image_folder import load_image_folder
-from autoeval.runtime.job import Outcome, attempt, prepare
+from autoeval.runtime.jobs import Outcome, attempt, prepare
 
 
 class Backwards:

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from autoeval.runtime import progress
-from autoeval.runtime.job import Job
-from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.progress import Forecast
 from autoeval.runtime.store import RowStore
 

@@ -25,8 +25,7 @@ from autoeval.monitoring.site_pass import (
     site_observer,
 )
 from autoeval.monitoring.windows import Clock
-from autoeval.runtime.job import Job
-from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.store import RowStore
 from autoeval.stability.fitting.meta_set import score_meta_set

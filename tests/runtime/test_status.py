@@ -4,7 +4,7 @@ import os
 import pytest
 
 from autoeval.cli import main
-from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import Job
 from autoeval.runtime.status import run_status
 from autoeval.runtime.store import RowStore
 

@@ -16,8 +16,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.runtime import store
-from autoeval.runtime.job import Job
-from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file, write_row_file
 
 ROWS = pd.DataFrame(

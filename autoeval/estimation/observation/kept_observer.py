@@ -34,8 +34,7 @@ from autoeval.estimation.observation.detector_identity import (
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.io.tasks.labelled_samples import FileSamples, Sample
-from autoeval.runtime.job import Advance, Executor, Job, LocalExecutor
-from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.jobs import Advance, Executor, Job, LocalExecutor, run_jobs
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import RowStore
 from autoeval.version import __version__

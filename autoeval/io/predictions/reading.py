@@ -260,7 +260,20 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
         lowest = min(lowest, finite.min(initial=np.inf))
         highest = max(highest, finite.max(initial=-np.inf))
         usable = np.ones(len(raw.scores), bool)
-        for what, bad in _faults(raw).items():  # an entry has one fault at most
+        x, y, w, h = raw.xywh.T
+        is_number = np.isfinite(x) & np.isfinite(y) & np.isfinite(w) & np.isfinite(h)
+        is_negative = (w < 0) | (h < 0)
+        x, y, w, h = np.abs(raw.xywh).T
+        near = (x < FARTHEST) & (y < FARTHEST) & (w < FARTHEST) & (h < FARTHEST)
+        masks = {
+            "without image_id and file_name": (raw.image_id.codes < 0) & (raw.file_name.codes < 0),
+            "without category_id and category": (raw.category_id.codes < 0) & (raw.word.codes < 0),
+            "whose bbox is not four finite numbers": ~is_number,
+            f"whose bbox is beyond {FARTHEST:.0e} pixels": ~near,
+            "whose bbox has a negative width or height": is_negative,
+            "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
+        }
+        for what, bad in masks.items():  # an entry has one fault at most
             faults.setdefault(what, []).extend((n + np.flatnonzero(bad & usable)).tolist())
             usable &= ~bad
         n += len(usable)
@@ -313,22 +326,6 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
         joined["scores"],
         warnings,
     )
-
-
-def _faults(raw: RawColumns) -> dict[str, np.ndarray]:
-    """Mask the entries (N,) that have each fault."""
-    x, y, w, h = raw.xywh.T
-    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(w) & np.isfinite(h)
-    x, y, w, h = np.abs(raw.xywh).T
-    near = (x < FARTHEST) & (y < FARTHEST) & (w < FARTHEST) & (h < FARTHEST)
-    return {
-        "without image_id and file_name": (raw.image_id.codes < 0) & (raw.file_name.codes < 0),
-        "without category_id and category": (raw.category_id.codes < 0) & (raw.word.codes < 0),
-        "whose bbox is not four finite numbers": ~finite,
-        f"whose bbox is beyond {FARTHEST:.0e} pixels": ~near,
-        "whose bbox has a negative width or height": (raw.xywh[:, 2] < 0) | (raw.xywh[:, 3] < 0),
-        "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
-    }
 
 
 def _numbered(

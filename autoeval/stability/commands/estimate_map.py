@@ -297,7 +297,7 @@ def _estimate(args: Arguments, estimator: Fitted, found: Any) -> Estimate | None
     from autoeval.estimation.given import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.read_site import named_categories
-    from autoeval.runtime.job import LocalExecutor
+    from autoeval.runtime.jobs import LocalExecutor
 
     if not args.images:
         return None

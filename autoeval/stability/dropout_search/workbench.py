@@ -19,8 +19,7 @@ from autoeval.estimation.observation.samples import PassLog, at_once
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.tasks.labelled_samples import Samples
 from autoeval.runtime import OK
-from autoeval.runtime.job import Job
-from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import scored_settings

@@ -26,8 +26,7 @@ from autoeval.estimation.observation.detector_identity import (
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.io.tasks.seed_set import SeedSet
-from autoeval.runtime.job import Advance, Executor, Job
-from autoeval.runtime.jobs import JobCounts, run_jobs
+from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site, truth_of_samples

@@ -20,8 +20,7 @@ from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime import OK
-from autoeval.runtime.job import Advance, Job
-from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.jobs import Advance, Job, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.stability.fitting.meta_set import sample_set_jobs
 from autoeval.stability.metasets.recipe import MetaSetConfig, Recipe, draw_recipes

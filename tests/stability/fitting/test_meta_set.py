@@ -9,7 +9,7 @@ from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.runtime.job import Job, attempt, prepare
+from autoeval.runtime.jobs import Job, attempt, prepare
 from autoeval.runtime.store import RowStore
 from autoeval.stability.fitting.meta_set import (
     Scorer,

@@ -11,7 +11,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
-from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import Job
 from autoeval.runtime.store import RowStore
 from autoeval.stability.dropout_search.search import (
     expected_work,
