@@ -111,6 +111,8 @@ def _install(module: str) -> str:
 
 def _usage(words: list[str]) -> int:
     """Print the commands by group, or those that begin with a word such as ``count``."""
+    from difflib import get_close_matches
+
     from autoeval.command_table import GROUPS
 
     asked = [word for word in words if word not in HELP]
@@ -118,7 +120,11 @@ def _usage(words: list[str]) -> int:
     complete = asked == group
     stream = sys.stdout if complete else sys.stderr
     if not complete:
-        print(f"error: no command '{' '.join(asked[: len(group) + 1])}'", file=stream)
+        place = len(group)
+        next_words = dict.fromkeys(name.split()[place] for name in _commands(group))
+        alike = get_close_matches(asked[place], next_words, n=1)
+        meant = f": did you mean '{' '.join([*group, *alike])}'?" if alike else ""
+        print(f"error: no command '{' '.join(asked[: place + 1])}'{meant}", file=stream)
     commands_here = _commands(group)
     width = max(map(len, commands_here))
     start = " ".join(["usage: autoeval", *group, "COMMAND [options]"])

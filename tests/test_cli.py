@@ -166,6 +166,8 @@ def test_the_help_groups_the_commands_with_the_most_used_first(capsys):
         (["astrology", "--task", "a.py"], "'astrology'"),
         (["count", "stars"], "'count stars'"),
         (["count", "capture", "stars"], "'count capture stars'"),
+        (["estimat"], "'estimat': did you mean 'estimate'?"),
+        (["label", "plna"], "'label plna': did you mean 'label plan'?"),
     ],
 )
 def test_an_unknown_command_is_answered_with_those_there_are(words, named, capsys):
