@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands.next_step import ESTIMATOR, after_estimate
 from autoeval.errors import InputError
+from autoeval.labels import PLAN
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Given
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 @contextmanager
 def around(given: Given) -> Iterator[None]:
     """Refuse, before a detector is run, labels that are not there or that a plan drew."""
-    from autoeval.labels.plan_folder import PLAN
-
     labels, words = given.values["labels"], given.values["words"]
     if words and not labels:
         raise InputError("--words goes with --labels: give that, too, or leave it out.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.errors import InputError
+from autoeval.labels import PLAN
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Given
@@ -69,7 +70,7 @@ def after_estimate(
     if not estimate.width_warning or given.values["images"] == STANDARD_INPUT:
         return ""
     from autoeval.estimation.label_planning import check_plan
-    from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan
+    from autoeval.labels.plan_folder import EMPTY, load_plan
 
     n = min(N_LABELS, estimate.n_images)
     words = ["autoeval", "label", "plan", "--estimator", path]
@@ -134,8 +135,6 @@ def after_compare(
 
 def _more_of_plan(folder: Path, n: int) -> str:
     """Return the command that lets the plan in a folder have `n` images; nothing without one."""
-    from autoeval.labels.plan_folder import PLAN
-
     page = folder / "result.json"
     if not (folder / PLAN).exists() or not page.exists():
         return ""

@@ -24,13 +24,10 @@ from autoeval.estimation.fit_file import (
     write_artefact,
 )
 from autoeval.estimation.given import Categories, GivenBoxes
-from autoeval.estimation.label_planning import Draw, plan_estimated
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.read_site import FittedPass, NewSite, read_site
 from autoeval.io.find_images import Images
-from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.plan import LabelPlan
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import Table, columns, undefined_at
 from autoeval.model.priors import FULL
@@ -44,6 +41,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.protocol import FitResult
+    from autoeval.labels.assistance import LabelAssistance
+    from autoeval.labels.plan import LabelPlan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,6 +213,8 @@ class AccuracyEstimator:
     @property
     def label_assistance_(self) -> LabelAssistance | None:
         """What estimates with a few labels need; None where too little was labelled for it."""
+        from autoeval.labels.assistance import LabelAssistance
+
         made = self.assistance_
         return LabelAssistance.from_dict(made) if isinstance(made, Mapping) else made
 
@@ -413,6 +414,8 @@ class AccuracyEstimator:
             If the estimate holds no site, or the estimator has no label assistance or is of neither
             an average precision nor precision, recall or F1.
         """
+        from autoeval.estimation.label_planning import Draw, plan_estimated  # not of an estimate
+
         return plan_estimated(self, estimate, Draw(n, seed, frames, everywhere))
 
     def save(self, path: PathLike) -> None:

@@ -28,7 +28,7 @@ from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import read_names, spelt_as
 from autoeval.io.predictions.reading import NoBoxError
-from autoeval.labels.plan_folder import PLAN
+from autoeval.labels import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Executor

@@ -25,10 +25,11 @@ from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.estimation.read_site import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
+from autoeval.labels import PLAN
 from autoeval.labels.assistance import LabelAssistance, ProbableLabels, fit_assistance
 from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan, PlannedSite, PlanRequest, blocks_of, make_plan
-from autoeval.labels.plan_folder import EMPTY, PLAN, load_plan, write_plan
+from autoeval.labels.plan_folder import EMPTY, load_plan, write_plan
 from autoeval.labels.values import (
     NOTHING,
     OF_ONE_SET,

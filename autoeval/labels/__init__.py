@@ -7,3 +7,6 @@ control variates and the small-sample bias (``assistance.py``). `make_plan` draw
 and the difference estimator (``category_estimate.py``) with the label-free estimate as a prior
 (``values.py``; of several categories ``joint.py``). See docs/how-to/labels.md.
 """
+
+PLAN = "plan.json"
+"""File by which a folder is that of a plan; here, so that whoever asks imports nothing else."""

@@ -21,6 +21,7 @@ from autoeval.io.documents import read_json
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
 from autoeval.io.labels.content import LabelledBox, LabelSet
+from autoeval.labels import PLAN
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.compact import ByImage, compact, restored
 from autoeval.labels.plan import LabelPlan
@@ -28,7 +29,7 @@ from autoeval.labels.values import ValueWithError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import PathLike, atomic_path, write_json, write_text
 
-PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 6
+ARRAYS, FORMAT = "pool.npz", 6
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = (
     *("n", "seed", "order", "small_sample_bias", "target", "level", "detector"),
