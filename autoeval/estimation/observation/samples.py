@@ -88,7 +88,7 @@ class UnlabelledSamples:
     def in_order(self) -> bool:
         """Whether they are read one after another: only files and arrays are known to need not.
 
-        A video that is asked for an earlier frame starts again from its beginning.
+        To read an earlier frame, a video is decoded again from its beginning.
         """
         return not all(isinstance(image, ImageFile | ImageArray) for image in self.images)
 

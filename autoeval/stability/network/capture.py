@@ -357,7 +357,7 @@ class _Regions:
 
 @dataclass
 class _Priors:
-    """Dense heads: ``filter_scores_and_topk`` tells which priors of a level become candidates."""
+    """Dense heads: ``filter_scores_and_topk`` returns the priors of a level that are candidates."""
 
     head: Any
     failures: CaptureFailures
