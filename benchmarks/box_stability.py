@@ -76,7 +76,7 @@ from mmengine.config import Config, ConfigDict
 from scipy.special import entr, softmax
 from torch import Tensor
 
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.demo.training import export_checkpoint, train_detector
 from autoeval.detections import Evidence
 from autoeval.detectors import MMDetector

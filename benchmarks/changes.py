@@ -35,7 +35,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import autoeval
-from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes

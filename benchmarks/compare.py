@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.comparison.pair_model import (
     PairPrior,
     Seen,

@@ -24,8 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.operating_point import image_counts, influence_on
+from autoeval.accuracy.measures import RankedDetections, image_counts, influence_on
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimate import bounds

@@ -58,7 +58,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 import autoeval
-from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet

@@ -26,8 +26,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
+from autoeval.accuracy.measures import RankedDetections, image_counts, influence_on, value_of
 from autoeval.estimation.calibrating import (
     calibrated_rows,
     cross_fitted,

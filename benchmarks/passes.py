@@ -59,7 +59,7 @@ from scipy.optimize import linear_sum_assignment
 from torch.nn.functional import dropout
 from torch.utils.data import DataLoader, Dataset
 
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detections import Detections
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import load_detector

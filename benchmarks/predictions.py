@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows, fits_above

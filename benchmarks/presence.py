@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.mean_ap import coco_summary
+from autoeval.accuracy.coco_evaluation import coco_summary
 from autoeval.estimation.category_scores import site_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets

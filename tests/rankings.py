@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.measures import RankedDetections
 
 
 def random_ranking(seed, *, n_images=40, boxes=6, levels=10, found=0.8, ignored=0.0):

@@ -251,12 +251,12 @@ def test_only_two_packages_import_mmdet():
 
 @pytest.mark.parametrize("source", ["a = 1\n", "import autoeval.cli\n"])
 def test_the_reader_of_imports_sees_what_is_there(source, tmp_path):
-    late = "def f():\n    from autoeval.accuracy import resampling, ac\n"
+    late = "def f():\n    from autoeval.accuracy import measures, ac\n"
     (tmp_path / "x.py").write_text(source + late)
     expected = ["autoeval.cli"] if "cli" in source else []
     assert list(imports_of(tmp_path / "x.py")) == [
         *expected,
-        "autoeval.accuracy.resampling",
+        "autoeval.accuracy.measures",
         "autoeval.accuracy",
     ]
 

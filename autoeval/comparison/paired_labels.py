@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.coco_matching import rank_categories
-from autoeval.accuracy.operating_point import image_counts
+from autoeval.accuracy.coco_evaluation import rank_categories
+from autoeval.accuracy.measures import RankedDetections, image_counts
 from autoeval.boxes import Boxes
 from autoeval.comparison.common_ground import on_categories
 from autoeval.comparison.pair_model import PairPrior

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.average_precision import RankedDetections, influence_function
-from autoeval.accuracy.coco_matching import AT_HALF, rank_categories
+from autoeval.accuracy.coco_evaluation import AT_HALF, rank_categories
+from autoeval.accuracy.measures import RankedDetections, influence_function
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.comparison.pair_model import (
     USUAL,

@@ -17,7 +17,7 @@ import torch
 from filelock import FileLock
 from mmengine.config import Config
 
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detectors import MMDetector
 from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.detectors.building.configs import fill_registries

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS, match_categories
+from autoeval.accuracy.coco_evaluation import AT_HALF, IOU_THRESHOLDS, match_categories
 from autoeval.boxes import has_area
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_pairs

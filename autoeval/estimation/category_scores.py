@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import influence_function
-from autoeval.accuracy.coco_matching import AT_HALF
-from autoeval.accuracy.mean_ap import ap_summary, coco_summary
-from autoeval.accuracy.operating_point import CountCurve
+from autoeval.accuracy.coco_evaluation import AT_HALF, ap_summary, coco_summary
+from autoeval.accuracy.measures import CountCurve, influence_function
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.model.calibration import ScoreCalibration

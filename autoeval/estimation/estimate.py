@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
+from autoeval.accuracy.measures import bootstrap_std, resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation import checks
 from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.coco_matching import top_detections
+from autoeval.accuracy.coco_evaluation import top_detections
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.operating_point import denominators
+from autoeval.accuracy.measures import RankedDetections, denominators
 from autoeval.errors import InputError
 from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN
 from autoeval.estimation.estimate import Estimate

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.average_precision import RankedDetections, influence_function
-from autoeval.accuracy.coco_matching import AT_HALF, image_ranks, top_detections
-from autoeval.accuracy.operating_point import image_counts, influence_on
-from autoeval.accuracy.weighted_matching import match_weighted
+from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks, match_weighted, top_detections
+from autoeval.accuracy.measures import (
+    RankedDetections,
+    image_counts,
+    influence_function,
+    influence_on,
+)
 from autoeval.boxes import Boxes
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError

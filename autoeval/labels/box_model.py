@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import expit
 from typing_extensions import Self
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.coco_matching import AT_HALF
+from autoeval.accuracy.coco_evaluation import AT_HALF
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.sites.pool import Pool

@@ -45,8 +45,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections, influence_function
-from autoeval.accuracy.operating_point import denominators, image_counts, influence_on, value_of
+from autoeval.accuracy.measures import (
+    RankedDetections,
+    denominators,
+    image_counts,
+    influence_function,
+    influence_on,
+    value_of,
+)
 from autoeval.labels.values import (
     NOTHING,
     Combined,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.coco_matching import rank_categories
-from autoeval.accuracy.operating_point import image_counts
+from autoeval.accuracy.coco_evaluation import rank_categories
+from autoeval.accuracy.measures import RankedDetections, image_counts
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import MixingWeights

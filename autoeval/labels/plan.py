@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.coco_matching import AT_HALF
-from autoeval.accuracy.operating_point import influence_on
+from autoeval.accuracy.coco_evaluation import AT_HALF
+from autoeval.accuracy.measures import influence_on
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage

@@ -10,16 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections, influence_function
-from autoeval.accuracy.coco_matching import AT_HALF, top_detections
-from autoeval.accuracy.mean_ap import ap_summary
-from autoeval.accuracy.operating_point import (
+from autoeval.accuracy.coco_evaluation import AT_HALF, ap_summary, match_weighted, top_detections
+from autoeval.accuracy.measures import (
     CountCurve,
+    RankedDetections,
     denominators,
     image_counts,
+    influence_function,
     value_of,
 )
-from autoeval.accuracy.weighted_matching import match_weighted
 from autoeval.detections import Detections
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.targets import OperatingPoint

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.accuracy.operating_point import CountCurve, denominators, value_of
+from autoeval.accuracy.measures import CountCurve, denominators, value_of
 from autoeval.errors import InputError
 from autoeval.model.features import BY_REFERENCE, EXPECTED, FEATURES, REFERENCE_FEATURES, WEIGHT
 from autoeval.model.mixed_model import Pairs

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autoeval.accuracy.coco_matching import MAX_DETECTIONS
+from autoeval.accuracy.coco_evaluation import MAX_DETECTIONS
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.coco_matching import top_detections
+from autoeval.accuracy.coco_evaluation import top_detections
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError

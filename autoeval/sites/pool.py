@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autoeval.accuracy.coco_matching import top_detections
+from autoeval.accuracy.coco_evaluation import top_detections
 from autoeval.boxes import Boxes, LabelledImage, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.coco_matching import (
+from autoeval.accuracy.coco_evaluation import (
     Matches,
+    coco_summary,
     image_ranks,
     match_categories,
     rank_categories,
     top_detections,
 )
-from autoeval.accuracy.mean_ap import coco_summary
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError, TooFewLabelsError

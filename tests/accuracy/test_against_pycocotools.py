@@ -8,8 +8,7 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from autoeval.accuracy.coco_matching import rank_categories
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP, rank_categories
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.targets import AP_TARGETS
 

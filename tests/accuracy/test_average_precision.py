@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rankings import random_ranking
 
-from autoeval.accuracy.average_precision import (
+from autoeval.accuracy.measures import (
     RankedDetections,
     average_precision,
     influence_function,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autoeval.accuracy.coco_matching import IOU_THRESHOLDS, match_detections, top_detections
+from autoeval.accuracy.coco_evaluation import IOU_THRESHOLDS, match_detections, top_detections
 from autoeval.boxes import box_iou
 
 

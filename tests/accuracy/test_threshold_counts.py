@@ -9,8 +9,8 @@ from pycocotools.cocoeval import COCOeval
 from rankings import random_ranking
 from test_against_pycocotools import coco_world, make_found, make_truth, random_world
 
-from autoeval.accuracy.coco_matching import rank_categories
-from autoeval.accuracy.operating_point import CountCurve, image_counts, influence_on, value_of
+from autoeval.accuracy.coco_evaluation import rank_categories
+from autoeval.accuracy.measures import CountCurve, image_counts, influence_on, value_of
 from autoeval.errors import InputError
 from autoeval.targets import MEASURES, OperatingPoint, find_target
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from predicted_world import write_world
 
-from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.cli import main
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator

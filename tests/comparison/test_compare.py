@@ -10,8 +10,8 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 from scipy import stats
 
 from autoeval import AccuracyEstimator, compare, fit
-from autoeval.accuracy.coco_matching import rank_categories
-from autoeval.accuracy.operating_point import image_counts
+from autoeval.accuracy.coco_evaluation import rank_categories
+from autoeval.accuracy.measures import image_counts
 from autoeval.comparison.compare_sites import (
     consistent_values,
     joint_covariance,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from branching import same
 
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detections import Detections
 from autoeval.detectors import load_detector
 from autoeval.io.coco import read_coco

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.coco_matching import Matches
+from autoeval.accuracy.coco_evaluation import Matches
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     ConfidenceCheck,

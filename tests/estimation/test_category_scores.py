@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections
 from autoeval.errors import InputError

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.operating_point import image_counts, value_of
+from autoeval.accuracy.measures import image_counts, value_of
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator

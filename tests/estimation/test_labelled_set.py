@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores

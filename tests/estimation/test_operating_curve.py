@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.operating_point import image_counts, value_of
+from autoeval.accuracy.measures import image_counts, value_of
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets

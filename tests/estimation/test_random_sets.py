@@ -16,7 +16,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import autoeval
-from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.detections import Detections, Evidence
 from autoeval.report.estimate import estimate_fields, estimate_row, sampling_text
 from autoeval.stability.methods.published_estimator import PublishedEstimator

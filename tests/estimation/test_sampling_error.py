@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.accuracy.resampling import bootstrap_std, resampled_counts
+from autoeval.accuracy.measures import bootstrap_std, resampled_counts
 from autoeval.estimation.observation.samples import blocks_of_read
 from autoeval.stability.methods.source_regression import (
     Interval,

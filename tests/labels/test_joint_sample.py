@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.labels.category_estimate import LabelledSample, measure_sample, sample_estimate
 from autoeval.labels.joint import CategorySample, estimate_categories
 from autoeval.labels.values import NOTHING, ValueWithError

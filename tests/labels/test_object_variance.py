@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.labels.category_estimate import (
     PER_OBJECT,
     WITHIN_IMAGE,

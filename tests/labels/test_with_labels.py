@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from label_worlds import SIDE, label_set, make_site
 
-from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
+from autoeval.accuracy.measures import image_counts, influence_on, value_of
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.labels.assistance import REFERENCE, ProbableLabels, fit_assistance, true_influence

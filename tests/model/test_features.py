@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.mean_ap import MeanAP
-from autoeval.accuracy.weighted_matching import match_weighted
+from autoeval.accuracy.coco_evaluation import MeanAP, match_weighted
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.detections import Detections
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import CalibratedFeatures, ReferenceFeatures, relative_sides

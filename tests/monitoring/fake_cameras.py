@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.operating_point import CountCurve
+from autoeval.accuracy.measures import CountCurve
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer

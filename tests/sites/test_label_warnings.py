@@ -8,7 +8,7 @@ import pytest
 from labelled_site import estimate_labelled
 
 import autoeval
-from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.cli import main
 from autoeval.errors import InputError

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from label_worlds import make_site
 
-from autoeval.accuracy.coco_matching import match_categories
+from autoeval.accuracy.coco_evaluation import match_categories
 
 CHOSEN = np.array([1, 4, 30, 59])
 

@@ -11,7 +11,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from autoeval.accuracy.average_precision import average_precision, pool_ties
+from autoeval.accuracy.measures import average_precision, pool_ties
 from autoeval.errors import InputError
 
 DELTAS = tuple(float(delta) for delta in np.round(np.arange(1, 11) * 0.05, 2))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer

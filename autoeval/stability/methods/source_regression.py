@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.special import stdtrit
 from typing_extensions import Self
 
-from autoeval.accuracy.resampling import bootstrap_std
+from autoeval.accuracy.measures import bootstrap_std
 from autoeval.errors import InputError
 from autoeval.estimation.checks import few_blocks, of_scores
 from autoeval.estimation.estimate import Estimate, estimate_rows

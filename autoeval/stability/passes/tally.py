@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog, blocks_of_read

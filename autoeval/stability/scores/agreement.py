@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.average_precision import average_precision
-from autoeval.accuracy.coco_matching import IOU_THRESHOLDS, match_detections, top_detections
+from autoeval.accuracy.coco_evaluation import IOU_THRESHOLDS, match_detections, top_detections
+from autoeval.accuracy.measures import average_precision
 from autoeval.detections import Detections, Evidence
 from autoeval.stability.scores.base import Score, register, rising
 

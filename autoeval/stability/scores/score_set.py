@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.stability.scores.base import Score, ScoreContext, scores

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import feature_columns
 from autoeval.stability.methods.score_rows import labelled_sample_sets, split_threshold

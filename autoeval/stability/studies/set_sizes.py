@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.mean_ap import MeanAP
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.coco_evaluation import MeanAP
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, SEED, sources
 from autoeval.model.regression import MIN_SOURCES

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made import computed, evidence, found, random_detections, shaken
 
-from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.stability.scores.agreement import HardReferenceAP, StabilityAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]

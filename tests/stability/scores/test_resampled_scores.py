@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made import random_evidence, score_set, scored
 
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.stability.scores.confidence_scores import AverageConfidence
 
 IMAGES = [random_evidence(seed) for seed in range(7)]

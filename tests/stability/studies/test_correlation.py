@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from score_tables import WORLDS, score_table
 
-from autoeval.accuracy.resampling import resampled_counts
+from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import feature_columns
 from autoeval.stability.methods.score_rows import read_scores

@@ -1,6 +1,7 @@
-"""Matching of detections to labelled boxes as in COCO's evaluation, many images at once.
+"""COCO's evaluation of boxes, many images at once: matching, ranking and mean average precision.
 
-Source: `pycocotools.cocoeval.COCOeval.evaluateImg`.
+Labels may also be probable ones, such as the boxes of another detector: see `match_weighted`.
+Source: `pycocotools.cocoeval.COCOeval`.
 """
 
 from __future__ import annotations
@@ -8,17 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.boxes import box_area, overlapping_pairs
+from autoeval.accuracy.measures import RankedDetections
+from autoeval.boxes import Boxes, LabelledImage, box_area, overlapping_pairs
+from autoeval.detections import Detections
+from autoeval.targets import AP_TARGETS
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
 AT_HALF = 0  # index of an IoU of .5 among them
 MAX_DETECTIONS = 100
 _CROWD = 2.0**-10  # exact in floating point, and less than the lowest threshold
+# An IoU is at most 1, so it decides between equal weights and never between others that differ by
+# more than this.
+_TIE = 2.0**-20
 
 
 class Matches(NamedTuple):
@@ -160,41 +166,7 @@ def image_ranks(image_ids: Sequence[str]) -> np.ndarray:
     return ranks
 
 
-class _Image(Protocol):
-    @property
-    def image_id(self) -> str: ...
-
-
-class _Boxes(Protocol):
-    """N boxes of many images as columns, such as `Boxes`.
-
-    `image` and `label` (N,) index into `images`, which may be without a box, and `categories`;
-    `boxes` (N, 4) are xyxy, pixels.
-    """
-
-    @property
-    def images(self) -> Sequence[_Image]: ...
-    @property
-    def categories(self) -> Sequence[str]: ...
-    @property
-    def image(self) -> np.ndarray: ...
-    @property
-    def label(self) -> np.ndarray: ...
-    @property
-    def boxes(self) -> np.ndarray: ...
-
-
-class _Scored(_Boxes, Protocol):
-    @property
-    def scores(self) -> np.ndarray: ...
-
-
-class _Labelled(_Boxes, Protocol):
-    @property
-    def crowd(self) -> np.ndarray: ...
-
-
-def match_categories(detections: _Scored, truth: _Labelled) -> Matches:
+def match_categories(detections: Boxes, truth: Boxes) -> Matches:
     """Match the 100 best detections of each image and category to labelled boxes of the same.
 
     See `match_detections`; detections beyond the 100 are ignored.
@@ -211,7 +183,7 @@ def match_categories(detections: _Scored, truth: _Labelled) -> Matches:
 
 
 def rank_categories(
-    detections: _Scored, truth: _Labelled, matches: Matches | None = None
+    detections: Boxes, truth: Boxes, matches: Matches | None = None
 ) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 
@@ -236,3 +208,135 @@ def rank_categories(
             )
         )
     return ranked
+
+
+def match_weighted(
+    boxes: np.ndarray,
+    group: np.ndarray,
+    labelled: np.ndarray,
+    labelled_group: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """Return the weight of the labelled box that each detection is matched to, (10, N).
+
+    A detection takes the free box of its group with the highest weight, of those whose IoU reaches
+    the threshold; of equal weights that of the highest IoU. 0 without one. With weights of 1 these
+    are the true positives of `match_detections`.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        Detections as xyxy, pixels; those of a group by descending score.
+    group : ndarray of shape (N,), int
+        A number for each image and category.
+    labelled, labelled_group : ndarray of shape (M, 4) and (M,)
+    weights : ndarray of shape (M,)
+        In [0, 1], such as the probability that the box is an object.
+
+    Examples
+    --------
+    >>> box = np.array([[0., 0., 10., 10.]])
+    >>> match_weighted(box, np.array([0]), box, np.array([0]), np.array([.7]))[:, 0].min()
+    np.float64(0.7)
+    """
+    order = np.argsort(group, kind="stable")
+    rows, columns, overlaps = overlapping_pairs(
+        boxes[order].astype(np.float64),
+        group[order],
+        labelled.astype(np.float64),
+        labelled_group,
+        least=IOU_THRESHOLDS[0],
+    )
+    matched = np.zeros((len(IOU_THRESHOLDS), len(boxes)))
+    free = np.ones((len(IOU_THRESHOLDS), len(labelled)), bool)
+    for turn in turns(rows, group[order]):
+        box, target, overlap = rows[turn], columns[turn], overlaps[turn]
+        offers = free[:, target] & (overlap >= IOU_THRESHOLDS[:, None])
+        worth = np.where(offers, weights[target] + _TIE * overlap, 0.0)
+        level, best = best_offers(worth, box)
+        matched[level, order[box[best]]] = weights[target[best]]
+        free[level, target[best]] = False
+    return matched
+
+
+class MeanAP:
+    """Mean average precision over a set of images; labels index into `categories`.
+
+    Source: COCO's box evaluation (IoU .50 to .95 by .05, 101 recall points, 100 detections an image
+    and category), unrounded.
+
+    Examples
+    --------
+    >>> boxes, scores, labels = np.array([[0., 0., 9., 9.]]), np.array([.9]), np.array([0])
+    >>> metric = MeanAP(["car"])
+    >>> metric.update(Detections(boxes, scores, labels), boxes, labels, np.array([False]))
+    >>> {name: round(value, 6) for name, value in metric.compute().items()}
+    {'mAP': 1.0, 'mAP50': 1.0, 'mAP75': 1.0}
+    """
+
+    def __init__(self, categories: Sequence[str]) -> None:
+        self.categories = tuple(categories)
+        self._truth: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._found: list[Detections] = []
+
+    def update(
+        self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+    ) -> None:
+        """Take in one image: detections, and labelled boxes (M, 4), xyxy, pixels.
+
+        `iscrowd` (M,) marks regions in which detections are ignored.
+        """
+        self._found.append(detections)
+        labels, iscrowd = np.asarray(labels, np.int64), np.asarray(iscrowd, bool)
+        self._truth.append((labels, np.asarray(boxes, np.float64), iscrowd))
+
+    @property
+    def n_boxes(self) -> int:
+        """Number of labelled boxes seen."""
+        return sum(len(labels) for labels, _, _ in self._truth)
+
+    def compute(self) -> dict[str, float]:
+        """Return ``mAP``, ``mAP50`` and ``mAP75`` in [0, 1]; NaN without labelled boxes.
+
+        With several categories each of them also per category, as ``mAP/<category>``.
+        """
+        every = self._average_precisions()
+        labelled = every[~np.isnan(every[:, 0])]
+        mean = labelled.mean(axis=0) if len(labelled) else np.full(len(IOU_THRESHOLDS), np.nan)
+        values = coco_summary(mean)
+        if len(self.categories) > 1:
+            for category, levels in zip(self.categories, every, strict=True):
+                summary = coco_summary(levels)
+                values |= {f"{name}/{category}": value for name, value in summary.items()}
+        return values
+
+    def _average_precisions(self) -> np.ndarray:
+        """Average precision of each category at each IoU threshold, (K, 10)."""
+        if not self._found:
+            return np.full((len(self.categories), len(IOU_THRESHOLDS)), np.nan)
+        numbers = np.arange(len(self._found))
+        images = tuple(LabelledImage(str(k), "", None) for k in numbers)
+        detections = Boxes(
+            images,
+            self.categories,
+            image=np.repeat(numbers, [len(found) for found in self._found]),
+            label=np.concatenate([found.labels for found in self._found]),
+            boxes=np.concatenate([found.boxes for found in self._found]),
+            scores=np.concatenate([found.scores for found in self._found]),
+        )
+        labels, boxes, crowd = (np.concatenate(column) for column in zip(*self._truth, strict=True))
+        image = np.repeat(numbers, [len(of_image) for of_image, _, _ in self._truth])
+        truth = Boxes(images, self.categories, image, labels, boxes, crowd=crowd)
+        return np.array(
+            [ranked.average_precision() for ranked in rank_categories(detections, truth)]
+        )
+
+
+def ap_summary(levels: np.ndarray) -> np.ndarray:
+    """Return the mean over `IOU_THRESHOLDS`, and what is at .5 and .75, (3, ...) of (10, ...)."""
+    return np.array([levels.mean(axis=0), levels[0], levels[5]])
+
+
+def coco_summary(levels: np.ndarray) -> dict[str, float]:
+    """Name the average precisions that COCO reports, given those at `IOU_THRESHOLDS`, (10,)."""
+    return dict(zip(AP_TARGETS, ap_summary(levels).tolist(), strict=True))
