@@ -321,7 +321,7 @@ def site_of_files(files: Predictions, looks: Looks, new: NewSite) -> Site:
                 severity="note",
             )
         )
-    if isinstance(images, str | os.PathLike):
+    if images is not None:
         every = np.arange(len(site))
         absent, notes = unseen_images(clean, every, "the file", complete=files.complete)
         warnings += notes

@@ -349,6 +349,7 @@ def _of_images(
             )
         names = [image.file_name for image in images]
         ids = [image.image_id for image in images]
+        own = tuple(images)  # an item without a box says that nothing was found there
         text = f"{name_of(given)} does not name its images: its items are taken in their order"
         notices = (Notice("images-by-place", text, "note"),)
     else:

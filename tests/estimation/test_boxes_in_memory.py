@@ -73,3 +73,29 @@ def test_a_detector_is_run_over_files_and_monitored_sites_are_files(world, fitte
         autoeval.fit(read(world[0]), detector)
     with pytest.raises(autoeval.InputError, match="predictions as files"):
         autoeval.monitor(fitted, read(world[3]), work_dir=tmp_path)
+
+
+def test_a_list_of_images_in_memory_shows_images_without_a_box_as_its_file_does(world, fitted):
+    document = read(world[2])
+    seen = [image["id"] for image in document["images"]][::2]  # the detector was run on half
+    boxes = [box for box in read(world[3]) if box["image_id"] in seen]
+    names = [image["file_name"] for image in document["images"]]
+    for images in (world[2], document, names):
+        estimate = fitted.predict(boxes, images=images)
+        assert estimate.n_images == len(seen), images
+        assert "images-not-covered" in [warning.code for warning in estimate.warnings], images
+
+
+def test_an_item_without_a_box_is_of_an_image_that_was_seen(world, fitted):
+    document = read(world[2])
+    items = []
+    for number, image in enumerate(document["images"]):
+        rows = [row for row in read(world[3]) if row["image_id"] == image["id"] and number % 2]
+        corners = np.array([row["bbox"] for row in rows]).reshape(-1, 4)
+        corners[:, 2:] += corners[:, :2]
+        scores, labels = ([row[key] for row in rows] for key in ("score", "category_id"))
+        items.append({"boxes": corners, "scores": scores, "labels": labels})
+    for images in (world[2], document):
+        estimate = fitted.predict(items, images=images)
+        assert estimate.n_images == len(items)
+        assert "images-not-covered" not in [warning.code for warning in estimate.warnings]
