@@ -16,7 +16,7 @@ import cv2
 import pytest
 
 from autoeval.cli import main
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.roadworld import make_picture, write_environment
 from tests.doc_pages import PAGES, ROOT, name_of, shell_of
 from tests.test_docs_commands import CUT_SHORT, commands_of

@@ -25,7 +25,7 @@ from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.observing import Observer
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.io.predictions import read_image_list, read_predictions
 from autoeval.io.tasks.task import Task
 from autoeval.mmdet_metric import LabelFreeMAP

@@ -25,7 +25,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.given import Loading
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.read_site import NewSite, observe_site
-from autoeval.io.coco import read_coco_images
+from autoeval.io.image_lists import read_coco_images
 from autoeval.labels.plan import LabelPlan
 from autoeval.runtime.jobs import LocalExecutor
 from tests.result_values import VALUES

@@ -193,7 +193,7 @@ def _file_names(pictures: Sequence[UnlabelledImage]) -> dict[str, str]:
     An image without a file of its own, such as a frame of a video, is called by its id; all are,
     where two would have one name.
     """
-    from autoeval.io.image_folder import ImageFile
+    from autoeval.io.image_lists import ImageFile
 
     ids = {image.image_id: image.image_id for image in pictures}
     if len(ids) < len(pictures):

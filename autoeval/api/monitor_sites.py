@@ -17,7 +17,7 @@ from autoeval.targets import IOUS, named_target
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import Categories
-    from autoeval.io.image_folder import ImageFile
+    from autoeval.io.image_lists import ImageFile
     from autoeval.monitoring.monitored import Monitored
     from autoeval.runtime.files import PathLike
 
@@ -238,7 +238,7 @@ def monitor(
 def _image_files(images: Any, img_dir: Any) -> tuple[ImageFile, ...]:
     """Find the images of all sites, and name what is passed over."""
     from autoeval.io.find_images import find_images
-    from autoeval.io.image_folder import ImageFile
+    from autoeval.io.image_lists import ImageFile
 
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")

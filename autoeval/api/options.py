@@ -441,7 +441,7 @@ def with_images(estimate: Estimate, folder: Any) -> Estimate:
     """
     if folder is None or estimate.site is None:
         return estimate
-    from autoeval.io.image_folder import ImageFile
+    from autoeval.io.image_lists import ImageFile
 
     listed = estimate.site.boxes.images
     paths = [Path(folder) / image.file_name for image in listed]

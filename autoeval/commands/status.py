@@ -20,7 +20,7 @@ def status(work_dir: PathLike, *, json: bool = False) -> None:
     json : bool
         Print as JSON.
     """
-    from autoeval.runtime.status import run_statuses
+    from autoeval.runtime.store import run_statuses
 
     statuses = run_statuses(Path(work_dir))
     if json:

@@ -23,8 +23,8 @@ from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import UnreadableImageError
 from autoeval.runtime import FAILED, OK, SKIPPED
 from autoeval.runtime.files import write_json, write_table
+from autoeval.runtime.jobs import as_done
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.threads import as_done
 from autoeval.words import listed
 
 Item = TypeVar("Item")

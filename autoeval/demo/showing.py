@@ -16,7 +16,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.label_planning import Draw, plan_in_folder
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_folder import EMPTY

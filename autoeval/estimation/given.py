@@ -21,9 +21,9 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.coco import read_coco
-from autoeval.io.documents import is_json
-from autoeval.io.image_folder import image_folders, with_sizes
-from autoeval.io.in_memory import in_memory, labels_in_memory, name_of, not_accepted
+from autoeval.io.documents import is_json, name_of
+from autoeval.io.image_lists import image_folders, with_sizes
+from autoeval.io.in_memory import in_memory, labels_in_memory, not_accepted
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import read_names, spelt_as

@@ -31,7 +31,7 @@ from autoeval.io.labels.content import (
     labelled_boxes,
     of_images,
 )
-from autoeval.io.predictions.reading import unseen_images
+from autoeval.io.predictions.covered_images import unseen_images
 from autoeval.io.tasks.task import Task
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike

@@ -41,13 +41,17 @@ from autoeval.estimation.observation.samples import (
     blocks_of_read,
 )
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
-from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder
 from autoeval.io.images import image_size
-from autoeval.io.in_memory import images_in_memory
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_image_list
-from autoeval.io.predictions.reading import unseen_images
-from autoeval.io.same_files import copies, copies_left_out, labels_of_images, without_copies
+from autoeval.io.predictions.covered_images import (
+    copies,
+    copies_left_out,
+    labels_of_images,
+    unseen_images,
+)
+from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.model.features import REFERENCE_FEATURES
 from autoeval.model.pair_table import CATEGORY, Table

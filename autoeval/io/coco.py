@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -19,23 +14,14 @@ import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.documents import MALFORMED, BadItems, read_json
-from autoeval.io.labels.content import (
-    ANY,
-    EVERYWHERE,
-    FARTHEST,
-    BoxColumns,
-    LabelledBox,
-    LabelSet,
-    normal_id,
-)
+from autoeval.io.documents import MALFORMED
+from autoeval.io.image_identity import normal_id
+from autoeval.io.image_lists import coco_content, coco_entries, read_coco_images
+from autoeval.io.labels.content import ANY, EVERYWHERE, BoxColumns, LabelledBox, LabelSet
 from autoeval.runtime.files import PathLike, write_text
-from autoeval.words import listed, printable
+from autoeval.words import printable
 
-IN_MEMORY = Path("labels in memory")
-TIMES = ("date_captured", "datetime")
 ABSENT, NOT_ALL = "neg_category_ids", "not_exhaustive_category_ids"  # of LVIS
-ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 BITS, MORE, SIGN = 5, 0x20, 0x10  # of a character of a compressed mask: value, more, negative
 FIRST_CHARACTER = 48
 
@@ -48,9 +34,9 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     is left out and counted in the warnings.
     """
     warnings = list[str]()
-    path, document = _content(source)
+    path, document = coco_content(source)
     images = read_coco_images(document, warnings, path=path)
-    categories = dict(_each(path, document, "categories", _category, warnings))
+    categories = dict(coco_entries(path, document, "categories", _category, warnings))
     annotations = document.get("annotations")
     boxes: Sequence[LabelledBox] | None = None
     if isinstance(annotations, list):
@@ -58,7 +44,9 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     if boxes is None:  # one by one, which says what is wrong with which
         image_ids = frozenset(image.image_id for image in images)
         boxes = tuple(
-            _each(path, document, "annotations", lambda e: _box(e, image_ids, categories), warnings)
+            coco_entries(
+                path, document, "annotations", lambda e: _box(e, image_ids, categories), warnings
+            )
         )
     content = LabelSet(
         path,
@@ -97,115 +85,6 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
         for word in sorted(words(entry, NOT_ALL))
     )
     return replace(content, checked=checked, boxes=(*content.boxes, *areas))
-
-
-def read_coco_images(
-    source: PathLike | Mapping[str, Any],
-    warnings: list[str] | None = None,
-    *,
-    path: Path | None = None,
-) -> tuple[LabelledImage, ...]:
-    """Read the list of images of an annotation file, or of its content, whatever else it holds.
-
-    `warnings` takes what is malformed and left out; without it that is refused. `path` is where the
-    content is from, for messages.
-    """
-    malformed = list[str]()
-    found_in, document = _content(source)
-    path = path or found_in
-    images = tuple(_each(path, document, "images", _image, malformed))
-    times = Counter(image.image_id for image in images)
-    if len(times) < len(images):
-        twice = [name for name, n in times.items() if n > 1]
-        raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
-    if malformed and warnings is None:
-        raise InputError(f"{path}: {malformed[0]}.")
-    (warnings if warnings is not None else []).extend(malformed)
-    return images
-
-
-def image_path(img_dir: Path, file_name: str) -> Path:
-    """Find the file of an image, refusing to leave its folder.
-
-    Raises `InputError` if ``file_name`` is absolute, climbs out with ``..`` or is a link to the
-    outside.
-    """
-    root = Path(os.path.realpath(img_dir))
-    path = root / file_name
-    outside = not _encodable(file_name) or Path(file_name).is_absolute()
-    if outside or not Path(os.path.realpath(path)).is_relative_to(root):
-        raise InputError(
-            f"file_name {file_name!r} leaves the image folder {printable(img_dir)}: refused. "
-            "Expected a path inside the folder, relative to it, or a file of this name in it."
-        )
-    return path
-
-
-def _encodable(file_name: str) -> bool:
-    try:
-        return b"\0" not in os.fsencode(file_name)
-    except UnicodeEncodeError:
-        return False
-
-
-def _content(source: PathLike | Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
-    """Return a document, and where it is from."""
-    if isinstance(source, Mapping):
-        path, document = IN_MEMORY, source
-    else:
-        path = Path(source)
-        document = read_json(path, "annotation file")
-    if not isinstance(document, Mapping) or "images" not in document:
-        raise InputError(
-            f"{printable(path)} is not a COCO annotation file: expected an object with a list "
-            "'images' (and 'annotations' and 'categories' where it is labelled)."
-        )
-    return path, document
-
-
-def _each(
-    path: Path,
-    document: Mapping[str, Any],
-    name: str,
-    parse: Callable[[Any], Any],
-    warnings: list[str],
-) -> list:
-    entries = document.get(name) or []
-    if not isinstance(entries, list):
-        raise InputError(f"{path}: expected '{name}' to be a list, got {type(entries).__name__}.")
-    bad = BadItems(str(path), name)
-    parsed = bad.read(entries, parse)
-    warnings += bad.warnings(warnings)
-    return parsed
-
-
-def _image(entry: dict[str, Any]) -> LabelledImage:
-    """Read an image by its name, its address where there is none (LVIS v1), or its id alone.
-
-    Height and width are unknown where one is no number of pixels, such as 0 or null. The time is
-    that of the first of `TIMES` that holds one: ISO 8601, or with the colons of EXIF.
-    """
-    name = entry.get("file_name")
-    if not name:
-        address = next((str(entry[field]) for field in ADDRESSES if entry.get(field)), "")
-        name = "/".join(address.split("/")[-2:])
-    image_id = entry.get("id")
-    if image_id is None and not name:
-        raise KeyError("file_name")
-    image_id = printable(normal_id(name if image_id is None else image_id))
-    size = None
-    with suppress(KeyError, TypeError, ValueError, OverflowError):
-        height, width = int(float(entry["height"])), int(float(entry["width"]))
-        if min(height, width) > 0 and max(height, width) < FARTHEST:
-            size = height, width
-    taken = None
-    for field in TIMES:
-        if taken is None and entry.get(field):
-            text = str(entry[field]).strip().removesuffix("Z")
-            with suppress(ValueError):
-                time = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
-                taken = time.replace(tzinfo=None)
-    return LabelledImage(image_id, str(name or image_id), size, taken)
 
 
 def _category(entry: dict[str, Any]) -> tuple[str, str]:

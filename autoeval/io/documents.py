@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -63,6 +64,19 @@ def read_json(path: PathLike, what: str = "file") -> Any:
         raise InputError(f"{name} is not a JSON file ({error}).") from error
     except RecursionError:
         raise InputError(f"{name} is nested too deeply to be a {what}.") from None
+
+
+def name_of(given: object) -> Path:
+    """Return a path, or for messages what an object is.
+
+    Examples
+    --------
+    >>> str(name_of("a/b.json")), str(name_of([{"score": 1}]))
+    ('a/b.json', 'the list in memory')
+    """
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    return Path(f"the {type(given).__name__} in memory")
 
 
 @dataclass

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.image_folder import (
-    SUFFIXES,
+from autoeval.io.image_identity import SUFFIXES
+from autoeval.io.image_lists import (
     ImageFile,
     load_image_folder,
     refuse_archive,

@@ -8,25 +8,30 @@ of boxes and labels looks images up here.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import PurePosixPath
 from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 
 from autoeval.boxes import LabelledImage
-from autoeval.errors import InputError
-from autoeval.io.image_folder import SUFFIXES, former_name, stored_name
-from autoeval.io.labels.content import normal_id, normal_name, split_of, split_word
 from autoeval.notices import Notice
-from autoeval.words import listed
 
+_PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
+_ODD = re.compile(r"[^-\w.]")
+SUFFIXES = frozenset(
+    {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}
+    | {".tif", ".tiff", ".webp", ".avif", ".jp2", ".hdr", ".ras", ".sr"}
+)
+SPLIT_WORDS = {"valid": "val", "validation": "val"}
+_SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
+_EXPONENT = re.compile(r"\d(?:\.\d+)?e\+?\d+", re.IGNORECASE)
 MISSING, AMBIGUOUS = -1, -2
-FEWEST_PLACED = 0.5
-LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly every image
-SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
 ENOUGH_BY_NAME = 0.5  # of images with file names: so many found by them, and ids are not tried
 SPLIT_RULE = "file name, in the split of the others"
 # Images that this program cannot decode may still be named in labels and predictions.
@@ -39,7 +44,6 @@ PLAIN_RULES = frozenset(
 _WHOLE = re.compile(r"0*(\d+)(?:\.0*)?")
 _ROBOFLOW = re.compile(r"(?:[_-](?P<suffix>[a-z]{3,4}))?\.rf\.[0-9a-zA-Z]{8,}$", re.IGNORECASE)
 _NOT_WORD = re.compile(r"[^0-9A-Za-z]+")
-
 Key = Callable[[str], str]
 
 
@@ -97,6 +101,98 @@ class Rule(NamedTuple):
     field: str = "file_name"
     known_field: str = "file_name"
     exact: bool = False
+
+
+def normal_name(name: str) -> str:
+    r"""Return a file name in one form: Unicode NFC, forward slashes, no ``./``.
+
+    Examples
+    --------
+    >>> normal_name(".\\a\\b.jpg"), len(normal_name("e\u0301.jpg"))
+    ('a/b.jpg', 5)
+    """
+    name = name.strip()
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", name)
+    if "\\" in name:
+        name = name.replace("\\", "/")
+    if "./" in name or "//" in name:
+        name = PurePosixPath(name).as_posix()
+    return name
+
+
+def normal_id(value: object) -> str:
+    """Return an id as text in one form: a whole number that passed through a float is that number.
+
+    Examples
+    --------
+    >>> normal_id(81), normal_id(81.0), normal_id(" 8.1e+01"), normal_id("081"), normal_id("a.0")
+    ('81', '81', '81', '081', 'a.0')
+    """
+    image_id = str(value).strip()
+    if image_id.isdecimal():
+        return image_id
+    if re.fullmatch(r"\d+\.0*", image_id):
+        return image_id.partition(".")[0]
+    if _EXPONENT.fullmatch(image_id) and float(image_id).is_integer():
+        return str(int(float(image_id)))
+    return normal_name(image_id)
+
+
+def split_of(image: LabelledImage) -> str:
+    """Return the split of an image, or the folder that names it, ``val``; empty without one.
+
+    Examples
+    --------
+    >>> split_of(LabelledImage("1", "images/val2017/0001.jpg", None))
+    'val2017'
+    """
+    if image.split:
+        return image.split
+    folders = image.file_name.replace("\\", "/").split("/")[:-1]
+    return next((part for part in folders if split_word(part)), "")
+
+
+def split_word(folder: str) -> str:
+    """Return the split that the name of a folder is of, in one word; empty for other names.
+
+    Examples
+    --------
+    >>> split_word("Valid"), split_word("val2017"), split_word("images")
+    ('val', 'val', '')
+    """
+    split = _SPLIT.fullmatch(folder)
+    return SPLIT_WORDS.get(split[1].lower(), split[1].lower()) if split else ""
+
+
+def stored_name(name: str) -> str:
+    """Return the file name of an image as tools store it: no folder, no address, no spaces.
+
+    Label Studio's addresses are ``/data/upload/PROJECT/NAME`` and, percent-encoded,
+    ``/data/local-files/?d=FOLDER/NAME``. Spaces become ``_``, and other signs are dropped, as by
+    Django for files that are uploaded.
+
+    Examples
+    --------
+    >>> stored_name("/data/local-files/?d=images%2Fyard%20north.jpg"), stored_name("yard north.jpg")
+    ('yard_north.jpg', 'yard_north.jpg')
+    """
+    address = urlsplit(name.replace("\\", "/").replace("#", "%23"))
+    path = parse_qs(address.query).get("d", [address.path])[-1]
+    return _ODD.sub("", unquote(path).rpartition("/")[2].strip().replace(" ", "_"))
+
+
+def former_name(name: str) -> str:
+    """Return `stored_name` without the eight hexadecimal digits of Label Studio before it.
+
+    Uploads are ``a1b2c3d4-0013.jpg``, and local files in an export ``a1b2c3d4__0013.jpg``.
+
+    Examples
+    --------
+    >>> former_name("/data/upload/1/a1b2c3d4-0013.jpg"), former_name("images/0013.jpg")
+    ('0013.jpg', '0013.jpg')
+    """
+    return _PREFIX.sub("", stored_name(name), count=1)
 
 
 def base_name(name: str) -> str:
@@ -405,200 +501,3 @@ def _common_end(a: str, b: str) -> int:
     """Count the folders that two paths have in common at their ends."""
     pairs = zip(reversed(a.split("/")[:-1]), reversed(b.split("/")[:-1]), strict=False)
     return next((n for n, (x, y) in enumerate(pairs) if x != y), min(a.count("/"), b.count("/")))
-
-
-# Predictions: on which listed images they are, and of which they say nothing.
-
-
-@dataclass(frozen=True, eq=False)
-class Placement:
-    """Where the n images of a predictions file stand among m that are listed.
-
-    index (n,), int64: position, -1 for an image that is not listed, or could be several.
-    images (m,): those that are listed, with the sizes that the file's own list alone knows.
-    listed_there (m,): whether the file itself lists the image, with boxes or without; None where
-        it has no list of its own.
-    lost, several: names of the images of the file that are not listed, and of those that could
-        be several.
-    matches: as `match_images` returned them, of the file's own list where it has one.
-    """
-
-    index: np.ndarray
-    images: Sequence[LabelledImage]
-    matches: ImageMatches
-    lost: tuple[str, ...]
-    several: tuple[str, ...]
-    listed_there: np.ndarray | None = None
-
-
-def place_images(
-    named: Sequence[Named],
-    images: Sequence[LabelledImage],
-    where: str,
-    *,
-    own: Sequence[LabelledImage] | None = None,
-) -> Placement:
-    """Find each image of a predictions file among those that are listed; see `match_images`.
-
-    Where the file has a list of its own images, `own`, its ids are numbers of that list: its file
-    names say which images they are. `where` is what lists the known images, for messages. Raises
-    `InputError` if the images could be several of those listed, or if not half of them are listed,
-    nor half of the list is among them (predictions of a whole folder, labels of a part).
-
-    Examples
-    --------
-    >>> names = {"139": "street/000139.jpg", "7": "street/b.jpg"}
-    >>> known = [LabelledImage(number, name, None) for number, name in names.items()]
-    >>> place_images([Named("b", None), Named("139", None)], known, "val.json").index
-    array([1, 0])
-    """
-    listed_there = None
-    if own is None:
-        in_file = named
-        matches = match_images(in_file, images)
-        index = matches.index
-    else:
-        # A document without file names has nothing but its ids.
-        in_file = [
-            Named(image.image_id if image.image_id == image.file_name else None, image.file_name)
-            for image in own
-        ]
-        matches = match_images(in_file, images)
-        at = match_images(named, own).index
-        strangers = [named[k].text for k in np.flatnonzero(at < 0).tolist()]
-        if len(strangers) > FEWEST_PLACED * len(named):
-            raise InputError(
-                f"{len(strangers)} of {len(named)} images of the predictions are not in their own "
-                f"list of images ({listed(strangers)}): expected boxes with an image_id of that "
-                "list, or a file without one."
-            )
-        index = np.where(at >= 0, matches.index[at], at)
-        listed_there = np.zeros(len(images), bool)
-        listed_there[matches.index[matches.index >= 0]] = True
-        _check_sizes(own, images, matches, where)
-        places = matches.index.tolist()
-        sizes = {k: image.size for k, image in zip(places, own, strict=True) if image.size}
-        images = [
-            replace(image, size=sizes.get(k)) if image.size is None else image
-            for k, image in enumerate(images)
-        ]
-    several = tuple(in_file[k].text for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
-    lost = tuple(in_file[k].text for k in np.flatnonzero(matches.index == MISSING).tolist())
-    if len(several) > FEWEST_PLACED * len(in_file):
-        raise InputError(
-            f"{len(several)} of {len(in_file)} images of the predictions could each be several of "
-            f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
-            "image as 'file_name', or give the labels of one split or folder alone."
-        )
-    placed = np.unique(matches.index[matches.index >= 0])
-    covered = len(placed) >= FEWEST_PLACED * len(images)
-    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(in_file):
-        there = listed([f"{image.image_id} ({image.file_name})" for image in images], 3)
-        lost += several
-        own_list = " (by its own list of images)" if own is not None else ""
-        raise InputError(
-            f"The predictions are of other images than {where}: {len(lost)} of their "
-            f"{len(in_file)} images{own_list} are not there ({listed(lost)}), neither by file "
-            "name, in any folder and with any suffix, nor by id, nor by the stem of a file name. "
-            f"There are: {there}."
-        )
-    return Placement(np.maximum(index, -1), images, matches, lost, several, listed_there)
-
-
-def _check_sizes(
-    own: Sequence[LabelledImage],
-    images: Sequence[LabelledImage],
-    matches: ImageMatches,
-    where: str,
-) -> None:
-    """Refuse boxes in pixels of images that are as large as others, by the sizes of both lists."""
-    pairs = [(own[k], images[place]) for k, place in enumerate(matches.index) if place >= 0]
-    sized = [(a.file_name, a.size, b.size) for a, b in pairs if a.size and b.size]
-    other = [(name, a, b) for name, a, b in sized if a != b]
-    if len(other) > FEWEST_PLACED * len(sized):
-        name, (height, width), (other_height, other_width) = other[0]
-        raise InputError(
-            f"The predictions are of images of other sizes than {where}: {len(other)} of "
-            f"{len(sized)} differ, such as {name}, {width} x {height} pixels there and "
-            f"{other_width} x {other_height} here. Expected boxes in pixels of the same images."
-        )
-
-
-def uncovered_images(
-    placement: Placement,
-    images: Sequence[LabelledImage],
-    n_boxes: np.ndarray,
-    floor: float,
-    where: str,
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the listed images of which the predictions say nothing, (k,) int64, and warnings.
-
-    They are the images of whole splits (``train``, ``val``) that the predictions are not of; those
-    that the predictions' own list of images lacks; and, where images of the predictions could not
-    be placed, the ones without a box that these may be. A detector did not miss the objects there.
-    They may be those without a box where at least as many of them are listed as could not be
-    placed, or more than a detector leaves empty; see `unseen_images`.
-
-    n_boxes (m,): of each listed image. floor: the lowest score.
-    """
-    outside = np.zeros(len(images), bool)
-    of_split: tuple[Notice, ...] = ()
-    if not n_boxes.all():
-        outside, of_split = _other_splits(images, n_boxes)
-    lost, several = placement.lost, placement.several
-    empty = (n_boxes == 0) & ~outside
-    possible = np.zeros(len(images), bool)
-    if placement.listed_there is not None:
-        possible = ~placement.listed_there & ~outside
-    elif lost or several:
-        n = int((~outside).sum())
-        excess = empty.sum() - 2 * np.count_nonzero(n_boxes == 1)
-        many = floor <= np.float32(LOW_FLOOR) and excess > SOME * n
-        if len(lost) + len(several) <= empty.sum() or many:
-            possible = empty
-        else:
-            possible[list(placement.matches.possible)] = True
-            possible &= empty
-    uncovered = np.flatnonzero(outside | possible)
-    kinds = {
-        f"images of the predictions that are not in {where}": lost,
-        f"images of the predictions that could be several of {where}": several,
-    }
-    reasons = [f"{kind}: {len(names)} ({listed(names)})" for kind, names in kinds.items() if names]
-    if possible.any():
-        out = [images[k].file_name for k in np.flatnonzero(possible).tolist()]
-        why = (
-            "the list of images in the predictions does not have them"
-            if placement.listed_there is not None
-            else "they have no box, and may be images of the predictions that were not placed"
-        )
-        reasons = [
-            f"{len(out)} of {len(images)} images of {where} are left out with their labels "
-            f"({listed(out)}): {why}",
-            *reasons,
-        ]
-    notices = of_split
-    if reasons:
-        notices += (Notice("images-not-placed", "; ".join(reasons)),)
-    return uncovered, (*notices, *placement.matches.by_rules(where))
-
-
-def _other_splits(
-    images: Sequence[LabelledImage], n_boxes: np.ndarray
-) -> tuple[np.ndarray, tuple[Notice, ...]]:
-    """Mask the images of splits without any box, where another split has some."""
-    splits = np.array([split_of(image) for image in images])
-    covered = sorted(set(splits[n_boxes > 0].tolist()))
-    left = sorted(set(splits.tolist()) - set(covered))
-    if not left or not covered:
-        return np.zeros(len(images), bool), ()
-    outside = np.isin(splits, left)
-    others = listed(
-        [f"{name or 'no split'} ({np.count_nonzero(splits == name)} images)" for name in left]
-    )
-    note = Notice(
-        "splits-left-out",
-        f"the predictions are of the split {listed(covered)} ({np.count_nonzero(~outside)} images)"
-        f", and only its images and labels are used; not of {others}",
-    )
-    return outside, (note,)

@@ -7,11 +7,10 @@ image: `supervision.Detections`, torchvision's dicts of tensors, or Ultralytics'
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,8 @@ import pyarrow as pa
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.coco import read_coco, read_coco_images
+from autoeval.io.coco import read_coco
+from autoeval.io.documents import name_of
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.formats import (
     SIDES,
@@ -63,19 +63,6 @@ class _Found(NamedTuple):
     file_name: str | None = None
     image_id: Any = None
     size: tuple[int, int] | None = None
-
-
-def name_of(given: object) -> Path:
-    """Return a path, or for messages what an object is.
-
-    Examples
-    --------
-    >>> str(name_of("a/b.json")), str(name_of([{"score": 1}]))
-    ('a/b.json', 'the list in memory')
-    """
-    if isinstance(given, str | os.PathLike):
-        return Path(given)
-    return Path(f"the {type(given).__name__} in memory")
 
 
 def in_memory(given: object) -> bool:
@@ -197,14 +184,6 @@ def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) ->
         "categories": [{"id": number, "name": name} for number, name in names.items()],
         "annotations": annotations,
     }
-
-
-def images_in_memory(given: object) -> tuple[LabelledImage, ...] | None:
-    """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object."""
-    document = getattr(given, "dataset", given)
-    if not isinstance(document, Mapping) or "images" not in document:
-        return None
-    return read_coco_images(document)
 
 
 def not_accepted(given: object) -> InputError:

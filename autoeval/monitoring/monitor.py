@@ -19,7 +19,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Detector, Predictions, given_categories
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.read_site import any_task, as_fitted
-from autoeval.io.image_folder import ImageFile
+from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.new_sites import NewSites
 from autoeval.monitoring.looks import RULE, SCALES, SiteLook

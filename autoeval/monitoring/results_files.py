@@ -22,7 +22,7 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions
 from autoeval.estimation.read_site import NewSite, site_of_files
-from autoeval.io.image_folder import natural_order, walk
+from autoeval.io.image_lists import natural_order, walk
 from autoeval.io.predictions import read_image_list
 from autoeval.io.same_files import path_stamp
 from autoeval.monitoring.monitor_store import CameraImage, ImageRow, MonitorStore, box_rows, site_of

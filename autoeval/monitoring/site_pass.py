@@ -16,7 +16,7 @@ from autoeval.estimation.observation.detector_identity import LoadDetector, Trav
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import ImageLoading, PassLog, UnlabelledSamples
-from autoeval.io.image_folder import ImageFile
+from autoeval.io.image_lists import ImageFile
 from autoeval.io.same_files import file_stamp
 from autoeval.monitoring.monitor_store import (
     BOX,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.io.image_folder import natural_order
+from autoeval.io.image_lists import natural_order
 from autoeval.io.images import exif_time
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike

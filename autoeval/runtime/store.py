@@ -1,4 +1,4 @@
-"""A folder of result rows, one Parquet file a job, that a kill at any moment leaves readable."""
+"""A folder of result rows, one Parquet file a job, readable after a kill; and how far a run is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autoeval.errors import InputError
 from autoeval.runtime import FAILED, OK
 from autoeval.runtime.files import PathLike, atomic_path, write_text
 from autoeval.runtime.jobs import Job
@@ -21,6 +23,7 @@ if TYPE_CHECKING:  # pandas and Arrow take longer to import than a command witho
 
 SEAL = b"autoeval.rows"
 MANIFEST = "jobs.json"
+RECENT = 50
 
 
 class DamagedRowsError(Exception):
@@ -124,7 +127,7 @@ class RowStore:
         self.folder = Path(folder)
 
     def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
-        """Keep the list of jobs, in `MANIFEST`; `autoeval.runtime.status` reads it."""
+        """Keep the list of jobs, in `MANIFEST`; `run_status` reads it."""
         listed = [{"key": job.key, "size": job.size, **job.columns} for job in jobs]
         write_text(self.folder / MANIFEST, json.dumps({"what": what, "jobs": listed}, indent=1))
 
@@ -185,3 +188,96 @@ class RowStore:
         """Remove what a killed writer of a job left half written."""
         for leftover in self.folder.glob(f".{key}-????????.parquet"):
             leftover.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far the jobs of a manifest, which do `what`, are.
+
+    `done` jobs ended well, `failed` has the first line of each error; items, such as images, are
+    those of the jobs. `rate` is in items a second over the last `RECENT` jobs that ended well,
+    times without a job left out; None before the first.
+    """
+
+    folder: Path
+    what: str
+    jobs: int
+    done: int
+    failed: dict[str, str]
+    items: int
+    items_done: int
+    rate: float | None
+
+    @property
+    def left(self) -> int:
+        """Jobs that have not ended."""
+        return self.jobs - self.done - len(self.failed)
+
+    def __str__(self) -> str:
+        rate = "not known before a job has ended"
+        if self.rate is not None:
+            rate = f"{self.rate:.3g} items a second"
+            if self.done < self.jobs:
+                minutes = (self.items - self.items_done) / self.rate / 60
+                rate += f", {minutes:.0f} minutes to go"
+        rows = {
+            "done": f"{self.done} of {self.jobs} jobs, {self.items_done} of {self.items} items",
+            "failed": str(len(self.failed)),
+            "left": str(self.left),
+            "rate": rate,
+        }
+        lines = [f"{self.what} ({self.folder})", *(f"  {k:8} {v}" for k, v in rows.items())]
+        return "\n".join([*lines, *(f"  {key}: {error}" for key, error in self.failed.items())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        return {**vars(self), "folder": str(self.folder), "left": self.left}
+
+
+def run_statuses(work_dir: PathLike) -> list[RunStatus]:
+    """Return the progress of the runs in a work dir or folder of rows, or raise `InputError`."""
+    root = Path(work_dir)
+    manifests = sorted([*root.glob(MANIFEST), *root.glob(f"*/{MANIFEST}")])
+    if not manifests:
+        raise InputError(
+            f"Expected a work dir with a list of jobs (rows/{MANIFEST}) but {root} has none."
+        )
+    return [run_status(manifest.parent) for manifest in manifests]
+
+
+def run_status(folder: Path) -> RunStatus:
+    """Return the progress of a run in its folder, or raise `InputError` for a damaged manifest."""
+    store = RowStore(folder)
+    manifest = store.read_manifest()
+    if manifest is None:
+        raise InputError(
+            f"{folder / MANIFEST} is damaged: give the command of that run again, which writes it."
+        )
+    jobs = [(job["key"], job["size"]) for job in manifest["jobs"]]
+    done, items_done = 0, 0
+    failed: dict[str, str] = {}
+    spans = []  # start, end and size of jobs
+    for key, size in jobs:
+        if (rows := store.read(key)) is None:
+            continue
+        elif (rows["status"] == FAILED).any():
+            failed[key] = rows["error"].iloc[0].partition("\n")[0]
+        else:
+            done += 1
+            items_done += size
+            if "job_s" in rows and len(rows):
+                end = store.path(key).stat().st_mtime
+                spans.append((end - float(rows["job_s"].iloc[0]), end, size))
+    items, rate = sum(size for _, size in jobs), _rate(spans)
+    what = manifest["what"]
+    return RunStatus(folder, what, len(jobs), done, failed, items, items_done, rate)
+
+
+def _rate(spans: list[tuple[float, float, int]]) -> float | None:
+    """Divide items by the length of the union of the jobs' times."""
+    recent = sorted(sorted(spans, key=lambda span: span[1])[-RECENT:])
+    busy, until = 0.0, float("-inf")
+    for start, end, _ in recent:
+        busy += max(end - max(start, until), 0)
+        until = max(until, end)
+    return sum(size for *_, size in recent) / busy if busy else None

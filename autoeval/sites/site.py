@@ -25,7 +25,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.labels.content import NO_BOXES
-from autoeval.io.same_files import copies, copies_left_out, labels_of_truth
+from autoeval.io.predictions.covered_images import copies, copies_left_out, labels_of_truth
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.file_looks import Looks

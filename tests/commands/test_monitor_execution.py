@@ -7,7 +7,7 @@ from forking import fork
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.estimation.observation.samples import ImageLoading
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.site_pass import (
     SitePass,

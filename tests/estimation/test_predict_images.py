@@ -14,7 +14,7 @@ from autoeval.estimation.estimate import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.read_site import unreadable_warning
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.io.tasks.task import Task
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import BY_PRODUCTS, SourceDomain, preset

@@ -6,7 +6,7 @@ import pytest
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.runtime.jobs import Outcome, attempt, prepare
 
 

@@ -7,9 +7,10 @@ import pytest
 from scipy.io import savemat
 
 from autoeval.errors import InputError
-from autoeval.io.coco import read_coco, read_coco_images
+from autoeval.io.coco import read_coco
 from autoeval.io.documents import BadItems
 from autoeval.io.find_images import find_images
+from autoeval.io.image_lists import read_coco_images
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.predictions import read_image_list, read_predictions
 

@@ -16,7 +16,7 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import find_images, list_images
-from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.io.image_lists import ImageFile, load_image_folder
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.predictions import read_predictions

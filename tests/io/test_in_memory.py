@@ -15,7 +15,8 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.given import given_boxes
 from autoeval.io.coco import read_coco
-from autoeval.io.in_memory import images_in_memory, labels_in_memory
+from autoeval.io.image_lists import images_in_memory
+from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from tests.commands.predicted_world import write_world

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.io.find_images import find_images
-from autoeval.io.image_folder import ImageFile
+from autoeval.io.image_lists import ImageFile
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.video import Video, time_blocks, video_frames
 

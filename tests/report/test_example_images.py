@@ -8,7 +8,7 @@ from made_reports import ESTIMATE, blocks, tables
 from rectangles import write_world
 
 from autoeval.detections import Detections, Evidence
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.model.priors import calibration_prior
 from autoeval.report.estimate import least_certain_blocks
 from autoeval.report.page import Page

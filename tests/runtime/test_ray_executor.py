@@ -16,7 +16,7 @@ from rectangles import RectangleDetector, rectangle_task
 import autoeval
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.site_pass import (
     SitePass,

@@ -5,8 +5,7 @@ import pytest
 
 from autoeval.cli import main
 from autoeval.runtime.jobs import Job
-from autoeval.runtime.status import run_status
-from autoeval.runtime.store import RowStore
+from autoeval.runtime.store import RowStore, run_status
 
 JOBS = [Job(key, 10) for key in "abcdef"]
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from autoeval.runtime.threads import Ahead, as_done
+from autoeval.runtime.jobs import Ahead, as_done
 
 
 @pytest.mark.parametrize("workers", [1, 4])

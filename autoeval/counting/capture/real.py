@@ -26,7 +26,7 @@ from autoeval.counting.capture.split import (
 from autoeval.counting.praco.published_sets import read_classes
 from autoeval.counting.true_counts import GroundTruth, read_truth
 from autoeval.errors import InputError
-from autoeval.io.coco import image_path
+from autoeval.io.image_lists import image_path
 from autoeval.io.images import read_image
 from autoeval.runtime.files import PathLike, atomic_path, write_text
 from autoeval.runtime.progress import progress_bar

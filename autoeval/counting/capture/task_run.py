@@ -37,8 +37,8 @@ from autoeval.counting.prompting import is_done, lock_of
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError
 from autoeval.runtime import OK, SKIPPED
+from autoeval.runtime.jobs import as_done
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.threads import as_done
 
 Row = dict[str, Any]
 MOST_FAILURES = 10  # in a row, before a run gives up

@@ -11,8 +11,9 @@ import numpy as np
 from autoeval.counting.praco.data import CountedImage, CountingSet, left_out, read_exclusions
 from autoeval.counting.praco.published_sets import is_fsc147, is_mucca, load_fsc147, load_mucca
 from autoeval.errors import InputError
-from autoeval.io.coco import image_path, read_coco
+from autoeval.io.coco import read_coco
 from autoeval.io.documents import read_config
+from autoeval.io.image_lists import image_path
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.tasks.task import find_data_root
 from autoeval.runtime.files import PathLike

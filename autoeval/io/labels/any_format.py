@@ -12,8 +12,8 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.documents import is_json, read_json
-from autoeval.io.image_folder import image_folders, load_image_folder, refuse_archive, with_sizes
 from autoeval.io.image_identity import Named, match_images
+from autoeval.io.image_lists import image_folders, load_image_folder, refuse_archive, with_sizes
 from autoeval.io.labels.beside import holds_images
 from autoeval.io.labels.content import LabelFormat, LabelSet
 from autoeval.io.labels.voc import VOC

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.image_folder import load_image_folder, walk
 from autoeval.io.image_identity import Named, match_images
+from autoeval.io.image_lists import load_image_folder, walk
 from autoeval.notices import Notice
 from autoeval.words import listed
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
+from autoeval.io.image_identity import split_of, split_word
+from autoeval.io.image_lists import FARTHEST
 from autoeval.notices import Notice
 from autoeval.words import listed
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
 EVERYWHERE = (-1e6, -1e6, 2e6, 2e6)  # left, top, width, height of an area that holds any image
-SPLIT_WORDS = {"valid": "val", "validation": "val"}
-_SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
-_EXPONENT = re.compile(r"\d(?:\.\d+)?e\+?\d+", re.IGNORECASE)
-FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 """Boxes, categories and crowds of an image without labels."""
 
@@ -162,68 +158,6 @@ class LabelSet:
         """Return those of some words that nobody looked for in an image."""
         checked = self.checked.get(image_id)
         return [] if checked is None else [word for word in words if word not in checked]
-
-
-def normal_name(name: str) -> str:
-    r"""Return a file name in one form: Unicode NFC, forward slashes, no ``./``.
-
-    Examples
-    --------
-    >>> normal_name(".\\a\\b.jpg"), len(normal_name("e\u0301.jpg"))
-    ('a/b.jpg', 5)
-    """
-    name = name.strip()
-    if not name.isascii():
-        name = unicodedata.normalize("NFC", name)
-    if "\\" in name:
-        name = name.replace("\\", "/")
-    if "./" in name or "//" in name:
-        name = PurePosixPath(name).as_posix()
-    return name
-
-
-def normal_id(value: object) -> str:
-    """Return an id as text in one form: a whole number that passed through a float is that number.
-
-    Examples
-    --------
-    >>> normal_id(81), normal_id(81.0), normal_id(" 8.1e+01"), normal_id("081"), normal_id("a.0")
-    ('81', '81', '81', '081', 'a.0')
-    """
-    image_id = str(value).strip()
-    if image_id.isdecimal():
-        return image_id
-    if re.fullmatch(r"\d+\.0*", image_id):
-        return image_id.partition(".")[0]
-    if _EXPONENT.fullmatch(image_id) and float(image_id).is_integer():
-        return str(int(float(image_id)))
-    return normal_name(image_id)
-
-
-def split_of(image: LabelledImage) -> str:
-    """Return the split of an image, or the folder that names it, ``val``; empty without one.
-
-    Examples
-    --------
-    >>> split_of(LabelledImage("1", "images/val2017/0001.jpg", None))
-    'val2017'
-    """
-    if image.split:
-        return image.split
-    folders = image.file_name.replace("\\", "/").split("/")[:-1]
-    return next((part for part in folders if split_word(part)), "")
-
-
-def split_word(folder: str) -> str:
-    """Return the split that the name of a folder is of, in one word; empty for other names.
-
-    Examples
-    --------
-    >>> split_word("Valid"), split_word("val2017"), split_word("images")
-    ('val', 'val', '')
-    """
-    split = _SPLIT.fullmatch(folder)
-    return SPLIT_WORDS.get(split[1].lower(), split[1].lower()) if split else ""
 
 
 def of_images(content: LabelSet, images: Sequence[LabelledImage]) -> LabelSet:

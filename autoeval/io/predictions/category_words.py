@@ -14,7 +14,7 @@ import numpy as np
 from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering
 from autoeval.errors import InputError
 from autoeval.io.documents import read_yaml
-from autoeval.io.labels.content import normal_id
+from autoeval.io.image_identity import normal_id
 from autoeval.notices import Notice
 from autoeval.words import listed
 

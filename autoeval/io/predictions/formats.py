@@ -29,10 +29,10 @@ import pyarrow.parquet
 
 from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.coco import box_of_segmentation, read_coco_images
+from autoeval.io.coco import box_of_segmentation
 from autoeval.io.documents import GZIP, MALFORMED, read_json
-from autoeval.io.image_folder import refuse_archive
-from autoeval.io.labels.content import normal_id
+from autoeval.io.image_identity import normal_id
+from autoeval.io.image_lists import read_coco_images, refuse_archive
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
 from autoeval.words import listed, printable
 

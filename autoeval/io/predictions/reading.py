@@ -19,10 +19,12 @@ import pyarrow as pa
 from autoeval.boxes import Boxes, LabelledImage, has_area, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.image_identity import Named, place_images, uncovered_images
-from autoeval.io.in_memory import content_in_memory, name_of
-from autoeval.io.labels.content import FARTHEST, normal_id
+from autoeval.io.documents import name_of
+from autoeval.io.image_identity import Named, normal_id
+from autoeval.io.image_lists import FARTHEST
+from autoeval.io.in_memory import content_in_memory
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
+from autoeval.io.predictions.covered_images import place_images, uncovered_images
 from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
 from autoeval.notices import Notice
@@ -39,8 +41,6 @@ BEYOND = 1.02
 NEAR_EDGE, ENOUGH_FOR_EDGES = 0.8, 100  # some of that many boxes come nearer to an edge
 FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
 AT_ONCE = 1_000_000
-LOW_FLOOR = 0.05
-SOME, MANY = 0.03, 1 / 3
 
 
 class NoBoxError(InputError):
@@ -360,7 +360,7 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
     places = odd_places(path, read)
     beyond = any(notice.code == "boxes-beyond-images" for notice in places)
     sized = all(image.size is not None for image in read.images)
-    if look_like_corners(read.boxes) and (beyond or not sized):
+    if (beyond or not sized) and look_like_corners(read.boxes):
         raise InputError(
             f"{path}: the third number of each bbox is larger than the first, and the fourth "
             "larger than the second, as in corners [x1, y1, x2, y2]. Expected [left, top, width, "
@@ -470,70 +470,3 @@ def odd_places(path: Path, read: Boxes) -> tuple[Notice, ...]:
         f"boxes of the predictions that reach more than 2 % beyond their images: {outside}",
     )
     return (odd,) if outside else ()
-
-
-def unseen_images(
-    boxes: Boxes,
-    images: np.ndarray,
-    name: str,
-    *,
-    what: str = "images",
-    complete: bool = True,
-    refuse: bool = False,
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Find the images that a detector was not run on, where too many are without a box.
-
-    With scores from near 0 on, a detector finds something in nearly every image, and where it does
-    not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
-    excess is n0 - 2 n1. Over 3 % where scores begin at .05 or less, the images without a box were
-    not seen, and with `refuse` an excess over a third is an `InputError`. Predictions that list
-    their images (`Boxes.lists_images`) say themselves which were seen.
-
-    Parameters
-    ----------
-    boxes : Boxes
-    images : array of shape (n,), int64
-        Positions of those that should have a box.
-    name, what : str
-        Name of the file, and what the images are called, for messages.
-    complete : bool
-        False where somebody says that all images were seen: then there is a warning alone.
-    refuse : bool
-        Whether a large excess is refused.
-
-    Returns
-    -------
-    unseen : array of shape (k,), int64
-        Positions of all images without a box, where there are too many.
-    warnings : tuple of str
-    """
-    none = np.zeros(0, np.int64)
-    if not len(boxes) or boxes.floor > LOW_FLOOR or boxes.lists_images:
-        return none, ()
-    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    n_empty, n_single = (int(np.count_nonzero(n_boxes[images] == k)) for k in (0, 1))
-    excess = n_empty - 2 * n_single
-    if excess <= SOME * len(images):
-        return none, ()
-    counted = (
-        f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
-        f"{boxes.floor:.2g}"
-    )
-    if refuse and complete and excess > MANY * len(images):
-        raise InputError(
-            f"{counted}: was the detector run on all of them? Run it on all, or give the labels of "
-            "those that it has seen; if it has seen them all, add --incomplete to "
-            "go on."
-        )
-    if not complete:
-        assumed = (
-            "the detector is taken to have found nothing there (--incomplete): with labels their "
-            "objects count as missed, and an estimate without labels is of the images that show a "
-            "category"
-        )
-        return none, (Notice("images-not-covered", f"{counted}: {assumed}"),)
-    assumed = (
-        "the detector is taken not to have seen them, and they are left out with their labels; if "
-        "it has seen them all, add --incomplete"
-    )
-    return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)

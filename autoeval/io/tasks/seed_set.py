@@ -14,7 +14,7 @@ import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.coco import image_path
+from autoeval.io.image_lists import image_path
 from autoeval.io.images import image_size
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import ANY, EVERYWHERE, LabelledBox, LabelSet

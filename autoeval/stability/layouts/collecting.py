@@ -11,7 +11,7 @@ from pathlib import Path
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.documents import MALFORMED, BadItems, fault
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import without_size
 from autoeval.io.labels.content import ANY, LabelledBox, LabelSet

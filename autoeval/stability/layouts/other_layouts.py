@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from autoeval.io.documents import BadItems
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.io.labels.content import ANY, LabelFormat, LabelSet
 from autoeval.io.labels.voc import parse_xml
 from autoeval.stability.layouts.collecting import (

@@ -23,7 +23,7 @@ from autoeval.estimation.observation.kept_observer import (
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamples
-from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.io.image_lists import ImageFile, load_image_folder
 from autoeval.stability.passes.presets import preset
 from autoeval.stability.passes.tally import scored_rows
 

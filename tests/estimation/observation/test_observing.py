@@ -10,7 +10,7 @@ from rectangles import BOXES, RectangleDetector, write_world
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import MOST_WORKERS, ImageLoading, UnlabelledSamples
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.io.video import video_frames
 from autoeval.stability.passes.presets import preset
 from autoeval.stability.passes.tally import scored_rows

@@ -8,8 +8,9 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco, write_coco
 from autoeval.io.find_images import find_images
+from autoeval.io.image_identity import split_of
 from autoeval.io.labels.any_format import NAMES, label_format, load_labels
-from autoeval.io.labels.content import LabelledBox, LabelSet, of_images, split_of
+from autoeval.io.labels.content import LabelledBox, LabelSet, of_images
 from autoeval.io.predictions import read_predictions
 
 IMAGE = None

@@ -4,10 +4,10 @@ import re
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.io.coco import image_path
-from autoeval.io.image_identity import Named, match_images
+from autoeval.io.image_identity import Named, match_images, split_of
+from autoeval.io.image_lists import image_path
 from autoeval.io.labels.any_format import load_labels
-from autoeval.io.labels.content import held_out_of_training, split_of
+from autoeval.io.labels.content import held_out_of_training
 
 IMAGE = None
 A = "images/a.png"

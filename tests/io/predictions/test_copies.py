@@ -10,7 +10,7 @@ import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.labels.content import LabelledBox, LabelSet
-from autoeval.io.same_files import copies, labels_of_images, labels_of_truth
+from autoeval.io.predictions.covered_images import copies, labels_of_images, labels_of_truth
 
 
 def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():

@@ -13,7 +13,7 @@ from PIL import Image
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.image_identity import Named, place_images
+from autoeval.io.image_identity import Named
 from autoeval.io.predictions import read_image_list, read_predictions
 from autoeval.io.predictions.category_words import (
     find_words,
@@ -21,6 +21,7 @@ from autoeval.io.predictions.category_words import (
     spelt_as,
     undecided_numbers,
 )
+from autoeval.io.predictions.covered_images import place_images
 
 LOCAL = "/data/local-files/?d="
 

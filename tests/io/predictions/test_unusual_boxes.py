@@ -13,7 +13,7 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.reading import unseen_images
+from autoeval.io.predictions.covered_images import unseen_images
 
 N = 100
 

@@ -4,7 +4,7 @@ import numpy as np
 from rectangles import write_world
 
 from autoeval.detections import Detections, Evidence
-from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_lists import load_image_folder
 from autoeval.report.pictures import GRAY
 from autoeval.sites.site import Site
 from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage

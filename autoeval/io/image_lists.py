@@ -1,4 +1,4 @@
-"""Unlabelled images: a plain folder, a COCO file without annotations, or a list of names."""
+"""Lists of images: those of a folder, of a COCO document, or of a text file; and their sizes."""
 
 from __future__ import annotations
 
@@ -8,57 +8,27 @@ import re
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Any
 
 import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.coco import image_path, read_coco_images
-from autoeval.io.documents import is_json
+from autoeval.io.documents import BadItems, is_json, read_json
+from autoeval.io.image_identity import SUFFIXES, normal_id
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed, printable
 
-_PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
-_ODD = re.compile(r"[^-\w.]")
 _HIDDEN = re.compile(r"(^|/)\.").search
-SUFFIXES = frozenset(
-    {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}
-    | {".tif", ".tiff", ".webp", ".avif", ".jp2", ".hdr", ".ras", ".sr"}
-)
-
-
-def stored_name(name: str) -> str:
-    """Return the file name of an image as tools store it: no folder, no address, no spaces.
-
-    Label Studio's addresses are ``/data/upload/PROJECT/NAME`` and, percent-encoded,
-    ``/data/local-files/?d=FOLDER/NAME``. Spaces become ``_``, and other signs are dropped, as by
-    Django for files that are uploaded.
-
-    Examples
-    --------
-    >>> stored_name("/data/local-files/?d=images%2Fyard%20north.jpg"), stored_name("yard north.jpg")
-    ('yard_north.jpg', 'yard_north.jpg')
-    """
-    address = urlsplit(name.replace("\\", "/").replace("#", "%23"))
-    path = parse_qs(address.query).get("d", [address.path])[-1]
-    return _ODD.sub("", unquote(path).rpartition("/")[2].strip().replace(" ", "_"))
-
-
-def former_name(name: str) -> str:
-    """Return `stored_name` without the eight hexadecimal digits of Label Studio before it.
-
-    Uploads are ``a1b2c3d4-0013.jpg``, and local files in an export ``a1b2c3d4__0013.jpg``.
-
-    Examples
-    --------
-    >>> former_name("/data/upload/1/a1b2c3d4-0013.jpg"), former_name("images/0013.jpg")
-    ('0013.jpg', '0013.jpg')
-    """
-    return _PREFIX.sub("", stored_name(name), count=1)
+FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
+IN_MEMORY = Path("labels in memory")
+TIMES = ("date_captured", "datetime")
+ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
 def walk(folder: Path) -> Iterator[str]:
@@ -239,3 +209,121 @@ def with_sizes(
                 images[k] = replace(image, size=image_size(folder / name))
                 break
     return tuple(images)
+
+
+def read_coco_images(
+    source: PathLike | Mapping[str, Any],
+    warnings: list[str] | None = None,
+    *,
+    path: Path | None = None,
+) -> tuple[LabelledImage, ...]:
+    """Read the list of images of an annotation file, or of its content, whatever else it holds.
+
+    `warnings` takes what is malformed and left out; without it that is refused. `path` is where the
+    content is from, for messages.
+    """
+    malformed = list[str]()
+    found_in, document = coco_content(source)
+    path = path or found_in
+    images = tuple(coco_entries(path, document, "images", _image, malformed))
+    times = Counter(image.image_id for image in images)
+    if len(times) < len(images):
+        twice = [name for name, n in times.items() if n > 1]
+        raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
+    if malformed and warnings is None:
+        raise InputError(f"{path}: {malformed[0]}.")
+    (warnings if warnings is not None else []).extend(malformed)
+    return images
+
+
+def images_in_memory(given: object) -> tuple[LabelledImage, ...] | None:
+    """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object."""
+    document = getattr(given, "dataset", given)
+    if not isinstance(document, Mapping) or "images" not in document:
+        return None
+    return read_coco_images(document)
+
+
+def image_path(img_dir: Path, file_name: str) -> Path:
+    """Find the file of an image, refusing to leave its folder.
+
+    Raises `InputError` if ``file_name`` is absolute, climbs out with ``..`` or is a link to the
+    outside.
+    """
+    root = Path(os.path.realpath(img_dir))
+    path = root / file_name
+    outside = not _encodable(file_name) or Path(file_name).is_absolute()
+    if outside or not Path(os.path.realpath(path)).is_relative_to(root):
+        raise InputError(
+            f"file_name {file_name!r} leaves the image folder {printable(img_dir)}: refused. "
+            "Expected a path inside the folder, relative to it, or a file of this name in it."
+        )
+    return path
+
+
+def _encodable(file_name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(file_name)
+    except UnicodeEncodeError:
+        return False
+
+
+def coco_content(source: PathLike | Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
+    """Return a document, and where it is from."""
+    if isinstance(source, Mapping):
+        path, document = IN_MEMORY, source
+    else:
+        path = Path(source)
+        document = read_json(path, "annotation file")
+    if not isinstance(document, Mapping) or "images" not in document:
+        raise InputError(
+            f"{printable(path)} is not a COCO annotation file: expected an object with a list "
+            "'images' (and 'annotations' and 'categories' where it is labelled)."
+        )
+    return path, document
+
+
+def coco_entries(
+    path: Path,
+    document: Mapping[str, Any],
+    name: str,
+    parse: Callable[[Any], Any],
+    warnings: list[str],
+) -> list:
+    """Read the entries of a list of a document; `warnings` takes which of them are malformed."""
+    entries = document.get(name) or []
+    if not isinstance(entries, list):
+        raise InputError(f"{path}: expected '{name}' to be a list, got {type(entries).__name__}.")
+    bad = BadItems(str(path), name)
+    parsed = bad.read(entries, parse)
+    warnings += bad.warnings(warnings)
+    return parsed
+
+
+def _image(entry: dict[str, Any]) -> LabelledImage:
+    """Read an image by its name, its address where there is none (LVIS v1), or its id alone.
+
+    Height and width are unknown where one is no number of pixels, such as 0 or null. The time is
+    that of the first of `TIMES` that holds one: ISO 8601, or with the colons of EXIF.
+    """
+    name = entry.get("file_name")
+    if not name:
+        address = next((str(entry[field]) for field in ADDRESSES if entry.get(field)), "")
+        name = "/".join(address.split("/")[-2:])
+    image_id = entry.get("id")
+    if image_id is None and not name:
+        raise KeyError("file_name")
+    image_id = printable(normal_id(name if image_id is None else image_id))
+    size = None
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        height, width = int(float(entry["height"])), int(float(entry["width"]))
+        if min(height, width) > 0 and max(height, width) < FARTHEST:
+            size = height, width
+    taken = None
+    for field in TIMES:
+        if taken is None and entry.get(field):
+            text = str(entry[field]).strip().removesuffix("Z")
+            with suppress(ValueError):
+                time = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
+                taken = time.replace(tzinfo=None)
+    return LabelledImage(image_id, str(name or image_id), size, taken)

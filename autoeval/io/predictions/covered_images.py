@@ -1,0 +1,448 @@
+"""Which listed images count: those that predictions are on, that were seen, and no image twice.
+
+`place_images` finds the images of the predictions in the list, `uncovered_images` those of the list
+that the predictions say nothing of, `unseen_images` those that the detector was probably not run
+on, and `copies` those that are another one again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from autoeval.boxes import Boxes, LabelledImage
+from autoeval.errors import InputError
+from autoeval.io.image_identity import (
+    AMBIGUOUS,
+    MISSING,
+    ImageMatches,
+    Named,
+    match_images,
+    split_of,
+    without_suffix,
+)
+from autoeval.io.image_lists import natural_order
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.same_files import content_digest
+from autoeval.notices import Notice
+from autoeval.words import listed
+
+FEWEST_PLACED = 0.5
+LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly every image
+SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
+MANY = 1 / 3  # so many more, and predictions with labels are refused
+AT_ONCE = 1_000_000  # boxes
+ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
+_LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where the n images of a predictions file stand among m that are listed.
+
+    index (n,), int64: position, -1 for an image that is not listed, or could be several.
+    images (m,): those that are listed, with the sizes that the file's own list alone knows.
+    listed_there (m,): whether the file itself lists the image, with boxes or without; None where
+        it has no list of its own.
+    lost, several: names of the images of the file that are not listed, and of those that could
+        be several.
+    matches: as `match_images` returned them, of the file's own list where it has one.
+    """
+
+    index: np.ndarray
+    images: Sequence[LabelledImage]
+    matches: ImageMatches
+    lost: tuple[str, ...]
+    several: tuple[str, ...]
+    listed_there: np.ndarray | None = None
+
+
+def place_images(
+    named: Sequence[Named],
+    images: Sequence[LabelledImage],
+    where: str,
+    *,
+    own: Sequence[LabelledImage] | None = None,
+) -> Placement:
+    """Find each image of a predictions file among those that are listed; see `match_images`.
+
+    Where the file has a list of its own images, `own`, its ids are numbers of that list: its file
+    names say which images they are. `where` is what lists the known images, for messages. Raises
+    `InputError` if the images could be several of those listed, or if not half of them are listed,
+    nor half of the list is among them (predictions of a whole folder, labels of a part).
+
+    Examples
+    --------
+    >>> names = {"139": "street/000139.jpg", "7": "street/b.jpg"}
+    >>> known = [LabelledImage(number, name, None) for number, name in names.items()]
+    >>> place_images([Named("b", None), Named("139", None)], known, "val.json").index
+    array([1, 0])
+    """
+    listed_there = None
+    if own is None:
+        in_file = named
+        matches = match_images(in_file, images)
+        index = matches.index
+    else:
+        # A document without file names has nothing but its ids.
+        in_file = [
+            Named(image.image_id if image.image_id == image.file_name else None, image.file_name)
+            for image in own
+        ]
+        matches = match_images(in_file, images)
+        at = match_images(named, own).index
+        strangers = [named[k].text for k in np.flatnonzero(at < 0).tolist()]
+        if len(strangers) > FEWEST_PLACED * len(named):
+            raise InputError(
+                f"{len(strangers)} of {len(named)} images of the predictions are not in their own "
+                f"list of images ({listed(strangers)}): expected boxes with an image_id of that "
+                "list, or a file without one."
+            )
+        index = np.where(at >= 0, matches.index[at], at)
+        listed_there = np.zeros(len(images), bool)
+        listed_there[matches.index[matches.index >= 0]] = True
+        _check_sizes(own, images, matches, where)
+        places = matches.index.tolist()
+        sizes = {k: image.size for k, image in zip(places, own, strict=True) if image.size}
+        images = [
+            replace(image, size=sizes.get(k)) if image.size is None else image
+            for k, image in enumerate(images)
+        ]
+    several = tuple(in_file[k].text for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
+    lost = tuple(in_file[k].text for k in np.flatnonzero(matches.index == MISSING).tolist())
+    if len(several) > FEWEST_PLACED * len(in_file):
+        raise InputError(
+            f"{len(several)} of {len(in_file)} images of the predictions could each be several of "
+            f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
+            "image as 'file_name', or give the labels of one split or folder alone."
+        )
+    placed = np.unique(matches.index[matches.index >= 0])
+    covered = len(placed) >= FEWEST_PLACED * len(images)
+    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(in_file):
+        there = listed([f"{image.image_id} ({image.file_name})" for image in images], 3)
+        lost += several
+        own_list = " (by its own list of images)" if own is not None else ""
+        raise InputError(
+            f"The predictions are of other images than {where}: {len(lost)} of their "
+            f"{len(in_file)} images{own_list} are not there ({listed(lost)}), neither by file "
+            "name, in any folder and with any suffix, nor by id, nor by the stem of a file name. "
+            f"There are: {there}."
+        )
+    return Placement(np.maximum(index, -1), images, matches, lost, several, listed_there)
+
+
+def _check_sizes(
+    own: Sequence[LabelledImage],
+    images: Sequence[LabelledImage],
+    matches: ImageMatches,
+    where: str,
+) -> None:
+    """Refuse boxes in pixels of images that are as large as others, by the sizes of both lists."""
+    pairs = [(own[k], images[place]) for k, place in enumerate(matches.index) if place >= 0]
+    sized = [(a.file_name, a.size, b.size) for a, b in pairs if a.size and b.size]
+    other = [(name, a, b) for name, a, b in sized if a != b]
+    if len(other) > FEWEST_PLACED * len(sized):
+        name, (height, width), (other_height, other_width) = other[0]
+        raise InputError(
+            f"The predictions are of images of other sizes than {where}: {len(other)} of "
+            f"{len(sized)} differ, such as {name}, {width} x {height} pixels there and "
+            f"{other_width} x {other_height} here. Expected boxes in pixels of the same images."
+        )
+
+
+def uncovered_images(
+    placement: Placement,
+    images: Sequence[LabelledImage],
+    n_boxes: np.ndarray,
+    floor: float,
+    where: str,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the listed images of which the predictions say nothing, (k,) int64, and warnings.
+
+    They are the images of whole splits (``train``, ``val``) that the predictions are not of; those
+    that the predictions' own list of images lacks; and, where images of the predictions could not
+    be placed, the ones without a box that these may be. A detector did not miss the objects there.
+    They may be those without a box where at least as many of them are listed as could not be
+    placed, or more than a detector leaves empty; see `unseen_images`.
+
+    n_boxes (m,): of each listed image. floor: the lowest score.
+    """
+    outside = np.zeros(len(images), bool)
+    of_split: tuple[Notice, ...] = ()
+    if not n_boxes.all():
+        outside, of_split = _other_splits(images, n_boxes)
+    lost, several = placement.lost, placement.several
+    empty = (n_boxes == 0) & ~outside
+    possible = np.zeros(len(images), bool)
+    if placement.listed_there is not None:
+        possible = ~placement.listed_there & ~outside
+    elif lost or several:
+        n = int((~outside).sum())
+        excess = empty.sum() - 2 * np.count_nonzero(n_boxes == 1)
+        many = floor <= np.float32(LOW_FLOOR) and excess > SOME * n
+        if len(lost) + len(several) <= empty.sum() or many:
+            possible = empty
+        else:
+            possible[list(placement.matches.possible)] = True
+            possible &= empty
+    uncovered = np.flatnonzero(outside | possible)
+    kinds = {
+        f"images of the predictions that are not in {where}": lost,
+        f"images of the predictions that could be several of {where}": several,
+    }
+    reasons = [f"{kind}: {len(names)} ({listed(names)})" for kind, names in kinds.items() if names]
+    if possible.any():
+        out = [images[k].file_name for k in np.flatnonzero(possible).tolist()]
+        why = (
+            "the list of images in the predictions does not have them"
+            if placement.listed_there is not None
+            else "they have no box, and may be images of the predictions that were not placed"
+        )
+        reasons = [
+            f"{len(out)} of {len(images)} images of {where} are left out with their labels "
+            f"({listed(out)}): {why}",
+            *reasons,
+        ]
+    notices = of_split
+    if reasons:
+        notices += (Notice("images-not-placed", "; ".join(reasons)),)
+    return uncovered, (*notices, *placement.matches.by_rules(where))
+
+
+def _other_splits(
+    images: Sequence[LabelledImage], n_boxes: np.ndarray
+) -> tuple[np.ndarray, tuple[Notice, ...]]:
+    """Mask the images of splits without any box, where another split has some."""
+    splits = np.array([split_of(image) for image in images])
+    covered = sorted(set(splits[n_boxes > 0].tolist()))
+    left = sorted(set(splits.tolist()) - set(covered))
+    if not left or not covered:
+        return np.zeros(len(images), bool), ()
+    outside = np.isin(splits, left)
+    others = listed(
+        [f"{name or 'no split'} ({np.count_nonzero(splits == name)} images)" for name in left]
+    )
+    note = Notice(
+        "splits-left-out",
+        f"the predictions are of the split {listed(covered)} ({np.count_nonzero(~outside)} images)"
+        f", and only its images and labels are used; not of {others}",
+    )
+    return outside, (note,)
+
+
+def unseen_images(
+    boxes: Boxes,
+    images: np.ndarray,
+    name: str,
+    *,
+    what: str = "images",
+    complete: bool = True,
+    refuse: bool = False,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Find the images that a detector was not run on, where too many are without a box.
+
+    With scores from near 0 on, a detector finds something in nearly every image, and where it does
+    not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
+    excess is n0 - 2 n1. Over 3 % where scores begin at .05 or less, the images without a box were
+    not seen, and with `refuse` an excess over a third is an `InputError`. Predictions that list
+    their images (`Boxes.lists_images`) say themselves which were seen.
+
+    Parameters
+    ----------
+    boxes : Boxes
+    images : array of shape (n,), int64
+        Positions of those that should have a box.
+    name, what : str
+        Name of the file, and what the images are called, for messages.
+    complete : bool
+        False where somebody says that all images were seen: then there is a warning alone.
+    refuse : bool
+        Whether a large excess is refused.
+
+    Returns
+    -------
+    unseen : array of shape (k,), int64
+        Positions of all images without a box, where there are too many.
+    warnings : tuple of str
+    """
+    none = np.zeros(0, np.int64)
+    if not len(boxes) or boxes.floor > LOW_FLOOR or boxes.lists_images:
+        return none, ()
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    n_empty, n_single = (int(np.count_nonzero(n_boxes[images] == k)) for k in (0, 1))
+    excess = n_empty - 2 * n_single
+    if excess <= SOME * len(images):
+        return none, ()
+    counted = (
+        f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
+        f"{boxes.floor:.2g}"
+    )
+    if refuse and complete and excess > MANY * len(images):
+        raise InputError(
+            f"{counted}: was the detector run on all of them? Run it on all, or give the labels of "
+            "those that it has seen; if it has seen them all, add --incomplete to "
+            "go on."
+        )
+    if not complete:
+        assumed = (
+            "the detector is taken to have found nothing there (--incomplete): with labels their "
+            "objects count as missed, and an estimate without labels is of the images that show a "
+            "category"
+        )
+        return none, (Notice("images-not-covered", f"{counted}: {assumed}"),)
+    assumed = (
+        "the detector is taken not to have seen them, and they are left out with their labels; if "
+        "it has seen them all, add --incomplete"
+    )
+    return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)
+
+
+# Images that are in a set twice: the same boxes, and nothing that tells them apart.
+
+
+def copies(
+    read: Boxes,
+    labels: Mapping[int, object] | None = None,
+    files: Mapping[str, Path] | None = None,
+) -> np.ndarray:
+    """Return the images (n,) that are copies of an earlier one, int64 in rising order.
+
+    A copy has the boxes, words and scores of the other image, and neither its size nor its time,
+    its labels, the bytes of its file (where both have them) or its name tell them apart. Names do
+    that for neighbouring frames, such as those of a still camera: files whose names differ in a
+    number alone, with none between them. Images without a box are no copies: nothing distinguishes
+    them.
+
+    labels: of each labelled image, by its position; equal ones are equal labels. See
+        `labels_of_truth` and `labels_of_images`.
+    files: of images by their ids, as far as they are at hand.
+    """
+    # The sum of a hash over the boxes of an image occurs twice for copies, and hardly for others.
+    total = np.zeros(len(read.images), np.uint64)
+    for start in range(0, len(read), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        hashed = read.label[part].astype(np.uint64)
+        for column in (*read.boxes[part].T, read.scores[part]):
+            hashed = (hashed ^ column.astype(np.float64).view(np.uint64)) * ODD
+            hashed ^= hashed >> SHIFT
+        np.add.at(total, read.image[part], hashed * ODD)
+    has_twin = np.zeros(len(total), bool)
+    has_twin[read.image] = True
+    _, place, times = np.unique(total[has_twin], return_inverse=True, return_counts=True)
+    has_twin[has_twin] = times[place] > 1
+    if not has_twin.any():
+        return np.zeros(0, np.int64)
+    alike = read.where(has_twin[read.image])
+    columns = (alike.scores[:, None], alike.label[:, None], alike.boxes)
+    rows = np.concatenate([np.float64(column) for column in columns], axis=1)
+    groups: dict[tuple, list[int]] = {}
+    for k, content in _of_images(alike, rows).items():
+        image = read.images[k]
+        groups.setdefault((content, image.size, image.taken), []).append(k)
+    several = [group for group in groups.values() if len(group) > 1]
+    if not several:
+        return np.zeros(0, np.int64)
+    if files:
+        several = [part for group in several for part in _by_bytes(group, read.images, files)]
+    ranks = _ranks(read.images)
+    later = [k for group in several for k in _later(group, read.images, ranks, labels or {})]
+    return np.array(sorted(later), np.int64)
+
+
+def copies_left_out(n: int) -> tuple[str, ...]:
+    """Say how many images were left out as copies."""
+    text = f"images with exactly the boxes of another, left out: {n}"
+    return (Notice("copies-left-out", text, severity="note"),) if n else ()
+
+
+def labels_of_truth(truth: Boxes) -> dict[int, object]:
+    """Return the labels of each image as `copies` compares them."""
+    columns = (truth.label[:, None], truth.crowd[:, None], truth.boxes)
+    rows = np.concatenate([np.float64(column) for column in columns], axis=1)
+    return {**dict.fromkeys(range(len(truth.images)), b""), **_of_images(truth, rows)}
+
+
+def labels_of_images(content: LabelSet, images: Sequence[LabelledImage]) -> dict[int, object]:
+    """Return what a label file says of each of some images that it labels, as above."""
+    places = match_images(content.images, images).places()
+    place_of = {
+        image.image_id: place
+        for image, place in zip(content.images, places, strict=True)
+        if place is not None
+    }
+    boxes: dict[int, list] = {place: [] for place in place_of.values()}
+    for box in content.boxes:
+        if box.image_id in place_of:
+            boxes[place_of[box.image_id]].append((box.category, box.xywh, box.iscrowd))
+    return {place: tuple(sorted(of_image)) for place, of_image in boxes.items()}
+
+
+def _of_images(boxes: Boxes, rows: np.ndarray) -> dict[int, bytes]:
+    """Return the sorted rows of the boxes of each image that has any, as bytes."""
+    order = np.lexsort((*rows.T, boxes.image))
+    image, rows = boxes.image[order], rows[order]
+    starts = np.flatnonzero(np.append(True, np.diff(image) > 0)[: len(image)])
+    parts = np.split(rows, starts[1:]) if len(starts) else []
+    return {k: part.tobytes() for k, part in zip(image[starts].tolist(), parts, strict=True)}
+
+
+def _by_bytes(
+    group: Sequence[int], images: Sequence[LabelledImage], files: Mapping[str, Path]
+) -> list[list[int]]:
+    """Divide images by the content of their files; those without one stay together."""
+    parts: dict[bytes, list[int]] = {}
+    for k in group:
+        file = files.get(images[k].image_id)
+        parts.setdefault(b"" if file is None else content_digest(file), []).append(k)
+    return [part for part in parts.values() if len(part) > 1]
+
+
+def _ranks(images: Sequence[LabelledImage]) -> dict[int, int]:
+    """Return the place of each image in the natural order of file names; ids have none."""
+    names = [image.file_name for image in images]
+    named = [k for k, name in enumerate(names) if without_suffix(name) != name]
+    named.sort(key=lambda k: natural_order(images[k].file_name))
+    return {k: rank for rank, k in enumerate(named)}
+
+
+def _later(
+    group: Sequence[int],
+    images: Sequence[LabelledImage],
+    ranks: Mapping[int, int],
+    label_of: Mapping[int, object],
+) -> list[int]:
+    """Return the copies among images with the same boxes."""
+    frames = _frames_with(group[0], group, images, ranks)
+    rest = [k for k in group if k not in frames]
+    # A labelled image is kept rather than an unlabelled one.
+    kept_labels = {label_of[k] for k in frames if k in label_of}
+    later = []
+    for k in sorted(rest, key=lambda k: (k not in label_of, k)):
+        if k in label_of and label_of[k] not in kept_labels:
+            kept_labels.add(label_of[k])
+        else:
+            later.append(k)
+    if label_of and len(frames) == 1 and group[0] not in label_of and kept_labels:
+        later.append(group[0])
+    return later
+
+
+def _frames_with(
+    first: int, group: Sequence[int], images: Sequence[LabelledImage], ranks: Mapping[int, int]
+) -> set[int]:
+    """Return the images of a group that are frames next to each other, the first among them."""
+    frames = {first}
+    if first not in ranks:
+        return frames
+    of_rank = {ranks[k]: k for k in group if k in ranks}
+    series = _LAST_NUMBER.sub("", images[first].file_name)
+    for step in (1, -1):
+        rank = ranks[first] + step
+        while rank in of_rank and _LAST_NUMBER.sub("", images[of_rank[rank]].file_name) == series:
+            frames.add(of_rank[rank])
+            rank += step
+    return frames
