@@ -3,6 +3,8 @@
     python -m benchmarks.changes export DATA OUT --checkpoint FILE
     python -m benchmarks.changes corrupted DATA OUT [--table FILE.csv]
     python -m benchmarks.changes rule DATA OUT NAME=PREDICTIONS ...
+    python -m benchmarks.changes export DATA OUT --checkpoint FILE --unused
+    python -m benchmarks.changes confirm DATA OUT NAME=PREDICTIONS ...
     python -m benchmarks.changes halves DATA NAME=PREDICTIONS ...
     python -m benchmarks.changes year DATA NAME=PREDICTIONS ...
 
@@ -12,10 +14,11 @@ into OUT. `corrupted` takes the first 48 as baseline and the 16 as one window: s
 are seen, error and coverage of the change, false alarms on untouched windows; slopes are fitted at
 the sites of other groups. With ``--table`` it writes what `autoeval.monitoring.train_changes`
 reads. `rule` chooses what a look tests (`CANDIDATES`), and measures the choice at groups of sites
-and with detectors that are left out of it. `halves` divides the images of each site in two, in the
-order of time and at random: nothing should be seen. `year` simulates 50 sites for a year, a window
-a day, by drawing images of real sites with their boxes: stable, a slow fall, a sudden fall, day and
-night, recompression. Everything is seeded.
+and with detectors that are left out of it. `confirm` measures the shipped rule, as it is, in the
+same way at sites that played no part in any choice (`sites_of`, ``unused``). `halves` divides the
+images of each site in two, in the order of time and at random: nothing should be seen. `year`
+simulates 50 sites for a year, a window a day, by drawing images of real sites with their boxes:
+stable, a slow fall, a sudden fall, day and night, recompression. Everything is seeded.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.box_change import NUMBERS, ChangeModel, box_numbers, shipped_model
 from autoeval.monitoring.looks import (
     ALL,
+    RULE,
     SCALES,
     DriftRule,
     Numbers,
@@ -53,12 +57,14 @@ from autoeval.monitoring.looks import (
     p_of_evidence,
     single_numbers,
 )
+from autoeval.monitoring.site_windows import LIKELY, MOST_CATEGORIES
 from autoeval.monitoring.train_changes import fit_changes
 from autoeval.report.text import format_cells, to_markdown
 from benchmarks.panel import group_of
 
 SET, FITTED_ON = "all/coco_mini", "val"
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
+OTHER = "all"  # sets of other categories
 OF_TASK = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
 CORRUPTIONS = {
     "gaussian_noise": 3,
@@ -101,10 +107,12 @@ def parse_args() -> argparse.Namespace:
         own.add_argument("data", type=Path)
         own.add_argument("out", type=Path)
         own.add_argument("--checkpoint" if name == "export" else "--table")
-    for name in ("rule", "halves", "year"):
+        if name == "export":
+            own.add_argument("--unused", action="store_true", help="the sites of `confirm`")
+    for name in ("rule", "confirm", "halves", "year"):
         own = commands.add_parser(name)
         own.add_argument("data", type=Path)
-        if name == "rule":
+        if name in ("rule", "confirm"):
             own.add_argument("exported", type=Path, metavar="OUT")
         own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
         own.add_argument("--out", type=Path, metavar="FILE.csv")
@@ -116,7 +124,7 @@ def main() -> None:
     args = parse_args()
     warnings.simplefilter("ignore")
     if args.command == "export":
-        export(args.data, args.out, args.checkpoint)
+        export(args.data, args.out, args.checkpoint, args.unused)
         return
     if args.command == "corrupted":
         rows, table = corrupted(args.data, args.out)
@@ -127,6 +135,9 @@ def main() -> None:
     named = dict(text.split("=", 1) for text in args.detectors)
     if args.command == "rule":
         choose_rule(args.data, args.exported, named, args.out)
+        return
+    if args.command == "confirm":
+        confirm(args.data, args.exported, named, args.out)
         return
     step = halves if args.command == "halves" else year
     rows = pd.DataFrame(step(args.data, named))
@@ -143,19 +154,24 @@ def print_table(table: pd.DataFrame) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The images of a site, in the order of time: boxes, truth, and the numbers of each image."""
+    """The images of a site, in the order of time: boxes, truth, and the numbers of each image.
+
+    likely: labels of the categories that are tested, the most frequent one first; see `likely_in`.
+    """
 
     name: str
     boxes: Boxes
     truth: Boxes
     calibration: ScoreCalibration
+    likely: tuple[int, ...]
 
     @cached_property
     def numbers(self) -> Numbers:
         """`box_numbers` of each image (M, len(NUMBERS)): all categories together, and each."""
-        names = self.boxes.categories if len(self.boxes.categories) > 1 else ()
-        return {ALL: box_numbers(self.boxes, self.calibration)} | {
-            name: box_numbers(self.boxes, self.calibration, k) for k, name in enumerate(names)
+        together = self.boxes.where(np.isin(self.boxes.label, self.likely))
+        several = self.likely[:MOST_CATEGORIES] if len(self.likely) > 1 else ()
+        return {ALL: box_numbers(together, self.calibration)} | {
+            self.boxes.categories[k]: box_numbers(self.boxes, self.calibration, k) for k in several
         }
 
     def __len__(self) -> int:
@@ -168,28 +184,55 @@ class Pool:
         return float(np.nanmean(values))
 
 
-def sites_of(data: Path) -> list[tuple[str, str]]:
-    """Return task and name of the sites of vehicles and persons, without those of COCO."""
-    paths = [path for task in OF_TASK for path in sorted((data / task).glob("*/annotations.json"))]
+def sites_of(data: Path, *, unused: bool = False) -> list[tuple[str, str]]:
+    """Return task and name of the sites of vehicles and persons, without those of COCO.
+
+    unused: the other ones, which no choice has seen: those of other categories, and of COCO.
+    """
+    tasks = (*OF_TASK, OTHER) if unused else tuple(OF_TASK)
+    paths = [path for task in tasks for path in sorted((data / task).glob("*/annotations.json"))]
     names = [(path.parent.parent.name, path.parent.name) for path in paths]
-    return [(task, name) for task, name in names if not name.startswith("coco_")]
+    return [
+        (task, name)
+        for task, name in names
+        if f"{task}/{name}" != SET and (task == OTHER or name.startswith("coco_")) == unused
+    ]
+
+
+def likely_in(boxes: Boxes, calibration: ScoreCalibration) -> tuple[int, ...]:
+    """Return the categories that have a likely box, the most frequent one first, as a monitor."""
+    likely = boxes.label[calibration.at_half(boxes.scores, boxes.boxes) > LIKELY]
+    counts = np.bincount(likely, minlength=len(boxes.categories))
+    return tuple(int(k) for k in np.argsort(-counts, kind="stable") if counts[k])
 
 
 def pool(
-    data: Path, task: str, name: str, file: Path, calibration: ScoreCalibration, ids: Any = None
+    data: Path,
+    task: str,
+    name: str,
+    file: Path,
+    calibration: ScoreCalibration,
+    ids: Any = None,
+    likely: tuple[int, ...] | None = None,
 ) -> Pool:
-    """Read the boxes of a detector on a site; of the images `ids` in their order."""
+    """Read the boxes of a detector on a site; of the images `ids` in their order.
+
+    likely: see `Pool`; by default by these boxes, or both of vehicles and persons.
+    """
     content = read_coco(data / task / name / "annotations.json")
     images = list(content.images)
     if ids is not None:
         by_id = {image.image_id: image for image in images}
         images = [by_id[image_id] for image_id in ids]
     found = autoeval.Predictions(file).read(images, where=str(file), numbers={}).boxes
-    boxes = found.as_categories(OF_TASK[task], WORDS)
-    truth = labelled_boxes(content, OF_TASK[task])
+    names = OF_TASK.get(task) or tuple(sorted({box.category for box in content.boxes}))
+    boxes = found.as_categories(names, WORDS if task in OF_TASK else {name: name for name in names})
+    truth = labelled_boxes(content, names)
+    if likely is None:
+        likely = tuple(range(len(names))) if task in OF_TASK else likely_in(boxes, calibration)
     at = {image.image_id: k for k, image in enumerate(content.images)}
     chosen = np.array([at[image.image_id] for image in images])
-    return Pool(name, boxes, truth.on_images(chosen), calibration)
+    return Pool(name, boxes, truth.on_images(chosen), calibration, likely)
 
 
 def calibration_of(data: Path, predictions: Path) -> ScoreCalibration:
@@ -224,7 +267,7 @@ def first_look(
     return look_at(1, [baseline], [later], steady, model or shipped_model(), level, LEVEL)
 
 
-def export(data: Path, out: Path, checkpoint: str | None) -> None:
+def export(data: Path, out: Path, checkpoint: str | None, unused: bool = False) -> None:
     """Run YOLOX-nano over the images, as they are and corrupted; files that are there are kept."""
     from autoeval.detectors import load_detector
     from autoeval.io.images import read_image
@@ -254,7 +297,7 @@ def export(data: Path, out: Path, checkpoint: str | None) -> None:
     }
     images = [image for image in content.images if str(image.image_id) in val]
     run(data / SET, images, None, out / f"{SET}.json")
-    for task, name in tqdm(sites_of(data)):
+    for task, name in tqdm(sites_of(data, unused=unused)):
         folder = data / task / name
         chosen = evenly(read_coco(folder / "annotations.json").images)
         run(folder, chosen, None, out / task / f"{name}.json")
@@ -278,15 +321,16 @@ class CorruptedSite:
     after: Mapping[str, Pool]
 
 
-def corrupted_sites(data: Path, out: Path) -> Iterator[CorruptedSite]:
+def corrupted_sites(data: Path, out: Path, *, unused: bool = False) -> Iterator[CorruptedSite]:
     """Read what `export` wrote."""
     calibration = calibration_of(data, out)
-    for task, name in tqdm(sites_of(data)):
+    for task, name in tqdm(sites_of(data, unused=unused)):
         file = out / task / f"{name}.json"
         if not file.exists():
             continue
         images = evenly(read_coco(data / task / name / "annotations.json").images)
         ids = [image.image_id for image in images]
+        before = pool(data, task, name, file, calibration, ids[:-N_CHANGED])
         after = {
             kind: pool(
                 data,
@@ -295,12 +339,11 @@ def corrupted_sites(data: Path, out: Path) -> Iterator[CorruptedSite]:
                 out / task / f"{name}__{kind}.json" if kind else file,
                 calibration,
                 ids[-N_CHANGED:],
+                before.likely,
             )
             for kind in ("", *CORRUPTIONS)
         }
-        yield CorruptedSite(
-            name, pool(data, task, name, file, calibration, ids[:-N_CHANGED]), after
-        )
+        yield CorruptedSite(name, before, after)
 
 
 def corrupted(data: Path, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -452,6 +495,29 @@ def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path 
     print(falls_text(pd.concat(apart)))
 
 
+def confirm(data: Path, exported: Path, named: Mapping[str, str], out: Path | None) -> None:
+    """Print what the shipped rule sees at the sites that no choice has seen."""
+    looks = []
+    for what, scale in looks_to_choose_by(data, exported, named, unused=True):
+        found = {
+            of: evidence([scale], of, single_numbers([scale], of, RULE), RULE)
+            for of in scale.later[-1]
+        }
+        seen = p_of_evidence(found, RULE) <= FIRST * FALSE_ALARMS
+        before = sum(len(window[ALL]) for window in scale.baseline)
+        sites = "COCO" if what["group"] == "coco" else "other categories"
+        looks.append({**what, "sites": sites, "before": before, "seen": seen})
+    rows = pd.DataFrame(looks)
+    if out:
+        rows.to_csv(out, index=False)
+    table = rows.groupby("looks")["seen"].agg(["size", "mean"])
+    table = pd.DataFrame({"n": table["size"], "seen (%)": 100 * table["mean"]})
+    for sites, own in rows.groupby("sites"):
+        table[f"{sites} (%)"] = 100 * own.groupby("looks")["seen"].mean()
+    print_table(table.reset_index())
+    print(falls_text(rows))
+
+
 def falls_text(rows: pd.DataFrame) -> str:
     """Say how many falls are seen, with an interval, and by how many images the baseline has."""
     falls = rows[rows["looks"].str.startswith("falls")]
@@ -465,7 +531,7 @@ def falls_text(rows: pd.DataFrame) -> str:
     full = falls["before"] >= N_IMAGES - N_CHANGED
     shares = [f"{100 * falls[part]['seen'].mean():.1f} % of {part.sum()}" for part in (full, ~full)]
     return (
-        f"Falls seen by the rule chosen elsewhere: {100 * falls['seen'].mean():.1f} % "
+        f"Falls seen: {100 * falls['seen'].mean():.1f} % "
         f"({LEVEL:.0%} interval {100 * lower:.0f} to {100 * upper:.0f}, groups drawn again); "
         f"{shares[0]} with {N_IMAGES - N_CHANGED} images in the baseline, {shares[1]} with fewer"
     )
@@ -480,14 +546,17 @@ def best_rule(rows: pd.DataFrame) -> str:
 
 
 def looks_to_choose_by(
-    data: Path, exported: Path, named: Mapping[str, str]
+    data: Path, exported: Path, named: Mapping[str, str], *, unused: bool = False
 ) -> Iterator[tuple[dict[str, str], Scale]]:
-    """Yield looks: halves in time and at random, and windows of 16 images under changes."""
+    """Yield looks: halves in time and at random, and windows of 16 images under changes.
+
+    unused: at the other sites; see `sites_of`.
+    """
 
     def scale(before: Numbers, after: Numbers) -> Scale:
         return Scale([before], [after], [means_of(before)])
 
-    for site in corrupted_sites(data, exported):
+    for site in corrupted_sites(data, exported, unused=unused):
         what = {"detector": "yolox", "site": site.name, "group": group_of(site.name)}
         then = site.after[""].accuracy()
         for kind, changed in site.after.items():
@@ -503,7 +572,7 @@ def looks_to_choose_by(
                 yield {**what, "looks": looks}, scale(first, last)
     for detector, folder in named.items():
         calibration = calibration_of(data, Path(folder))
-        for task, name in tqdm(sites_of(data), detector):
+        for task, name in tqdm(sites_of(data, unused=unused), detector):
             file = Path(folder) / task / f"{name}.json"
             if not file.exists():
                 continue
@@ -555,7 +624,7 @@ def weakened(of_site: Pool, share: float, seed: int) -> Pool:
     easy = 0.5 * np.asarray(boxes.scores, float) + 0.5 * rank
     kept = rng.random(len(boxes)) > np.clip(2 * share * (1 - easy), 0, 0.98)
     lower = replace_scores(boxes, np.asarray(boxes.scores) ** (1 + share))
-    return Pool(of_site.name, lower.where(kept), of_site.truth, of_site.calibration)
+    return replace(of_site, boxes=lower.where(kept))
 
 
 def replace_scores(boxes: Boxes, scores: np.ndarray) -> Boxes:
