@@ -3,8 +3,8 @@
     python -m benchmarks.changes export DATA OUT --checkpoint FILE
     python -m benchmarks.changes corrupted DATA OUT [--table FILE.csv]
     python -m benchmarks.changes rule DATA OUT NAME=PREDICTIONS ...
-    python -m benchmarks.changes export DATA OUT --checkpoint FILE --unused
-    python -m benchmarks.changes confirm DATA OUT NAME=PREDICTIONS ...
+    python -m benchmarks.changes export DATA UNUSED --checkpoint FILE --unused
+    python -m benchmarks.changes confirm DATA UNUSED NAME=PREDICTIONS ...
     python -m benchmarks.changes halves DATA NAME=PREDICTIONS ...
     python -m benchmarks.changes year DATA NAME=PREDICTIONS ...
 
@@ -359,29 +359,35 @@ def corrupted(data: Path, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         fold: fit_changes(table[table["group"].map(fold_of) != fold])
         for fold in tqdm(range(FOLDS), "slopes")
     }
-    rows = []
-    for site in sites:
-        model = models[fold_of[group_of(site.name)]]
-        level, then = site.before.accuracy(), site.after[""].accuracy()
-        for kind, changed in site.after.items():
-            row: dict[str, Any] = {"site": site.name, "kind": kind}
-            row["true"] = changed.accuracy() - then
-            rng = np.random.default_rng(0)
-            orders = {
-                "in time": (np.arange(len(site.before)), np.arange(len(changed))),
-                "independent": (rng.permutation(len(site.before)), rng.permutation(len(changed))),
-            }
-            for order, (first, last) in orders.items():
-                baseline, later = taken(site.before.numbers, first), taken(changed.numbers, last)
-                seen = first_look(baseline, later, level, model)
-                assert seen.change is not None
-                row |= {
-                    f"fell {order}": seen.fell(FALSE_ALARMS),
-                    f"seen {order}": seen.changed(FALSE_ALARMS),
-                }
-                row |= seen.change.__dict__
-            rows.append(row)
+    rows = [
+        row
+        for site in sites
+        for row in looks_at_corrupted(site, models[fold_of[group_of(site.name)]])
+    ]
     return pd.DataFrame(rows), table
+
+
+def looks_at_corrupted(site: CorruptedSite, model: ChangeModel) -> Iterator[dict[str, Any]]:
+    """Yield what one look says of the images of a site under each corruption, and untouched."""
+    level, then = site.before.accuracy(), site.after[""].accuracy()
+    for kind, changed in site.after.items():
+        row: dict[str, Any] = {"site": site.name, "kind": kind}
+        row["true"] = changed.accuracy() - then
+        rng = np.random.default_rng(0)
+        orders = {
+            "in time": (np.arange(len(site.before)), np.arange(len(changed))),
+            "independent": (rng.permutation(len(site.before)), rng.permutation(len(changed))),
+        }
+        for order, (first, last) in orders.items():
+            baseline, later = taken(site.before.numbers, first), taken(changed.numbers, last)
+            seen = first_look(baseline, later, level, model)
+            assert seen.change is not None
+            row |= {
+                f"fell {order}": seen.fell(FALSE_ALARMS),
+                f"seen {order}": seen.changed(FALSE_ALARMS),
+            }
+            row |= seen.change.__dict__
+        yield row
 
 
 def known_changes(site: CorruptedSite) -> Iterator[dict[str, Any]]:
@@ -496,7 +502,7 @@ def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path 
 
 
 def confirm(data: Path, exported: Path, named: Mapping[str, str], out: Path | None) -> None:
-    """Print what the shipped rule sees at the sites that no choice has seen."""
+    """Print what the shipped rule sees, and slopes say, at sites that no choice has seen."""
     looks = []
     for what, scale in looks_to_choose_by(data, exported, named, unused=True):
         found = {
@@ -505,17 +511,20 @@ def confirm(data: Path, exported: Path, named: Mapping[str, str], out: Path | No
         }
         seen = p_of_evidence(found, RULE) <= FIRST * FALSE_ALARMS
         before = sum(len(window[ALL]) for window in scale.baseline)
-        sites = "COCO" if what["group"] == "coco" else "other categories"
-        looks.append({**what, "sites": sites, "before": before, "seen": seen})
+        kind = "COCO" if what["group"] == "coco" else "other categories"
+        looks.append({**what, "sites": kind, "before": before, "seen": seen})
     rows = pd.DataFrame(looks)
     if out:
         rows.to_csv(out, index=False)
     table = rows.groupby("looks")["seen"].agg(["size", "mean"])
     table = pd.DataFrame({"n": table["size"], "seen (%)": 100 * table["mean"]})
-    for sites, own in rows.groupby("sites"):
-        table[f"{sites} (%)"] = 100 * own.groupby("looks")["seen"].mean()
+    for kind, own in rows.groupby("sites"):
+        table[f"{kind} (%)"] = 100 * own.groupby("looks")["seen"].mean()
     print_table(table.reset_index())
     print(falls_text(rows))
+    sites = corrupted_sites(data, exported, unused=True)
+    of_sites = [row for site in sites for row in looks_at_corrupted(site, shipped_model())]
+    print_table(summary_of_corrupted(pd.DataFrame(of_sites)))
 
 
 def falls_text(rows: pd.DataFrame) -> str:

@@ -102,7 +102,8 @@ def monitor(
         What label estimate --json, or estimate --labels --json, printed for a site's baseline, as
         SITE=FILE: its level, in place of an estimate (in Python also the number).
     false_alarms : float
-        Probability, at most, that a site that does not change ever raises one.
+        Probability, at most, that a site ever raises one while it goes on showing the scenes of its
+        baseline.
     alarm_below : float, optional
         Alarm at a site whose interval in the latest complete window lies below it, such as .6.
     alarm_on : str, optional

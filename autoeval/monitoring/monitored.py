@@ -14,7 +14,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.documents import read_json
-from autoeval.monitoring.looks import ALL, TESTED, SiteLook
+from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, TESTED, SiteLook
 from autoeval.monitoring.windows import AUTO, Baseline, check_by
 from autoeval.result_base import ENDS, Result
 from autoeval.runtime.files import PathLike
@@ -64,7 +64,8 @@ class MonitorSettings:
         What a site is compared with: its first ``"7d"``, ``"12h"`` or ``"200"`` images, or all
         before a date; by default seven days, or 100 images where none has a time.
     false_alarms : float
-        Probability, at most, that a site that does not change ever raises ``fell`` or ``changed``.
+        Probability, at most, that a site ever raises ``fell`` or ``changed`` whose images go on
+        showing the scenes of its baseline.
     alarm_below : float, optional
         Level of the target under which a site is ``below``, by the whole interval.
     alarm_on_changed : bool
@@ -448,6 +449,11 @@ def reasons_of(
             found[FELL] = moved
         else:
             found[CHANGED] = f"{moved}; whether for the worse, only labels show"
+            if look.of != "windows":
+                found[CHANGED] += (
+                    f". With under {FEWEST_WINDOWS} windows the baseline does not show how much "
+                    "scenes differ: one that is new there looks so, too"
+                )
     by_chance = look is not None and look.fall is not None
     return found or {OK: BY_CHANCE if by_chance else ""}
 

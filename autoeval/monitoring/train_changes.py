@@ -41,6 +41,7 @@ FURTHEST = 4.0  # from the guess that is looked for
 FEWEST = 8
 BOUND = 1.0  # largest difference that counts, of each of `CONDITION`
 TABLE = shipped_config("changes_table.csv")
+LARGE = 0.1  # a fall of average precision that the lower end has to cover by itself
 COVERED, Z_COVERED = 0.95, 1.645  # share of errors that each end of an interval has to cover
 
 
@@ -63,10 +64,12 @@ def fit_changes(table: pd.DataFrame) -> ChangeModel:
     """Fit the slopes to a table of known changes, and widen intervals to cover what is left out.
 
     Groups are left out in turn, and kinds of change; each end of the interval takes the larger of
-    both factors.
+    both factors. The lower end covers large falls by themselves, too: slopes of new groups and
+    kinds are estimated near 0 where they are uncertain, so that these fall further than predicted.
     """
     x, y, group, kind = _columns(table)
-    factors = []
+    large = y < -LARGE
+    lower, upper = [1.0], [1.0]  # no less: the table is of one detector, others differ from it
     for names in (group, kind):
         errors = np.empty(len(y))
         for name in np.unique(names):
@@ -75,10 +78,10 @@ def fit_changes(table: pd.DataFrame) -> ChangeModel:
             variance = np.einsum("np,pq,nq->n", x[out], model.covariance, x[out]) + model.noise**2
             errors[out] = (y[out] - x[out] @ model.mean) / np.sqrt(variance)
         # A normal distribution has these quantiles of errors at one standard deviation.
-        factors.append([np.quantile(sign * errors, COVERED) / Z_COVERED for sign in (-1, 1)])
-    # No factor is under 1: the table is of one detector, and shows not how others differ from it.
-    lower, upper = np.maximum(np.max(factors, axis=0), 1.0).tolist()
-    return replace(fit_slopes(x, y, group, kind), widening=(lower, upper))
+        upper.append(float(np.quantile(errors, COVERED)) / Z_COVERED)
+        for part in (errors, errors[large]):
+            lower += [float(np.quantile(-part, COVERED)) / Z_COVERED] if len(part) else []
+    return replace(fit_slopes(x, y, group, kind), widening=(max(lower), max(upper)))
 
 
 def _columns(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from scipy.optimize import approx_fprime
 from autoeval.monitoring.box_change import CONDITION, NUMBERS, moves, shipped_model
 from autoeval.monitoring.train_changes import (
     GUESS,
+    LARGE,
     TABLE,
     Blocks,
     _columns,
@@ -82,6 +83,17 @@ def test_intervals_cover_groups_that_are_left_out():
     lower, upper = model.widening
     assert min(lower, upper) >= 1  # one detector does not show how others differ from it
     assert 0 < (error < -lower).mean() < 0.1 and 0 < (error > upper).mean() < 0.1
+
+
+def test_the_lower_end_covers_large_falls_by_themselves():
+    """Slopes are estimated near 0: where groups fell far, they fell further than predicted."""
+    model = fit_changes(table(n_groups=30, n_kinds=5, noise=0.04, of_group=0.15))
+    x, y, _, _ = _columns(table(seed=1, n_groups=200, n_kinds=5, noise=0.04, of_group=0.15))
+    std = np.sqrt(np.einsum("np,pq,nq->n", x, model.covariance, x) + model.noise**2)
+    below = (y - x @ model.mean)[y < -LARGE] < -1.645 * model.widening[0] * std[y < -LARGE]
+    assert len(below) > 100 and below.mean() < 0.12
+    narrow = (y - x @ model.mean)[y < -LARGE] < -1.645 * std[y < -LARGE]
+    assert narrow.mean() > 0.15
 
 
 def test_the_shipped_slopes_are_those_of_the_table():
