@@ -21,9 +21,9 @@ as large. Scenes that are longer than the blocks cannot be seen in so few images
 What is tested was chosen at real sites by `benchmarks/changes.py rule`.
 
 A site that goes on showing the scenes of its baseline raises a false alarm with a probability of at
-most alpha, however often it is looked at: look j spends :math:`\alpha / (j (j + 1))` of it, which add up to alpha (alpha
-spending by Bonferroni's inequality, Lan & DeMets 1983; it needs no independence of the looks, which
-share their baseline).
+most alpha, however often it is looked at: look j spends :math:`\alpha / (j (j + 1))` of it, which
+add up to alpha (alpha spending by Bonferroni's inequality, Lan & DeMets 1983; it needs no
+independence of the looks, which share their baseline).
 """
 
 from __future__ import annotations
