@@ -74,6 +74,7 @@ from autoeval.labels.category_estimate import (
     measure_sample,
 )
 from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
+from autoeval.model import Prior
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.train_prior import QUARTERS, enough, fit_prior, kin, quarters, read_scores
 from autoeval.report.text import format_cells, to_markdown
@@ -228,8 +229,8 @@ def read_detector(name: str, data: Path, predictions: Path) -> Scored:
     for k in range(QUARTERS):
         own = pairs[quarter == k]
         if len(own):
-            _, scaling, prior = panel_prior(kin(name), k)
-            values = evaluated(rows, own, scaling, prior)
+            prior = panel_prior(kin(name), k)
+            values = evaluated(rows, own, prior)
             columns = ["group", "n_images", "n_boxes"]
             estimates.append(values.assign(**{c: own[c].to_numpy() for c in columns}))
     return Scored(name, every, rows, calibration, pd.concat(estimates))
@@ -253,7 +254,7 @@ def compared(a: str, b: str) -> bool:
 
 
 @cache
-def panel_prior(without: str, k: int) -> tuple:
+def panel_prior(without: str, k: int) -> Prior:
     """Fit the prior of single detectors without kin and a quarter of the groups."""
     rows = panel_rows()
     quarter = rows["group"].map(quarters(rows))

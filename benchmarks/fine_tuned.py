@@ -46,7 +46,7 @@ from autoeval.estimation.given import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.documents import shipped_config
 from autoeval.io.labels.content import labelled_boxes
-from autoeval.model import Away, Mixture, Prior, Scaling, predict_intervals
+from autoeval.model import Away, Mixture, Prior, predict_intervals
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.features import FEATURES, REFERENCE_FEATURES
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
@@ -265,17 +265,17 @@ def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.Dat
 
 
 @cache
-def prior_without(home_group: str, fold: int, target: str) -> tuple[Scaling, Prior]:
+def prior_without(home_group: str, fold: int, target: str) -> Prior:
     """Fit the prior of a target without YOLOX, a home's group and a quarter of the groups."""
     point = OperatingPoint.of(target)
     rows = read_scores() if point is None else read_operating_points()
     left_out = {home_group, *folds()[fold]}
     rows = rows[(rows["detector"].map(kin) != PARENT) & ~rows["group"].isin(left_out)]
     measure = target.partition("@")[0]
-    _, scaling, prior = (
+    prior = (
         fit_prior(rows, target=target) if point is None else operating_point_prior(measure, rows)
     )
-    return scaling, prior
+    return prior
 
 
 @cache
@@ -302,12 +302,10 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
         for fold, groups in enumerate(folds()):
             asked = others[others["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
             for target in targets if len(asked) else ():
-                scaling, prior = prior_without(home["group"].iloc[0], fold, target)
+                prior = prior_without(home["group"].iloc[0], fold, target)
                 features = features_at(target) if OperatingPoint.of(target) else FEATURES
-                model = Regression(
-                    target=target, features=features, scaling=scaling, prior=prior
-                ).fit(home)
-                helped = fit_with_reference(home, scaling, prior) if target == "mAP" else None
+                model = Regression(target=target, features=features, prior=prior).fit(home)
+                helped = fit_with_reference(home, prior) if target == "mAP" else None
                 at_home = home.set_index("category")[target]
                 confidence = asked[features[0]] - home[features[0]].mean()
                 for k in np.flatnonzero(asked[target].notna()).tolist():
@@ -336,12 +334,12 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
     return pd.DataFrame(found)
 
 
-def fit_with_reference(home: pd.DataFrame, scaling: Scaling, prior: Prior) -> Regression | None:
+def fit_with_reference(home: pd.DataFrame, prior: Prior) -> Regression | None:
     """Fit with the agreement with a reference detector; None where it has no weight."""
     if home[REFERENCE_FEATURES[0]].isna().all():
         return None
     fitted = Regression(
-        scaling=scaling, prior=prior, reference_prior=ReferencePrior(**shipped(REFERENCE_PRIOR))
+        prior=prior, reference_prior=ReferencePrior(**shipped(REFERENCE_PRIOR))
     ).fit(home)
     return fitted if fitted.reference_weight_ else None
 
@@ -505,10 +503,8 @@ def estimated(
         own = requested[requested["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
         if own.empty:
             continue
-        scaling, prior = prior_without(group, fold, "mAP")
-        model = Regression(features=FEATURES, scaling=scaling, prior=prior, away=aways[fold]).fit(
-            fitted
-        )
+        prior = prior_without(group, fold, "mAP")
+        model = Regression(features=FEATURES, prior=prior, away=aways[fold]).fit(fitted)
         found = [model.predict(own.iloc[[k]])[0] for k in range(len(own))]
         parts.append(
             own[["source", "category"]].assign(

@@ -58,6 +58,7 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.io.coco import read_coco
 from autoeval.labels.values import ValueWithError
+from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.priors import read_calibration_prior
 from autoeval.model.train_prior import (
@@ -324,8 +325,8 @@ def fitted(name: str, sets: dict[str, Site], home: str) -> Scored | None:
     for fold, groups in enumerate(folds()):
         asked = table[table["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
         if len(asked):
-            _, scaling, prior = prior_without(without, own.group, fold)
-            values = evaluated(rows, asked, scaling, prior)
+            prior = prior_without(without, own.group, fold)
+            values = evaluated(rows, asked, prior)
             columns = ["group", "n_images", "n_boxes"]
             estimates.append(values.assign(**{c: asked[c].to_numpy() for c in columns}))
     return Scored(name, sets, rows, calibration, pd.concat(estimates, ignore_index=True))
@@ -339,7 +340,7 @@ def calibration_without(without: str) -> CalibrationPrior:
 
 
 @cache
-def prior_without(without: str, home_group: str, fold: int) -> tuple:
+def prior_without(without: str, home_group: str, fold: int) -> Prior:
     """Fit the prior of single detectors without kin, a home's group and a quarter of the groups."""
     rows = read_scores()
     left_out = {home_group, *folds()[fold]}

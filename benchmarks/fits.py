@@ -34,7 +34,7 @@ from tqdm import tqdm
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.model import Prior, Scaling
+from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import CATEGORY, GROUP, SITE
@@ -105,20 +105,20 @@ def main() -> None:
         print(to_markdown(table.round(1).reset_index()) + "\n")
 
 
-def priors_without(name: str) -> tuple[Scaling, Prior, CalibrationPrior]:
+def priors_without(name: str) -> tuple[Prior, CalibrationPrior]:
     """Fit the priors on the detectors of the panel that are of another kind."""
     rows = read_scores()
-    _, scaling, prior = fit_prior(rows[rows["detector"].map(kin) != kin(name)])
+    prior = fit_prior(rows[rows["detector"].map(kin) != kin(name)])
     others = {k: of for k, of in read_calibrations().items() if kin(k) != kin(name)}
-    return scaling, prior, read_calibration_prior(calibration_coefficients(others))
+    return prior, read_calibration_prior(calibration_coefficients(others))
 
 
 def by_images(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled images."""
-    panel, (_, _, of_boxes) = read_scores(), priors_without(name)
+    panel, (_, of_boxes) = read_scores(), priors_without(name)
     quarter = quarters(panel)
     others = panel[panel["detector"].map(kin) != kin(name)]
-    priors = [fit_prior(others[others["group"].map(quarter) != k])[1:] for k in range(QUARTERS)]
+    priors = [fit_prior(others[others["group"].map(quarter) != k]) for k in range(QUARTERS)]
     (labelled,) = (of for of in sets if of.name == LABELLED)
     parts = []
     for images, draw, part in tqdm([*drawn_images(labelled)], name):
@@ -126,8 +126,8 @@ def by_images(name: str, sets: Sequence[Site]) -> pd.DataFrame:
         sites = (of for of in sets if of.name != LABELLED)
         rows = pd.concat([evaluable(of, labelled_rows(of, calibration)) for of in sites])
         rows = rows[enough(rows)]
-        for k, (scaling, prior) in enumerate(priors):
-            found = evaluated(known, rows[rows["group"].map(quarter) == k], scaling, prior)
+        for k, prior in enumerate(priors):
+            found = evaluated(known, rows[rows["group"].map(quarter) == k], prior)
             parts.append(found.assign(images=images, draw=draw))
     return pd.concat(parts, ignore_index=True)
 
@@ -151,7 +151,7 @@ def image_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def by_boxes(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled boxes."""
-    scaling, prior, of_boxes = priors_without(name)
+    prior, of_boxes = priors_without(name)
     (labelled,) = (of for of in sets if of.name == LABELLED)
     draws = [(size, draw) for size in BOXES for draw in range(BOX_DRAWS)] + [(np.inf, 0)]
     parts = []
@@ -161,9 +161,7 @@ def by_boxes(name: str, sets: Sequence[Site]) -> pd.DataFrame:
         known = labelled_rows(labelled, calibration)
         sites = [of for of in sets if of.name != LABELLED]
         rows = pd.concat([evaluable(of, labelled_rows(of, calibration)) for of in sites])
-        parts.append(
-            evaluated(known, rows[enough(rows)], scaling, prior).assign(size=size, draw=draw)
-        )
+        parts.append(evaluated(known, rows[enough(rows)], prior).assign(size=size, draw=draw))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -187,7 +185,7 @@ def box_tables(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def by_one_site(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Fit on each site of one category, and estimate the others."""
-    scaling, prior, of_boxes = priors_without(name)
+    prior, of_boxes = priors_without(name)
     sites = [of for of in sets if of.everywhere]
     parts = []
     for fitted in tqdm(sites, name):
@@ -202,7 +200,7 @@ def by_one_site(name: str, sets: Sequence[Site]) -> pd.DataFrame:
         ]
         rows = pd.concat(others)
         rows = rows[(rows["category"] == category) & (rows["n_boxes"] >= FEWEST_BOXES)]
-        parts.append(evaluated(known, rows, scaling, prior).assign(fitted=fitted.name))
+        parts.append(evaluated(known, rows, prior).assign(fitted=fitted.name))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -224,12 +222,12 @@ def known_sites(name: str, sets: Sequence[Site], draws: int, *, together: bool) 
 def halves(
     sets: Sequence[Site],
     draw: int,
-    priors: tuple[Scaling, Prior, CalibrationPrior],
+    priors: tuple[Prior, CalibrationPrior],
     *,
     together: bool,
 ) -> pd.DataFrame:
     """Fit on one half of the images of each site, and estimate the other."""
-    scaling, prior, of_boxes = priors
+    prior, of_boxes = priors
     fitted, new = zip(*(divided(of, draw) for of in sets), strict=True)
     parts = []
     alone = [((a,), (b,)) for a, b in zip(fitted, new, strict=True)]
@@ -239,7 +237,7 @@ def halves(
         except InputError as error:
             print(f"{fit[0].name}: {error}")
             continue
-        model = Regression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
+        model = Regression(features=FEATURES, prior=prior).fit(known)
         for of in requested:
             own = labelled_rows(of, calibration).dropna(subset=["mAP"])
             parts.append(named_and_new(model, own, of.name))
@@ -255,7 +253,7 @@ def divided(of: Site, draw: int) -> tuple[Site, Site]:
 
 def named_and_new(model: Regression, rows: pd.DataFrame, site: str) -> pd.DataFrame:
     """Estimate each category of a site, named and as a new site."""
-    at = model.known_site(site).accuracies if site in set(model.rows_["source"]) else {}
+    at = model.accuracies_at(site) if site in set(model.pairs_["source"]) else {}
     rows = rows[rows["category"].isin(at)]
     parts = (
         {
@@ -303,12 +301,12 @@ def of_detector(rows: pd.DataFrame, detector: str) -> pd.DataFrame:
     others = rows[rows["detector"].map(kin) != kin(detector)]
     n_sites = own.groupby("group")["source"].nunique()
     for group in n_sites.index[n_sites > 1]:
-        _, scaling, prior = fit_prior(others[others["group"] != group])
-        parts.append(of_group(own, group, scaling, prior).assign(detector=detector, group=group))
+        prior = fit_prior(others[others["group"] != group])
+        parts.append(of_group(own, group, prior).assign(detector=detector, group=group))
     return pd.concat(parts, ignore_index=True)
 
 
-def of_group(own: pd.DataFrame, group: str, scaling: Scaling, prior: Prior) -> pd.DataFrame:
+def of_group(own: pd.DataFrame, group: str, prior: Prior) -> pd.DataFrame:
     """Estimate each site of a group by fits that hold each other one."""
     labelled = own[own["kind"] == CATEGORY]
     sites, parts = own[own["group"] == group], []
@@ -317,7 +315,7 @@ def of_group(own: pd.DataFrame, group: str, scaling: Scaling, prior: Prior) -> p
         fits = [labelled, pd.concat([labelled, known]), pd.concat([labelled, known]), known]
         carried = known.set_index("category")["mAP"]
         for way, fit in zip(WAYS, fits, strict=True):
-            model = Regression(features=FEATURES, scaling=scaling, prior=prior).fit(fit)
+            model = Regression(features=FEATURES, prior=prior).fit(fit)
             new = sites[sites["source"] != first]
             asked = new.assign(**{GROUP: group}) if way in WAYS[2:] else new
             predicted = [model.predict(asked.iloc[[k]])[0] for k in range(len(asked))]

@@ -131,7 +131,7 @@ def priors_from(
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""
     fitted_rows, calibration = calibrated_rows([labelled])
     estimator = Regression(target=target).fit(fitted_rows)
-    error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
+    error = error_elsewhere(estimator.left_out_, estimator.level) or OF_ONE_SET
     single = labelled.boxes.categories if len(labelled.boxes.categories) == 1 else None
     priors = {}
     for site in sites:

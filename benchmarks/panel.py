@@ -28,7 +28,7 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
-from autoeval.model import Prior, Scaling
+from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import features_at, with_target
@@ -213,14 +213,13 @@ def with_held(of: Site, rows: pd.DataFrame) -> pd.DataFrame:
 def evaluated(
     known: pd.DataFrame,
     new: pd.DataFrame,
-    scaling: Scaling,
     prior: Prior,
     *,
     target: str = "mAP",
     features: Sequence[str] = FEATURES,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others, each as a site of its own."""
-    regression = Regression(target=target, features=features, scaling=scaling, prior=prior)
+    regression = Regression(target=target, features=features, prior=prior)
     fitted = regression.fit(known)
     predicted = fitted.predict(new)  # each on its own
     group = np.where(new["category"].isin(COMMON), new["category"], "other")

@@ -36,7 +36,7 @@ from autoeval.estimation.calibrating import (
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.threshold_choice import choose_threshold, exact_curve
 from autoeval.labels.assistance import MOST_IMAGES, fit_assistance
-from autoeval.model import Prior, Scaling
+from autoeval.model import Prior
 from autoeval.model.pair_table import CATEGORY, features_at
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
@@ -125,7 +125,7 @@ def left_out_accuracies(rows: pd.DataFrame, panel: pd.DataFrame | None = None) -
     of_groups = quarters(rows)
     quarter, kins = panel["group"].map(of_groups), panel["detector"].map(kin)
     counts = enough(rows) & (rows["kind"] != CATEGORY)
-    priors: dict[tuple[str, int], tuple[Scaling, Prior]] = {}
+    priors: dict[tuple[str, int], Prior] = {}
     parts = []
     for name, k in folds(rows):
         own = rows["detector"] == name
@@ -133,9 +133,9 @@ def left_out_accuracies(rows: pd.DataFrame, panel: pd.DataFrame | None = None) -
         if requested.empty:
             continue
         if (kin(name), k) not in priors:
-            priors[kin(name), k] = fit_prior(panel[(kins != kin(name)) & (quarter != k)])[1:]
+            priors[kin(name), k] = fit_prior(panel[(kins != kin(name)) & (quarter != k)])
         labelled = rows[own & (rows["kind"] == CATEGORY)]
-        found = evaluated(labelled, requested, *priors[kin(name), k])
+        found = evaluated(labelled, requested, priors[kin(name), k])
         parts.append(found.assign(detector=name))
     return pd.concat(parts, ignore_index=True)
 
@@ -202,13 +202,13 @@ def left_out_points(rows: pd.DataFrame) -> pd.DataFrame:
         requested = rows[own & (quarter == k) & counts]
         for measure in MEASURES:
             seen = rows[(kins != kin(name)) & (quarter != k)]
-            _, scaling, prior = operating_point_prior(measure, seen)
+            prior = operating_point_prior(measure, seen)
             for threshold in THRESHOLDS:
                 target = f"{measure}@{threshold:g}"
                 known = requested.dropna(subset=[target])
                 if len(known):
                     read = features_at(target)
-                    found = evaluated(labelled, known, scaling, prior, target=target, features=read)
+                    found = evaluated(labelled, known, prior, target=target, features=read)
                     carried = float(labelled[target].mean())
                     parts.append(
                         found.assign(
@@ -285,11 +285,11 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     known, calibration = calibrated_rows(own, prior=WIDE)
     regressions = {}
     for measure in ("recall", "f1"):
-        _, scaling, prior = operating_point_prior(measure, panel)
+        prior = operating_point_prior(measure, panel)
         for threshold in CURVE:
             target = f"{measure}@{threshold:g}"
             regressions[target] = Regression(
-                target=target, features=features_at(target), scaling=scaling, prior=prior
+                target=target, features=features_at(target), prior=prior
             ).fit(known)
     box_model = fit_assistance([own[0]]).box_model
     curves = {

@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
-from autoeval.model import Prior, Scaling
+from autoeval.model import Prior
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import BY_REFERENCE, FEATURES, REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.model.pair_table import (
@@ -237,7 +237,7 @@ class EveryCategory(Regression):
 
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs the reference has a box."""
-        if self.reference_ is None:
+        if self.prior_of_boxes_ is None:
             return np.zeros(n_rows(rows), bool)
         return np.isfinite(floats(rows, self.features_[-1]))
 
@@ -249,7 +249,7 @@ def left_out_precisions() -> Iterator[pd.DataFrame]:
     ap = references[[*PAIR, *SITE, "mAP", REFERENCE_AP, REFERENCE_TRUE]]
     rows = panel.rename(columns={"detector": "student"}).merge(ap, on=["student", *SITE])
     rows = rows.merge(agreed, on=[*PAIR, *SITE]).assign(**{REFERENCE_COUNTS: None})
-    priors: dict[tuple, tuple[Scaling, Prior]] = {}
+    priors: dict[tuple, Prior] = {}
     of_groups = quarters(panel)
     for (student, reference), own in tqdm([*rows.groupby(PAIR)], "pairs", disable=None):
         labelled, left = own[own["kind"] == CATEGORY], frozenset(map(maker, (student, reference)))
@@ -262,23 +262,23 @@ def left_out_precisions() -> Iterator[pd.DataFrame]:
             if (left, fold) not in priors:
                 seen = ~panel["detector"].map(maker).isin(left)
                 seen &= panel["group"].map(of_groups) != fold
-                priors[left, fold] = operating_point_prior("precision", panel[seen])[1:]
+                priors[left, fold] = operating_point_prior("precision", panel[seen])
             for target in TARGETS:
                 new = held.dropna(subset=[target])
                 if len(new):
                     found = with_and_without(
-                        labelled.dropna(subset=[target]), new, target, *priors[left, fold]
+                        labelled.dropna(subset=[target]), new, target, priors[left, fold]
                     )
                     yield found.assign(student=student, reference=reference, fold=fold)
 
 
 def with_and_without(
-    labelled: pd.DataFrame, new: pd.DataFrame, target: str, scaling: Scaling, prior: Prior
+    labelled: pd.DataFrame, new: pd.DataFrame, target: str, prior: Prior
 ) -> pd.DataFrame:
     """Estimate pairs without and with the reference, each as a site of its own."""
     plain = labelled.drop(columns=REFERENCE_COUNTS)
-    without = Regression(target=target, scaling=scaling, prior=prior).fit(plain)
-    with_it = EveryCategory(target=target, scaling=scaling, prior=prior).fit(labelled)
+    without = Regression(target=target, prior=prior).fit(plain)
+    with_it = EveryCategory(target=target, prior=prior).fit(labelled)
     common = new["category"].isin(COMMON)
     columns = {
         "target": target,

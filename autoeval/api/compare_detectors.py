@@ -143,7 +143,7 @@ def compare(
     from autoeval.estimation.given import Detector, named_categories, plan_beside, read_labels
     from autoeval.estimation.read_site import NewSite, read_site
     from autoeval.labels.plan_folder import load_plan
-    from autoeval.model.prediction_interval import check_level
+    from autoeval.model.mixed_model import check_level
 
     check_level(level)
     check_names(run, PassOptions)

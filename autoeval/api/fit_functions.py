@@ -97,7 +97,7 @@ def fit(
     """
     from autoeval.estimation.fitting import FitSettings, fit_files, fit_labelled
     from autoeval.estimation.given import Predictions, named_categories
-    from autoeval.model.prediction_interval import check_level
+    from autoeval.model.mixed_model import check_level
 
     check_level(level)
     check_names(boxes, BoxOptions)
@@ -215,7 +215,7 @@ def fit_task(
     from autoeval.estimation.fitting import FitSettings, fit_files, fit_sources
     from autoeval.estimation.given import Predictions, given_boxes
     from autoeval.io.tasks.task import load_task
-    from autoeval.model.prediction_interval import check_level
+    from autoeval.model.mixed_model import check_level
 
     check_level(level)
     folder, given = _folder(work_dir), given_boxes(predictions)
@@ -253,7 +253,7 @@ def join_fits_at(
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.fit_file import artefact_path
     from autoeval.estimation.fitting import join_fits
-    from autoeval.model.prediction_interval import check_level
+    from autoeval.model.mixed_model import check_level
 
     check_level(level)
     paths = [artefact_path(path).resolve() for path in fits]

@@ -214,14 +214,14 @@ class Side:
         )
         plain, home = np.array([accuracy.value for accuracy in each]), math.nan
         if trained_here:
-            home = float(regression.rows_[fitted.target].mean())
+            home = float(np.mean(regression.pairs_[fitted.target]))
         if regression.away_ is not None:
             home = regression.home_
             # The prior of pairs was fitted on estimates that are not corrected.
             plain = regression.uncorrected(rows).mean
         confidence = regression.confidence_above_home(rows)
         plain = np.clip(plain, 0, 1)
-        of_fit, away = regression.rows_, regression.away_
+        of_fit, away = pd.DataFrame(regression.pairs_), regression.away_
         return cls(name, site, of_fit, each, whole, home, confidence, plain, away)
 
     @property

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from autoeval.model.features import REFERENCE_AP
+from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns, floats, names
-from autoeval.model.prediction_interval import WIDEST, PredictionInterval
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice

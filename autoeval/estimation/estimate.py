@@ -13,6 +13,7 @@ from autoeval.accuracy.measures import bootstrap_std, resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation import checks
 from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
+from autoeval.model.mixed_model import PredictionInterval
 from autoeval.model.pair_table import (
     COUNTED,
     EXPECTED_OBJECTS,
@@ -34,7 +35,6 @@ from autoeval.model.pair_table import (
     values_of,
     without_boxes,
 )
-from autoeval.model.prediction_interval import PredictionInterval, mean_of_possible
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.notices import Notice
 from autoeval.result_base import Result
@@ -475,7 +475,7 @@ def _left_out(
             **category_bounds(each[categories[k]]),
             "likely_boxes": int(rows[LIKELY_BOXES][k]),
             "share_of_objects": float(objects[k] / objects.sum()),
-            "mean_with_it": float(mean_of_possible(values, weights)),
+            "mean_with_it": float(weights @ np.clip(values, 0, 1)),
         }
     return left_out
 
@@ -495,11 +495,10 @@ def _basis(
         sites = sorted({*names(regression.pairs_, "source")[of_group]})
         parts.append(f"group {group}, in the fit {listed(sites)}")
     elif SITE in rows:
-        site = regression.known_site(str(rows[SITE][0]))
-        labelled = [f"{name} {100 * value:.1f}" for name, value in site.accuracies.items()]
-        parts.append(
-            f"{regression.target} on the labelled images of {site.name}: {listed(labelled)}"
-        )
+        site = str(rows[SITE][0])
+        accuracies = regression.accuracies_at(site)
+        labelled = [f"{name} {100 * value:.1f}" for name, value in accuracies.items()]
+        parts.append(f"{regression.target} on the labelled images of {site}: {listed(labelled)}")
     elif regression.away_:
         home = 100 * regression.home_
         parts.append(f"trained at the labelled site, {regression.target} {home:.1f}")

@@ -234,7 +234,7 @@ class AccuracyEstimator:
     def check_known(self, site: str | None = None, group: str | None = None) -> None:
         """Make sure that the fit has a site or a group of this name."""
         if site is not None:
-            self.regression_.known_site(site)
+            self.regression_.accuracies_at(site)
         if group is not None:
             self.regression_.check_group(group)
 

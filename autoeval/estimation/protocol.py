@@ -117,7 +117,10 @@ def evaluate_pairs(
         groups["kind"] = np.full(n, CATEGORY, object)  # the pairs of a source may be divided
     if not has_groups(groups):
         return ()
-    held_out = Regression(target=target, level=level, floor=floor).fit(groups).cross_validated_
+    import pandas as pd
+
+    regression = Regression(target=target, level=level, floor=floor).fit(groups)
+    held_out = pd.DataFrame(regression.left_out_)
     means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
     shared = held_out[["n_images", "true"]].assign(
         source=_names(held_out),

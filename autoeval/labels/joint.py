@@ -54,7 +54,6 @@ from autoeval.labels.values import (
     combine,
     satterthwaite,
 )
-from autoeval.model.prediction_interval import mean_of_possible
 
 STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no label-free estimate
 UNKNOWN_COMMON = 0.25  # share of an error's variance in common, without an estimate of the mean
@@ -185,7 +184,7 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     errors_dof = np.append(prior.mean_dof, prior.dof)
     mean, *each = _posterior(prior, measured, functionals, errors_dof, conflict)
     values = np.array([combined.estimate.value for combined in each])
-    moved = mean.moved_to(float(mean_of_possible(values, functionals[0])))
+    moved = mean.moved_to(float(functionals[0] @ np.clip(values, 0, 1)))
     return JointEstimate(moved, tuple(combined.possible for combined in each), prior)
 
 

@@ -9,16 +9,12 @@ image and by name, are in `autoeval.stability.scores`.
 from autoeval.model.away import Away
 from autoeval.model.mixed_model import (
     MixedModel,
+    Mixture,
     Pairs,
+    PredictionInterval,
     Prior,
-    Scaling,
     Variances,
     possible_variances,
-)
-from autoeval.model.prediction_interval import (
-    Mixture,
-    PredictionInterval,
-    mean_of_possible,
     predict_intervals,
 )
 
@@ -29,9 +25,7 @@ __all__ = [
     "Pairs",
     "PredictionInterval",
     "Prior",
-    "Scaling",
     "Variances",
-    "mean_of_possible",
     "possible_variances",
     "predict_intervals",
 ]

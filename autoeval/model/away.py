@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from autoeval.model.prediction_interval import Mixture
+from autoeval.model.mixed_model import Mixture
 
 FALLS, SITES = 8, 3  # quantiles that stand for the log-normal effects
 NOTHING = 0.004  # of accuracies up to it the probability counts, not the density

@@ -23,13 +23,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtr
 from typing_extensions import Self
 
-from autoeval.model.prediction_interval import Mixture
+from autoeval.errors import InputError
 
 Shares = tuple[float, float, float, float]
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 NEGLIGIBLE = 1e-4  # share of the greatest weight
+HALVINGS = 50
+WIDEST = 0.42
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,54 +51,9 @@ class Pairs:
     place: np.ndarray
     category: np.ndarray
 
-    def __post_init__(self) -> None:
-        n = len(self.sampling)
-        shapes = {field.name: np.shape(getattr(self, field.name)) for field in fields(self)}
-        if np.ndim(self.x) != 2 or any(shape[:1] != (n,) for shape in shapes.values()):
-            raise ValueError(f"Expected arrays of the same N pairs, `x` (N, P), got {shapes}.")
-        if not (np.isfinite(self.x).all() and np.isfinite(self.sampling).all()):
-            raise ValueError("Expected finite scores and sampling variances of all pairs.")
-
-    def __len__(self) -> int:
-        return len(self.sampling)
-
     def __getitem__(self, index: np.ndarray | slice) -> Pairs:
         """Take the pairs that a mask or an index selects."""
         return Pairs(*(getattr(self, field.name)[index] for field in fields(self)))
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    r"""Location and scale of P scores, learned with some trust in a first guess.
-
-    .. math:: m' = \frac{k m_0 + \sum_i x_i}{k + n}, \quad
-              s'^2 = \frac{k s_0^2 + \sum_i (x_i - m')^2}{k + n}
-
-    so that a handful of pairs that happen to be alike cannot make a small difference look great.
-
-    location, scale (P,): m0 and s0; scales above 0.
-    weight: k, the number of pairs that the guess counts as.
-
-    >>> guess = Scaling(np.array([.3]), np.array([.2]), weight=2)
-    >>> learned = guess.learn(np.array([[.5], [.5]]))
-    >>> learned.location, learned.scale.round(4), learned.apply(np.array([[.4]])).round(3)
-    (array([0.4]), array([0.1581]), array([[0.]]))
-    """
-
-    location: np.ndarray
-    scale: np.ndarray
-    weight: float = 10.0
-
-    def learn(self, x: np.ndarray) -> Scaling:
-        """Return the location and scale after N pairs (N, P)."""
-        total = self.weight + len(x)
-        location = (self.weight * self.location + x.sum(axis=0)) / total
-        squares = self.weight * self.scale**2 + ((x - location) ** 2).sum(axis=0)
-        return Scaling(location, np.sqrt(squares / total), total)
-
-    def apply(self, x: np.ndarray) -> np.ndarray:
-        """Express scores (N, P) in their scale."""
-        return (x - self.location) / self.scale
 
 
 @dataclass(frozen=True)
@@ -104,8 +62,9 @@ class Prior:
 
     See docs/explanation/calibration.md.
 
+    slopes: mean slope of each of P scores, in units of its scale.
+    location, scale: middle and unit of each score, P or one for all; units over 0.
     intercept, intercept_std: accuracy of a pair whose scores are in their middle.
-    slopes: mean slope of each score, in units of its scale.
     calibration_std: of the intercept where the calibration rests on one pair; with n pairs it is
         divided by the root of n.
     categories: what is known of categories by name, in lower case: the mean of their effect.
@@ -116,9 +75,12 @@ class Prior:
     bending: variance of each slope from group to group, as a share of that square.
     of_one_image: standard deviation of average precision because it is measured on one image.
     guess: number of pairs that the first guess of the spread of accuracies counts as.
+    spreads: possible standard deviations around the line, over which predictions are averaged.
     """
 
     slopes: tuple[float, ...]
+    location: tuple[float, ...] = (0.0,)
+    scale: tuple[float, ...] = (1.0,)
     intercept: float = 0.3
     intercept_std: float = 0.03
     calibration_std: float = 0.2
@@ -131,6 +93,16 @@ class Prior:
     bending: float = 0.03
     of_one_image: float = 0.3
     guess: float = 10.0
+    spreads: tuple[float, ...] = SPREADS
+
+    def scaled(self, x: np.ndarray) -> np.ndarray:
+        """Express scores (N, P) in their units, from their middle."""
+        return (x - np.array(self.location)) / np.array(self.scale)
+
+    def mean(self, x: np.ndarray, categories: np.ndarray) -> np.ndarray:
+        """Return the accuracies (N,) that are expected of scores (N, P) and categories (N,)."""
+        effects = np.array([self.of_category(name) for name in categories])
+        return np.asarray(self.intercept + self.scaled(x) @ np.array(self.slopes) + effects)
 
     def of_category(self, name: object) -> float:
         """Return the mean effect of a category, however its name is capitalised.
@@ -162,9 +134,9 @@ class Variances:
     log_prior: float = 0.0
 
 
-def possible_variances(prior: Prior, spreads: Sequence[float] = SPREADS) -> tuple[Variances, ...]:
+def possible_variances(prior: Prior) -> tuple[Variances, ...]:
     """List the possibilities that the regression averages over; see `Prior`."""
-    logs = -0.5 * (np.log(np.array(spreads) / prior.spread) / prior.spread_log_std) ** 2
+    logs = -0.5 * (np.log(np.array(prior.spreads) / prior.spread) / prior.spread_log_std) ** 2
     group, place, category, pair = prior.shares
     return tuple(
         Variances(
@@ -177,7 +149,7 @@ def possible_variances(prior: Prior, spreads: Sequence[float] = SPREADS) -> tupl
             group_category=prior.alike * spread**2 * pair,
             log_prior=float(log),
         )
-        for spread, log in zip(spreads, logs, strict=True)
+        for spread, log in zip(prior.spreads, logs, strict=True)
     )
 
 
@@ -245,20 +217,23 @@ class MixedModel:
     weights_ (G,): posterior weight of each possibility that is not negligible.
     """
 
-    scaling: Scaling
     prior: Prior
     variances: Sequence[Variances] | None = None
 
     def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
         """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1]."""
-        if not len(pairs) or np.shape(y) != (len(pairs),) or not np.isfinite(y).all():
-            raise ValueError(f"Expected finite accuracies of {len(pairs)} pairs, at least one.")
+        known = np.column_stack([pairs.x, pairs.sampling, y])
+        if not len(known) or not np.isfinite(known).all():
+            raise ValueError(
+                f"Expected at least one pair, all with finite scores, sampling variances and "
+                f"accuracies, but got {known.tolist()[:3]}."
+            )
         self.pairs_ = pairs
-        of_pairs = self.prior.calibration_std / np.sqrt(len(pairs))
+        of_pairs = self.prior.calibration_std / np.sqrt(len(known))
         self.intercept_std_ = float(np.hypot(self.prior.intercept_std, of_pairs))
-        x = self.scaling.apply(pairs.x)
+        x = self.prior.scaled(pairs.x)
         shared = Shared.of(pairs, pairs, (x, x))
-        residual = y - self._prior_mean(pairs)
+        residual = y - self.prior.mean(pairs.x, pairs.category)
         every = self.variances or possible_variances(self.prior)
         solutions: list[Solution] = []
         logs = []
@@ -285,10 +260,10 @@ class MixedModel:
         average (K, M): weights of pairs in each of K averages; by default each pair on its own.
             What the pairs share does not average out.
         """
-        x, x_seen = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
+        x, x_seen = self.prior.scaled(pairs.x), self.prior.scaled(self.pairs_.x)
         cross = Shared.of(self.pairs_, pairs, (x_seen, x))
         among_new = Shared.of(pairs, pairs, (x, x))
-        prior, intercept = self._prior_mean(pairs), self.intercept_std_**2
+        prior, intercept = self.prior.mean(pairs.x, pairs.category), self.intercept_std_**2
         means, stds = [], []
         for variances, factor, coefficients in self._likely:
             # a pair that was seen, on other images: its effect is shared, its sampling error is not
@@ -315,7 +290,7 @@ class MixedModel:
         # Through coefficients and effects, not by the covariance of all M pairs: thousands of
         # cameras would need an (M, M) matrix and its root for each possibility of the variances.
         rng, seen_pairs = np.random.default_rng(seed), self.pairs_
-        x_seen, x = self.scaling.apply(seen_pairs.x), self.scaling.apply(pairs.x)
+        x_seen, x = self.prior.scaled(seen_pairs.x), self.prior.scaled(pairs.x)
         names = np.array(sorted({*map(str, seen_pairs.category), *map(str, pairs.category)}))
         category_seen = seen_pairs.category.astype(str)[:, None] == names
         category = pairs.category.astype(str)[:, None] == names
@@ -364,13 +339,131 @@ class MixedModel:
                 effects += np.sqrt(variances.bending) * standard_effects(group, n) * column
             effects += standard_effects(place, n) * np.sqrt(variances.place)
             effects += standard_effects(category_in_group, n) * np.sqrt(variances.group_category)
-            single = rng.standard_normal((n, len(pairs)))
+            single = rng.standard_normal((n, len(pairs.x)))
             effects = effects + single * np.sqrt(variances.pair + pairs.sampling)
             parts.append(z @ new.T + effects)
         # Mixed, so that a part of the draws is one of the whole distribution.
-        return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
+        mean = self.prior.mean(pairs.x, pairs.category)
+        return mean + rng.permutation(np.concatenate(parts))
 
-    def _prior_mean(self, pairs: Pairs) -> np.ndarray:
-        effects = np.array([self.prior.of_category(name) for name in pairs.category])
-        slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
-        return np.asarray(self.prior.intercept + slopes + effects)
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """G normal distributions of each of N quantities.
+
+    weights (G,), or (G, N) where they differ from quantity to quantity: they add up to 1.
+    means, stds (G, N)
+
+    >>> two = Mixture(np.array([.5, .5]), np.array([[-1.], [1.]]), np.ones((2, 1)))
+    >>> float(two.mean[0]), round(float(two.std[0]), 4), abs(round(float(two.quantile(.5)[0]), 6))
+    (0.0, 1.4142, 0.0)
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    stds: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of each quantity, (N,)."""
+        return self._weighted(self.means)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation of each quantity, (N,)."""
+        return np.sqrt(self._weighted(self.stds**2 + (self.means - self.mean) ** 2))
+
+    def blurred(self, std: float | np.ndarray) -> Mixture:
+        """Add an independent error to each quantity, of one standard deviation or of (N,)."""
+        return Mixture(self.weights, self.means, np.hypot(self.stds, std))
+
+    def shifted(self, by: np.ndarray) -> Mixture:
+        """Add something that is known, (N,), to each quantity."""
+        return Mixture(self.weights, self.means + by, self.stds)
+
+    def _weighted(self, values: np.ndarray) -> np.ndarray:
+        """Average values, (G, N), over the distributions."""
+        if self.weights.ndim == 1:
+            return self.weights @ values
+        return np.asarray((self.weights * values).sum(axis=0))
+
+    def quantile(self, probability: float) -> np.ndarray:
+        """Value that each quantity is below with a probability, (N,), by bisection."""
+        # A mixture of normal distributions has no quantile in closed form. Nine standard deviations
+        # hold any that is asked for, and each halving settles one more binary digit.
+        low, high = (self.means - 9 * self.stds).min(0), (self.means + 9 * self.stds).max(0)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            below = self._weighted(ndtr((middle - self.means) / self.stds)) < probability
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return (low + high) / 2
+
+
+@dataclass(frozen=True)
+class PredictionInterval:
+    """The prediction interval of one accuracy; NaN where it would be too wide.
+
+    raw: mean of the distribution, which may lie outside [0, 1]; value: the nearest possible
+        accuracy, or for a mean over categories the mean of those of each.
+    lower, upper: interval in [0, 1], ``lower < upper`` but where the value is known by definition.
+    reach: half the width of the interval before anything is cut off, and the distance of `raw` to
+        the value.
+    """
+
+    raw: float
+    value: float
+    lower: float
+    upper: float
+    reach: float
+
+    @property
+    def refused(self) -> bool:
+        """Whether the interval would be too wide to give one."""
+        return self.value != self.value
+
+
+def predict_intervals(
+    predicted: Mixture, level: float = 0.9, values: np.ndarray | None = None
+) -> list[PredictionInterval]:
+    """Turn each quantity of a predictive distribution into a value and an interval.
+
+    The interval reaches from the value as far as the distribution reaches from its mean, and is cut
+    at 0 and 1. A mean outside shows that the line is off by at least its distance to the edge, so
+    the interval from the edge inwards reaches that much further; no interval has width 0. Where it
+    would reach further than `WIDEST` to each side, which is nearly everything, no value is given.
+
+    values (N,): possible accuracies that the intervals are moved to, such as the mean of possible
+        accuracies for a mean over categories; by default the nearest to the mean of each.
+
+    >>> at = Mixture(np.ones(1), np.array([[.5, -.1, .5]]), np.array([[.1, .05, .4]]))
+    >>> inside, below, wide = predict_intervals(at)
+    >>> [(round(t.lower, 3), round(t.upper, 3), round(t.raw, 3)) for t in (inside, below)]
+    [(0.336, 0.664, 0.5), (0.0, 0.182, -0.1)]
+    >>> wide.refused
+    True
+    """
+    lows, highs = predicted.quantile((1 - level) / 2), predicted.quantile((1 + level) / 2)
+    means = predicted.mean
+    values = np.clip(means, 0, 1) if values is None else values
+    intervals = []
+    for raw, low, high, value in zip(
+        means.tolist(), lows.tolist(), highs.tolist(), values.tolist(), strict=True
+    ):
+        off = abs(value - raw)
+        reach = (high - low) / 2 + off
+        if reach <= WIDEST:
+            lower = max(value - (raw - low) - off, 0.0)
+            upper = min(value + (high - raw) + off, 1.0)
+            intervals.append(PredictionInterval(raw, value, lower, upper, reach))
+        else:
+            intervals.append(PredictionInterval(raw, np.nan, np.nan, np.nan, reach))
+    return intervals
+
+
+def check_level(level: float) -> None:
+    """Make sure that a nominal coverage is one."""
+    if not isinstance(level, int | float) or isinstance(level, bool) or not 0 < level < 1:
+        raise InputError(
+            f"Expected the `level` of intervals as a number over 0 and under 1, such as 0.9, but "
+            f"got {level!r}."
+        )

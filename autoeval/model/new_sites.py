@@ -7,6 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import ndtri
 
+from autoeval.model.mixed_model import (
+    PredictionInterval,
+    predict_intervals,
+)
 from autoeval.model.pair_table import (
     SITE,
     Table,
@@ -18,11 +22,6 @@ from autoeval.model.pair_table import (
     nothing_over,
     rows_where,
     without_boxes,
-)
-from autoeval.model.prediction_interval import (
-    PredictionInterval,
-    mean_of_possible,
-    predict_intervals,
 )
 from autoeval.model.regression import NEW, Regression
 
@@ -38,7 +37,7 @@ class NewSites:
 
     rows: one row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
     unseen: of each site; see `Regression.predict`. 0 by default.
-    fitted_sites: of sites of the fit their name there, see `known_site`; drawn independently of the
+    fitted_sites: of sites of the fit their name there, see `Regression`; drawn independently of the
         others.
     """
 
@@ -69,7 +68,7 @@ class NewSites:
             rows = rows_where(self._rows, np.isin(self._site, part))
             average = self._average(part)
             predicted = self.regression.distribution(rows, average)
-            values = mean_of_possible(self.regression.distribution(rows).mean, average)
+            values = average @ np.clip(self.regression.distribution(rows).mean, 0, 1)
             intervals += predict_intervals(predicted.blurred(self._stds(part)), self.level, values)
         return [
             self._known(name)
@@ -112,7 +111,7 @@ class NewSites:
             weights = self._average(part)
             rows = rows_where(self._rows, np.isin(self._site, part))
             means = self.regression.distribution(rows).mean
-            moved.append(mean_of_possible(means, weights) - np.clip(weights @ means, 0, 1))
+            moved.append(weights @ np.clip(means, 0, 1) - np.clip(weights @ means, 0, 1))
         return np.concatenate(moved)
 
     def _known(self, name: str) -> PredictionInterval:

@@ -19,9 +19,8 @@ import numpy as np
 
 from autoeval.accuracy.measures import CountCurve, denominators, value_of
 from autoeval.errors import InputError
-from autoeval.model.features import BY_REFERENCE, EXPECTED, FEATURES, REFERENCE_FEATURES, WEIGHT
-from autoeval.model.mixed_model import Pairs
-from autoeval.model.prediction_interval import PredictionInterval
+from autoeval.model.features import BY_REFERENCE, EXPECTED, FEATURES, WEIGHT
+from autoeval.model.mixed_model import PredictionInterval
 from autoeval.targets import OperatingPoint
 
 Table = Mapping[str, Any]
@@ -208,43 +207,6 @@ def undefined_at(target: str) -> bool:
     """Whether a target has no value where no box is over its threshold: precision."""
     point = OperatingPoint.of(target)
     return point is not None and point.measure == "precision"
-
-
-def pairs_of(rows: Table, features: Sequence[str], of_one_image: float) -> Pairs:
-    """Turn rows into the arrays of the model, scores by `values_of`.
-
-    Refused where a score would count as 0 because its pass was not made. A reference may have no
-    confident box where the detector has one, which does count as 0; a score is undefined where the
-    category is not found.
-    """
-    missing = [name for name in (*features, "n_images") if name not in rows]
-    if missing:
-        raise InputError(
-            f"Expected the columns {', '.join(missing)} but the rows hold only "
-            f"{', '.join(map(str, list(rows)[:12]))}."
-        )
-    always_read = (*FEATURES, *REFERENCE_FEATURES)
-    computed = (EXPECTED, f"{BY_REFERENCE}precision@")  # from counts
-    for name in features:
-        if CONFIDENCE not in rows or name in always_read or name.startswith(computed):
-            continue
-        lacking = np.isnan(floats(rows, name)) & ~np.isnan(floats(rows, CONFIDENCE))
-        if lacking.any():
-            k = int(np.flatnonzero(lacking)[0])
-            called = [str(rows[n][k]) for n in ("source", "category") if n in rows]
-            first = " ".join(n for n in called if n and not n.startswith("\0")) or "the site"
-            raise InputError(
-                f"Expected {name} of every pair with a confident box, but {lacking.sum()} of "
-                f"{len(lacking)} lack it, first {first}: its pass was not made there. Score all "
-                "sites the same way, or leave that score out of what is read."
-            )
-    x = values_of(rows, features)
-    sampling = of_one_image**2 / floats(rows, "n_images")
-    group, place, category = (
-        names(rows, name) if name in rows else np.full(len(x), "", object)
-        for name in ("group", "source", "category")
-    )
-    return Pairs(x, sampling, group, place, category)
 
 
 def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:

@@ -33,7 +33,7 @@ from autoeval.io.documents import shipped_config
 from autoeval.model.away import Away
 from autoeval.model.calibration import CalibrationPrior, Usual
 from autoeval.model.features import REFERENCE_AP, REFERENCE_FEATURES
-from autoeval.model.mixed_model import Prior, Scaling, Variances, possible_variances
+from autoeval.model.mixed_model import Prior
 from autoeval.model.pair_table import REFERENCE_TRUE, Table, floats
 from autoeval.targets import OperatingPoint
 
@@ -79,15 +79,15 @@ def calibration_prior(floor: float = FULL) -> CalibrationPrior:
 
 def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
     """Read the calibration of a file of this kind."""
-    return CalibrationPrior(
-        tuple(_usual(box) for box in coefficients["boxes"]), _usual(coefficients["missed"])
+    *boxes, missed = (
+        Usual(**{name: np.array(values) for name, values in coefficient.items()})
+        for coefficient in (*coefficients["boxes"], coefficients["missed"])
     )
+    return CalibrationPrior(tuple(boxes), missed)
 
 
-def regression_prior(
-    features: Sequence[str], target: str, floor: float = FULL
-) -> tuple[Scaling, Prior]:
-    """Return the units of some scores and what is believed of their slopes.
+def regression_prior(features: Sequence[str], target: str, floor: float = FULL) -> Prior:
+    """Return what is believed of a regression on some scores, with their units.
 
     target: ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that
         of ``recall`` at any.
@@ -97,7 +97,7 @@ def regression_prior(
     Other words for a category (`SYNONYMS`) have the effect that the prior knows by its name:
 
     >>> from autoeval.model.features import FEATURES
-    >>> prior = regression_prior(FEATURES, "mAP")[1]
+    >>> prior = regression_prior(FEATURES, "mAP")
     >>> prior.of_category("Pedestrian") == prior.of_category("person") != 0
     True
     """
@@ -108,13 +108,13 @@ def regression_prior(
     ]
     for fitted in regressions:
         if fitted["target"] == target and set(fitted["scores"]) == set(features):
-            units = [fitted["scores"][name] for name in features]
-            location, scale, slopes = np.array(units).T
-            prior = Prior(tuple(slopes.tolist()), **fitted["prior"])
-            effects = dict(prior.categories)
+            of_scores = [fitted["scores"][name] for name in features]
+            location, scale, slopes = map(tuple, zip(*of_scores, strict=True))
+            effects = dict(fitted["prior"]["categories"])
             for name, words in SYNONYMS.items():
                 effects |= dict.fromkeys(words, effects[name]) if name in effects else {}
-            return Scaling(location, scale), replace(prior, categories=effects)
+            numbers = {**fitted["prior"], "categories": effects}
+            return Prior(slopes, location=location, scale=scale, **numbers)
     same_target = (regression for regression in regressions if regression["target"] == target)
     possible = "; ".join(", ".join(regression["scores"]) for regression in same_target)
     raise InputError(
@@ -148,10 +148,6 @@ def _at_floor(name: str, floor: float) -> Any:
 
 def _kind(name: str) -> str:
     return name.partition("@")[0]
-
-
-def _usual(values_by_name: Mapping[str, Any]) -> Usual:
-    return Usual(**{name: np.array(values) for name, values in values_by_name.items()})
 
 
 @cache
@@ -219,52 +215,20 @@ class ReferencePrior:
         sure = min((strength.reference - strength.detector) / self.certain, 1)
         return float(of_agreement * sure)
 
-    def added(self, scaling: Scaling, prior: Prior, weight: float) -> WithReference:
-        """Add the score of a reference to the units and the prior of the scores of boxes."""
+    def added(self, prior: Prior, weight: float) -> Prior:
+        """Add the score of a reference, as the last, to the prior of the scores of boxes."""
         # (1 - v) m(x) + v r, term by term. The score of the reference is in units of its own, (r -
         # MIDDLE) / SCALE, so that v r is a slope of v SCALE and v MIDDLE in the intercept.
-        rest = 1 - weight
-        with_reference = replace(
+        rest, spread = 1 - weight, (1 - self.narrower * weight) * prior.spread
+        # as close to each other as the prior is certain of the spread
+        steps = np.exp(prior.spread_log_std * np.arange(-2, 3))
+        return replace(
             prior,
+            location=(*prior.location, REFERENCE_MIDDLE),
+            scale=(*prior.scale, REFERENCE_SCALE),
             slopes=(*(rest * slope for slope in prior.slopes), weight * REFERENCE_SCALE),
             intercept=rest * prior.intercept + weight * REFERENCE_MIDDLE,
             categories={name: rest * effect for name, effect in prior.categories.items()},
-            spread=(1 - self.narrower * weight) * prior.spread,
+            spread=spread,
+            spreads=tuple((spread * steps).tolist()),
         )
-        location, scale = (
-            np.append(scaling.location, REFERENCE_MIDDLE),
-            np.append(scaling.scale, REFERENCE_SCALE),
-        )
-        # A pair without a box of the reference is predicted by m(x) alone, with the whole spread.
-        lost = prior.spread**2 - with_reference.spread**2
-        units = Scaling(location, scale, scaling.weight)
-        return WithReference(units, with_reference, scaling, prior, lost)
-
-
-@dataclass(frozen=True)
-class WithReference:
-    """The prior with a reference, and what to read where it has no box.
-
-    lost: variance by which pairs without a box of the reference vary more.
-    """
-
-    scaling: Scaling
-    prior: Prior
-    without: Scaling
-    prior_without: Prior
-    lost: float
-
-    @property
-    def variances(self) -> tuple[Variances, ...]:
-        """What the regression averages over, as close as the prior is certain of the spread."""
-        steps = np.exp(self.prior.spread_log_std * np.arange(-2, 3))
-        return possible_variances(self.prior, (self.prior.spread * steps).tolist())
-
-    def fill(self, x: np.ndarray, categories: np.ndarray) -> np.ndarray:
-        """Return the score (N,) at which the prior expects what it does without a reference.
-
-        x (N, P): the other scores; categories (N,).
-        """
-        effects = np.array([self.prior_without.of_category(name) for name in categories])
-        slopes = self.without.apply(x) @ np.array(self.prior_without.slopes)
-        return np.asarray(self.prior_without.intercept + slopes + effects)

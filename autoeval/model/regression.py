@@ -1,6 +1,17 @@
-"""The default regression: accuracy on scores over pairs of site and category.
+r"""The default regression: accuracy on scores over pairs of site and category.
 
 Tables are those of `autoeval.model.pair_table`. Needs no network and no torch.
+
+New images of a site of the fit: their accuracy is that of the labelled images times the ratio of
+the expected average precisions,
+
+.. math:: y_2 = y_1 \frac{e_2 + ε}{e_1 + ε}
+
+In `autoeval.model.mixed_model` the new pair has all effects in common with the labelled one of the
+same site and category, its own too, and no other score moves it: of these the differences within a
+site are mostly sampling error. The sampling errors of both sets of images are taken from how
+accuracy varies over the labelled images, since they are most of what is left; and what no score
+shows may have changed.
 """
 
 from __future__ import annotations
@@ -15,15 +26,23 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.model.away import Away
-from autoeval.model.features import BY_REFERENCE
-from autoeval.model.known_site import KnownSite
-from autoeval.model.mixed_model import MixedModel, Pairs, Prior, Scaling, Variances
+from autoeval.model.features import BY_REFERENCE, EXPECTED, FEATURES, REFERENCE_FEATURES
+from autoeval.model.mixed_model import (
+    MixedModel,
+    Mixture,
+    Pairs,
+    PredictionInterval,
+    Prior,
+    check_level,
+    predict_intervals,
+)
 from autoeval.model.pair_table import (
     CATEGORY,
     CONFIDENCE,
     GROUP,
     ONLY,
     REFERENCE_COUNTS,
+    REFERENCE_TRUE,
     SAMPLE,
     SITE,
     TRAINED_HERE,
@@ -36,17 +55,10 @@ from autoeval.model.pair_table import (
     n_rows,
     names,
     nothing_over,
-    pairs_of,
     rows_where,
+    values_of,
     with_target,
     without_boxes,
-)
-from autoeval.model.prediction_interval import (
-    Mixture,
-    PredictionInterval,
-    check_level,
-    mean_of_possible,
-    predict_intervals,
 )
 from autoeval.model.priors import (
     FULL,
@@ -55,7 +67,6 @@ from autoeval.model.priors import (
     REFERENCE_PRIOR,
     ReferencePrior,
     ReferenceStrength,
-    WithReference,
     away_prior,
     regression_prior,
     shipped,
@@ -64,13 +75,20 @@ from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import listed
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 DEFAULT_METHOD = "bayes"  # this regression, as results and pages name it
 NEW = "\0new"  # a group and a site that no labelled set is called
 PRECISION = "precision@"
 SIZE = "box_size"  # the feature that needs the sizes of images
 MIN_SOURCES = 3  # whose errors left out say anything
+# Of new images of a site of the fit; measured by benchmarks/fits.py, docs/results/known_sites.md.
+SMOOTHED = 0.02  # ε
+MOST_RATIO = 1.5
+CHANGE_STD = 0.01  # of an accuracy that changes while no score does
+CHANGE_ERROR = 0.6  # standard deviation of a predicted change, as a share of it
+OF_ONE_IMAGE = 0.22  # standard deviation of average precision measured on one image, usually
+USUAL_IMAGES = 3  # that this counts as
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +98,7 @@ class Regression:
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
     features: scores to read; by default `features_at` the target, and for average precision the
         agreement with a reference detector where that is stronger; see `reference_prior`.
-    scaling, prior: units of these scores and what is believed of their slopes; by default what the
+    prior: what is believed of the slopes of these scores, and their units; by default what the
         panel of detectors says.
     floor: score from which on boxes are in the files of the rows; see `regression_prior`.
     away: what is known of detectors away from the site that they were trained on, for rows with
@@ -91,7 +109,8 @@ class Regression:
     reference_strength_, reference_weight_: of the reference detector on the labelled images, None
         without one; and how much the agreement with it counts, in [0, 1].
     pairs_: the rows that it was fitted on, those with the target.
-    prior_: what is believed of the slopes that it has, with those of a reference detector.
+    prior_: what is believed of the slopes that it has, with those of a reference detector;
+        prior_of_boxes_: the same without it, None where none is read.
     accuracy_std_: standard deviation of accuracies, by the pairs and a first guess: uniform in
         [0, 1].
     training_range_: smallest and largest value over the pairs, for each score that it reads.
@@ -101,7 +120,6 @@ class Regression:
     target: str = "mAP"
     level: float = 0.9
     features: Sequence[str] | None = None
-    scaling: Scaling | None = None
     prior: Prior | None = None
     floor: float = FULL
     away: Away | None = None
@@ -131,11 +149,12 @@ class Regression:
             own &= named["repeat"] == named["repeat"][own].min()
         rows = with_target(rows_where(named, own), self.target)
         self.features_ = tuple(self.features or features_at(self.target))
-        if self.prior is None or self.scaling is None:
-            self._scaling, self.prior_ = regression_prior(self.features_, self.target, self.floor)
-        else:
-            self._scaling, self.prior_ = self.scaling, self.prior
-        self._add_reference(rows)
+        self.prior_ = self.prior or regression_prior(self.features_, self.target, self.floor)
+        self.prior_of_boxes_: Prior | None = None
+        self.reference_strength_: ReferenceStrength | None = None
+        self.reference_weight_ = 0.0
+        if REFERENCE_TRUE in rows:
+            self._read_reference(rows)
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
         measured = np.isfinite(floats(rows, self.target))
@@ -158,42 +177,53 @@ class Regression:
             )
             self.training_range_[name] = (float(scores.min()), float(scores.max()))
         self._true = floats(self.pairs_, self.target)
-        # 12 ** -0.5 is the standard deviation of a uniform distribution; that of a few pairs alone
-        # may be 0.
-        uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self.prior_.guess)
-        self.accuracy_std_ = float(uniform.learn(self._true[:, None]).scale[0])
-        self._model = MixedModel(self._scaling, self.prior_, self._variances).fit(
-            self._pairs, self._true
-        )
-        self._fit_home()
-        self.__dict__.pop("left_out_", None)
-        return self
-
-    def _fit_home(self) -> None:
-        """Fit the sites of training alone, and learn from other sites how far the detector falls.
-
-        Without a site of training new sites are predicted by all pairs.
-        """
-        self.away_: Away | None = None
-        self._elsewhere = self._model
-        trained, groups = np.zeros(n_rows(self.pairs_), bool), self._pairs.group
+        # The mean and variance over the pairs and a first guess, uniform in [0, 1], whose mean is
+        # 1/2 and variance 1/12: the variance of a few pairs alone may be 0.
+        total = self.prior_.guess + len(self._true)
+        mean = (self.prior_.guess * 0.5 + self._true.sum()) / total
+        squares = self.prior_.guess / 12 + ((self._true - mean) ** 2).sum()
+        self.accuracy_std_ = float(np.sqrt(squares / total))
+        self._model = MixedModel(self.prior_).fit(self._pairs, self._true)
+        # Where the detector was trained: its mean accuracy there, and the pairs that count as home.
+        trained = np.zeros(len(self._true), bool)
         if TRAINED_HERE in self.pairs_:
             given = self.pairs_[TRAINED_HERE]
             trained = np.array([value is True or value == 1 for value in given], bool)
-        # the mean accuracy where the detector was trained, and which pairs count as home
         self.home_ = float(self._true[trained].mean()) if trained.any() else np.nan
         self._at_home = trained | ~trained.any()
+        self.away_: Away | None = None
+        self._elsewhere = self._model
         # A reference detector shows at a site itself which boxes are right.
         of_precision = self.target.startswith(PRECISION)
-        if not trained.any() or (of_precision and self.reads_reference(self.pairs_).all()):
+        if trained.any() and not (of_precision and self.reads_reference(self.pairs_).all()):
+            self.away_ = self.away or away_prior(self.target)
+            if not trained.all():
+                self._fit_away(self.away_, trained)
+        self.__dict__.pop("left_out_", None)
+        return self
+
+    def _read_reference(self, rows: Table) -> None:
+        """Read the agreement with a reference detector, if its prior gives that a weight."""
+        self.reference_strength_ = ReferenceStrength.of(rows)
+        reference_prior = self.reference_prior or ReferencePrior(**shipped(REFERENCE_PRIOR))
+        self.reference_weight_ = reference_prior.weight(self.reference_strength_)
+        read = READ_BY.get(self.target)
+        has_them = bool({*names(rows, "category")} & {*PRECISION_OF})
+        if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
+            read = f"{BY_REFERENCE}{self.target}"
+        if read is None or self.features or not self.reference_weight_:
             return
-        self.away_ = away = self.away or away_prior(self.target)
-        others = ~np.isin(groups, groups[trained])
-        if trained.all():
-            return
-        self._elsewhere = MixedModel(self._scaling, self.prior_, self._variances).fit(
-            self._pairs[trained], self._true[trained]
-        )
+        self.prior_of_boxes_ = self.prior_
+        self.prior_ = reference_prior.added(self.prior_, self.reference_weight_)
+        self.features_ += (read,)
+
+    def _fit_away(self, away: Away, trained: np.ndarray) -> None:
+        """Fit the sites of training alone, and learn from others how far the detector falls.
+
+        trained (N,): which pairs are of sites of training, not all.
+        """
+        self._elsewhere = MixedModel(self.prior_).fit(self._pairs[trained], self._true[trained])
+        others = ~np.isin(self._pairs.group, self._pairs.group[trained])
         if not others.any():
             return
         pairs, of_target = self._pairs[others], f"{self.target}_std"
@@ -210,38 +240,13 @@ class Regression:
             sampling=stds[others],
         )
 
-    def _add_reference(self, rows: Table) -> None:
-        """Read the agreement with a reference detector, if its prior gives that a weight."""
-        self.reference_: WithReference | None = None
-        self._variances: Sequence[Variances] | None = None
-        self.reference_strength_ = ReferenceStrength.of(rows)
-        reference_prior = self.reference_prior or ReferencePrior(**shipped(REFERENCE_PRIOR))
-        self.reference_weight_ = reference_prior.weight(self.reference_strength_)
-        read = READ_BY.get(self.target)
-        has_them = bool({*names(rows, "category")} & {*PRECISION_OF})
-        if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
-            read = f"{BY_REFERENCE}{self.target}"
-        if read is None or self.features or not self.reference_weight_:
-            return
-        self.reference_ = reference_prior.added(self._scaling, self.prior_, self.reference_weight_)
-        self._scaling, self.prior_ = self.reference_.scaling, self.reference_.prior
-        self._variances = self.reference_.variances
-        self.features_ += (read,)
-
-    @property
-    def rows_(self) -> pd.DataFrame:
-        """`pairs_` as a DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.pairs_)
-
     def site_rows(self, rows: Table) -> dict[str, np.ndarray]:
         """Lay out the scores of a new site as this target reads them, one row a category."""
         made = _named(rows)
         if len(self.categories_) == 1 and (made["category"] == ONLY).all():
             made["category"] = np.full(n_rows(made), self.categories_[0], object)
         made = with_target(made, self.target)
-        if self.reference_ and self.features_[-1] not in made:
+        if self.prior_of_boxes_ and self.features_[-1] not in made:
             made[self.features_[-1]] = np.full(n_rows(made), np.nan)
         return made
 
@@ -254,23 +259,52 @@ class Regression:
         average (K, M)
         """
         new = self._new_pairs(rows)
-        if SITE not in rows:
-            if self.away_ is None or GROUP in rows:
-                return self._model.predict(new, average=average)
-            confidence = self._above_home(new)
-            if average is not None:
-                confidence = average @ confidence
-            prediction = self._elsewhere.predict(new, average=average)
-            return self.away_.predict(prediction, self.home_, confidence)
-        # The pair keeps the scores and effects of the labelled one of its site, so that the model
-        # predicts the accuracy there; the change by its own scores is then added, see `KnownSite`.
-        site = self.known_site(str(columns(rows)[SITE][0]))
-        model = MixedModel(self._scaling, self.prior_, self._variances).fit(site.fitted, self._true)
-        pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
-        change = (ratio - 1) * model.predict(pairs).mean
-        return model.predict(pairs, average=average).shifted(
-            change if average is None else average @ change
+        if SITE in rows:
+            return self._distribution_at(str(columns(rows)[SITE][0]), new, average)
+        if self.away_ is None or GROUP in rows:
+            return self._model.predict(new, average=average)
+        confidence = self._above_home(new)
+        if average is not None:
+            confidence = average @ confidence
+        prediction = self._elsewhere.predict(new, average=average)
+        return self.away_.predict(prediction, self.home_, confidence)
+
+    def _distribution_at(self, site: str, new: Pairs, average: np.ndarray | None) -> Mixture:
+        """Predict M new pairs of a site of the fit, as the module says, or averages over them."""
+        index, n = self._pairs_at(site), floats(self.pairs_, "n_images")
+        # The sampling error of the labelled pairs, from how their accuracy varies over images: the
+        # posterior mean of a variance, the usual one counting as `USUAL_IMAGES` images, since that
+        # of few labelled images is mostly chance (Gelman et al. 2013, section 2.6).
+        variances, of_target = np.full(len(n), OF_ONE_IMAGE**2), f"{self.target}_std"
+        if of_target in self.pairs_:
+            stds = floats(self.pairs_, of_target)
+            variances = np.where(np.isfinite(stds), n * stds**2, variances)
+        of_one_image = (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * variances) / (USUAL_IMAGES + n)
+        own = np.asarray(self._pairs.place.astype(str) == site)
+        of_labelled = np.where(own, of_one_image / n, self._pairs.sampling)
+        fitted = replace(self._pairs, sampling=of_labelled)
+        # -1, the last row, for a category that was not labelled here: it keeps its scores and its
+        # sampling error, and its ratio is 1
+        here = np.array([index.get(str(category), -1) for category in new.category])
+        seen, expected_ap = here >= 0, self.features_.index(CONFIDENCE)
+        after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, fitted.x[here]))
+        ratio = np.where(seen, np.minimum(after / before, MOST_RATIO), 1.0)
+        # what no score shows may have changed, and what they show is uncertain by a share of itself
+        more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * self._true[here]) ** 2
+        sampling = new.sampling * (fitted.sampling / self._pairs.sampling)[here] + more
+        pairs = Pairs(
+            x=np.where(seen[:, None], fitted.x[here], new.x),
+            sampling=np.where(seen, sampling, new.sampling),
+            group=np.full(len(here), str(fitted.group[own][0]), object),
+            place=np.full(len(here), site, object),
+            category=new.category,
         )
+        # The pair keeps the scores and effects of the labelled one, so that the model predicts the
+        # accuracy there; the change by its own scores is then added.
+        model = MixedModel(self.prior_).fit(fitted, self._true)
+        change = (ratio - 1) * model.predict(pairs).mean
+        predicted = model.predict(pairs, average=average)
+        return predicted.shifted(change if average is None else average @ change)
 
     def uncorrected(self, rows: Table) -> Mixture:
         """Predict rows of a new site as if the detector was trained elsewhere."""
@@ -286,9 +320,23 @@ class Regression:
     def _above_home(self, new: Pairs) -> np.ndarray:
         return np.asarray(new.x[:, 0] - self._pairs.x[self._at_home, 0].mean())
 
-    def known_site(self, name: str) -> KnownSite:
-        """Return a site of the fit; see `KnownSite`."""
-        return KnownSite(name, self.pairs_, self._pairs, self.target)
+    def accuracies_at(self, site: str) -> dict[str, float]:
+        """Return the accuracy on the labelled images of a site of the fit, by category.
+
+        Raises `InputError` if the fit has no site of this name.
+        """
+        return {name: float(self._true[k]) for name, k in self._pairs_at(site).items()}
+
+    def _pairs_at(self, site: str) -> dict[str, int]:
+        """Return the number of each pair of a site of the fit, by category."""
+        own = np.flatnonzero(self._pairs.place.astype(str) == site).tolist()
+        if not own:
+            places = listed(list(dict.fromkeys(self._pairs.place.tolist())), most=50)
+            raise InputError(
+                f"This estimator was fitted on no site {site!r}. It knows {places}. Name one of "
+                "these with --site, or leave --site out for the images of a new site."
+            )
+        return {str(self._pairs.category[k]): k for k in own}
 
     def check_group(self, name: str) -> None:
         """Make sure that the fit has a group of this name."""
@@ -339,7 +387,7 @@ class Regression:
             return without_boxes(self.target)
         weights = category_weights(rows, self.target)
         widened = self.distribution(rows, weights[None]).blurred(unseen * self.accuracy_std_)
-        value = mean_of_possible(self.distribution(rows).mean, weights)
+        value = weights @ np.clip(self.distribution(rows).mean, 0, 1)
         return predict_intervals(widened, self.level, np.array([value]))[0]
 
     @cached_property
@@ -352,13 +400,10 @@ class Regression:
         if len(self.groups_) < 2:
             return {}
         pairs, true = self._pairs, self._true
-        intervals: list[PredictionInterval | None] = [None] * len(pairs)
+        intervals: list[PredictionInterval | None] = [None] * len(true)
         for rest, left_out in leave_one_group_out(pairs.group):
-            predicted = (
-                MixedModel(self._scaling, self.prior_, self._variances)
-                .fit(pairs[rest], true[rest])
-                .predict(pairs[left_out])
-            )
+            model = MixedModel(self.prior_).fit(pairs[rest], true[rest])
+            predicted = model.predict(pairs[left_out])
             for k, interval in zip(left_out, predict_intervals(predicted, self.level), strict=True):
                 intervals[k] = interval
         known = ("source", "group", "category", "n_images")
@@ -371,13 +416,6 @@ class Regression:
                 for name, field in estimated.items()
             },
         }
-
-    @property
-    def cross_validated_(self) -> pd.DataFrame:
-        """`left_out_` as a DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.left_out_)
 
     @property
     def residuals_(self) -> np.ndarray:
@@ -419,7 +457,7 @@ class Regression:
 
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""
-        if self.reference_ is None:
+        if self.prior_of_boxes_ is None:
             return np.zeros(n_rows(rows), bool)
         readable = np.isfinite(floats(rows, self.features_[-1]))
         if self.target.startswith(PRECISION):
@@ -427,9 +465,39 @@ class Regression:
         return readable
 
     def _arrays(self, rows: Table) -> Pairs:
-        """Turn rows into the arrays of the model, with what stands in where a score is unknown."""
-        pairs = pairs_of(rows, self.features_, self.prior_.of_one_image)
-        x, sampling = pairs.x.copy(), pairs.sampling.copy()
+        """Turn rows into the arrays of the model, with what stands in where a score is unknown.
+
+        Refused where a score would count as 0 because its pass was not made. A reference may have
+        no confident box where the detector has one, which does count as 0; a score is undefined
+        where the category is not found.
+        """
+        missing = [name for name in (*self.features_, "n_images") if name not in rows]
+        if missing:
+            raise InputError(
+                f"Expected the columns {', '.join(missing)} but the rows hold only "
+                f"{', '.join(map(str, list(rows)[:12]))}."
+            )
+        always_read = (*FEATURES, *REFERENCE_FEATURES)
+        computed = (EXPECTED, f"{BY_REFERENCE}{PRECISION}")  # from counts
+        for name in self.features_:
+            if CONFIDENCE not in rows or name in always_read or name.startswith(computed):
+                continue
+            lacking = np.isnan(floats(rows, name)) & ~np.isnan(floats(rows, CONFIDENCE))
+            if lacking.any():
+                k = int(np.flatnonzero(lacking)[0])
+                called = [str(rows[n][k]) for n in ("source", "category") if n in rows]
+                first = " ".join(n for n in called if n and not n.startswith("\0")) or "the site"
+                raise InputError(
+                    f"Expected {name} of every pair with a confident box, but {lacking.sum()} of "
+                    f"{len(lacking)} lack it, first {first}: its pass was not made there. Score "
+                    "all sites the same way, or leave that score out of what is read."
+                )
+        x = values_of(rows, self.features_)
+        sampling = self.prior_.of_one_image**2 / floats(rows, "n_images")
+        group, place, category = (
+            names(rows, name) if name in rows else np.full(len(x), "", object)
+            for name in ("group", "source", "category")
+        )
         if SIZE in self.features_:
             # Where the sizes of images are not known the size of boxes counts as the mean of the
             # pairs of the fit, and its slope adds to the error. A fit without any size reads none
@@ -439,14 +507,16 @@ class Regression:
             seen = floats(self.pairs_, SIZE)
             seen = seen[np.isfinite(seen)]
             unknown = found & ~np.isfinite(floats(rows, SIZE)) if len(seen) else found
-            x[unknown, at] = seen.mean() if len(seen) else self._scaling.location[at]
+            x[unknown, at] = seen.mean() if len(seen) else self.prior_.location[at]
             sampling[unknown] += self.prior_.slopes[at] ** 2 if len(seen) else 0.0
-        if self.reference_ is not None:
-            # At the score that the prior expects, the reference moves no prediction.
+        if self.prior_of_boxes_ is not None:
+            # At the score that the prior expects without a reference it moves no prediction; the
+            # pair then varies as much as without one, too.
             lacking = ~self.reads_reference(rows)
-            x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
-            sampling[lacking] += self.reference_.lost
-        return replace(pairs, x=x, sampling=sampling)
+            of_boxes = self.prior_of_boxes_.mean(x[lacking, :-1], category[lacking])
+            x[lacking, -1] = of_boxes
+            sampling[lacking] += self.prior_of_boxes_.spread**2 - self.prior_.spread**2
+        return Pairs(x, sampling, group, place, category)
 
 
 def _named(table: Table) -> dict[str, np.ndarray]:

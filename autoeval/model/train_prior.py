@@ -40,7 +40,7 @@ from scipy.optimize import minimize, minimize_scalar
 from autoeval.io.documents import shipped_config
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import EXPECTED, FEATURES
-from autoeval.model.mixed_model import Pairs, Prior, Scaling, Shared, Variances, possible_variances
+from autoeval.model.mixed_model import Pairs, Prior, Shared, Variances, possible_variances
 from autoeval.runtime.files import write_json, write_text
 from autoeval.targets import AP_TARGETS, MEASURES
 
@@ -82,8 +82,6 @@ WIDER, SPREAD_LOG_STD = 1.3, 0.05
 THRESHOLDS = (0.2, 0.3, 0.5)  # that the prior of operating points is fitted on, together
 NARROWER = {"precision": 1.0, "recall": 0.85, "f1": 1.0}
 """The spread relative to that for average precision, by the coverage on detectors left out."""
-
-Fitted = tuple[Sequence[str], Scaling, Prior]  # features, their units, and what is believed of them
 
 
 def main() -> None:
@@ -166,7 +164,8 @@ def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
         content = json.loads((tables / "missed.json").read_text(encoding="utf-8"))
         missed = [[np.array(of) for of in by_floor[f"{floor:g}"]] for by_floor in content.values()]
     regressions = [
-        {"target": target, **described(*fit_prior(rows, target=target))} for target in AP_TARGETS
+        {"target": target, **described(FEATURES, fit_prior(rows, target=target))}
+        for target in AP_TARGETS
     ]
     return {"floor": floor, "missed": usual(missed), "regressions": regressions}
 
@@ -175,10 +174,11 @@ def fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
     """Fit the priors of precision, recall and F1 for files that hold boxes from a score on."""
     rows = read_operating_points(floor, tables)
     above = tuple(threshold for threshold in THRESHOLDS if threshold >= floor)
-    regressions = [
-        {"target": measure, **described(*operating_point_prior(measure, rows, above))}
-        for measure in MEASURES
-    ]
+    regressions = []
+    for measure in MEASURES:
+        features = (f"{EXPECTED}{measure}", *FEATURES[1:])
+        prior = operating_point_prior(measure, rows, above)
+        regressions.append({"target": measure, **described(features, prior)})
     return {"floor": floor, "regressions": regressions}
 
 
@@ -191,7 +191,7 @@ def shown_pairs(floor: float, tables: Path = TABLES) -> dict[str, Any]:
 
 def operating_point_prior(
     measure: str, rows: pd.DataFrame, thresholds: Sequence[float] = THRESHOLDS
-) -> Fitted:
+) -> Prior:
     """Fit one prior on several thresholds, each detector at each of them one draw.
 
     measure: ``precision``, ``recall`` or ``f1``.
@@ -207,13 +207,13 @@ def operating_point_prior(
         for threshold in thresholds
     ]
     known = pd.concat(parts, ignore_index=True).dropna(subset=[measure])
-    _, scaling, prior = fit_prior(known, target=measure, features=features)
-    return features, scaling, replace(prior, spread=NARROWER[measure] * prior.spread)
+    prior = fit_prior(known, target=measure, features=features)
+    return replace(prior, spread=NARROWER[measure] * prior.spread)
 
 
 def fit_prior(
     rows: pd.DataFrame, *, target: str = "mAP", features: Sequence[str] = FEATURES
-) -> Fitted:
+) -> Prior:
     """Fit the prior by the marginal likelihood of the accuracies of all detectors.
 
     What sites of one group have in common for a category is fitted last, see `fit_alike`, so that
@@ -221,8 +221,12 @@ def fit_prior(
     """
     rows = fitted_rows(rows, features)
     location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
-    scaling = Scaling(location, np.maximum(scale, [LEAST_SCALE.get(of, 0.0) for of in features]))
-    blocks = [DetectorPairs.of(own, features, scaling, target) for own in _by_detector(rows)]
+    units = Prior(
+        (0.0,) * len(features),
+        location=tuple(location.tolist()),
+        scale=tuple(np.maximum(scale, [LEAST_SCALE.get(of, 0.0) for of in features]).tolist()),
+    )
+    blocks = [DetectorPairs.of(own, features, units, target) for own in _by_detector(rows)]
     n = len(features)
     mean_std = np.array([np.inf, MEAN_STD, *[SLOPE_STD] * n])
 
@@ -262,8 +266,9 @@ def fit_prior(
     effects = (variances.group, variances.place, variances.category, variances.pair)
     total = sum(effects)
     group, place, category, pair = (float(effect / total) for effect in effects)
-    prior = Prior(
-        tuple(best[2 : 2 + n].tolist()),
+    prior = replace(
+        units,
+        slopes=tuple(best[2 : 2 + n].tolist()),
         intercept=float(best[0]),
         intercept_std=intercept_std,
         slope_std=float(np.sqrt(variances.slope)),
@@ -280,7 +285,7 @@ def fit_prior(
         bending=prior.bending / WIDER**2,  # the slopes of a group keep their variance
         spread_log_std=SPREAD_LOG_STD,
     )
-    return features, scaling, wider
+    return wider
 
 
 class DetectorPairs:
@@ -297,7 +302,7 @@ class DetectorPairs:
 
     @classmethod
     def of(
-        cls, rows: pd.DataFrame, features: Sequence[str], scaling: Scaling, target: str
+        cls, rows: pd.DataFrame, features: Sequence[str], units: Prior, target: str
     ) -> DetectorPairs:
         """Read rows of a table of the panel."""
         group, place, category = (
@@ -306,7 +311,7 @@ class DetectorPairs:
         sampling = Prior(()).of_one_image ** 2 / rows["n_images"].to_numpy(np.float64)
         x = rows[list(features)].to_numpy(np.float64)
         named = (category == KNOWN_BY_NAME).astype(float)
-        terms = np.column_stack([np.ones(len(rows)), named, scaling.apply(x)])
+        terms = np.column_stack([np.ones(len(rows)), named, units.scaled(x)])
         pairs = Pairs(x, sampling, group, place, category)
         return cls(pairs, terms, rows[target].to_numpy(np.float64))
 
@@ -325,7 +330,7 @@ def fit_alike(prior: Prior, blocks: Sequence[DetectorPairs], mean: np.ndarray) -
     """
 
     def loss(alike: float) -> float:
-        (variances,) = possible_variances(replace(prior, alike=alike), [prior.spread])
+        (variances,) = possible_variances(replace(prior, alike=alike, spreads=(prior.spread,)))
         total = 0.0
         for block in blocks:
             covariance = block.shared.covariance(variances, prior.intercept_std**2)
@@ -382,12 +387,13 @@ def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
     }
 
 
-def described(features: Sequence[str], scaling: Scaling, prior: Prior) -> dict[str, Any]:
+def described(features: Sequence[str], prior: Prior) -> dict[str, Any]:
     """Return what `autoeval.model.priors` reads of a regression."""
-    units = zip(features, scaling.location, scaling.scale, prior.slopes, strict=True)
-    fields = {name: value for name, value in asdict(prior).items() if name != "slopes"}
+    of_scores = zip(features, prior.location, prior.scale, prior.slopes, strict=True)
+    apart = {"location", "scale", "slopes", "spreads"}
+    fields = {name: value for name, value in asdict(prior).items() if name not in apart}
     return {
-        "scores": {name: [round(float(v), 4) for v in values] for name, *values in units},
+        "scores": {name: [round(float(v), 4) for v in values] for name, *values in of_scores},
         "prior": {name: rounded(value) for name, value in fields.items()},
     }
 

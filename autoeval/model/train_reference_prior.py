@@ -21,7 +21,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.io.documents import shipped_config
-from autoeval.model import Prior, Scaling
+from autoeval.model import Prior
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE
 from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, ReferenceStrength
@@ -74,7 +74,7 @@ def estimated(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         and `narrower`, NaN without the reference.
     """
     panel, quarter = read_scores(), quarters(rows)
-    known: dict[tuple[frozenset[str], int], tuple[Scaling, Prior]] = {}
+    known: dict[tuple[frozenset[str], int], Prior] = {}
     for (student, reference), own in tqdm([*rows.groupby(PAIR)], "pairs", disable=None):
         labelled, sites = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
         sites = sites[enough(own).loc[sites.index]]
@@ -86,15 +86,15 @@ def estimated(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
             if (left, fold) not in known:
                 others = ~panel["detector"].map(maker).isin(left)
                 others &= panel["group"].map(quarter) != fold
-                known[left, fold] = fit_prior(panel[others])[1:]
+                known[left, fold] = fit_prior(panel[others])
             named = {"student": student, "reference": reference, "fold": fold}
             named["stronger"] = strength is not None and strength.stronger
-            without = predicted(labelled, held, *known[left, fold], None)
+            without = predicted(labelled, held, known[left, fold], None)
             yield without.assign(**named)
             for candidate in priors():
                 rows_with = without
                 if candidate.weight(strength):
-                    rows_with = predicted(labelled, held, *known[left, fold], candidate)
+                    rows_with = predicted(labelled, held, known[left, fold], candidate)
                 yield rows_with.assign(
                     **named,
                     start=candidate.start,
@@ -106,14 +106,12 @@ def estimated(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def predicted(
     labelled: pd.DataFrame,
     held: pd.DataFrame,
-    scaling: Scaling,
     prior: Prior,
     with_reference: ReferencePrior | None,
 ) -> pd.DataFrame:
     """Fit on the labelled pairs and estimate others, each as a site of its own."""
     fitted = Regression(
         features=None if with_reference else FEATURES,
-        scaling=scaling,
         prior=prior,
         reference_prior=with_reference,
     ).fit(labelled)

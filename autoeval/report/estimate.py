@@ -17,7 +17,7 @@ from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import PREDICTIVE, Estimate
 from autoeval.estimation.protocol import FitResult, worse_than_constant
 from autoeval.estimation.threshold_choice import expected_curve
-from autoeval.model.prediction_interval import WIDEST
+from autoeval.model.mixed_model import WIDEST
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.fit import (
     OF_FIT,

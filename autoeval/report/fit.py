@@ -209,7 +209,9 @@ def fit_summary(regression: Regression, fit: FitResult | None = None) -> FitSumm
 
     fit: where it was fitted in this process.
     """
-    rows, name = regression.rows_, regression.target
+    import pandas as pd
+
+    rows, name = pd.DataFrame(regression.pairs_), regression.target
     accuracies, halves = [], []
     for _, site in rows.groupby("source" if "source" in rows else "group", sort=False):
         accuracies.append(category_weights(site, name) @ site[name].to_numpy(np.float64))
@@ -456,9 +458,9 @@ def reliability_text(bins: pd.DataFrame) -> str:
 
 def pairs_text(estimator: AccuracyEstimator) -> str:
     """Return how many labelled pairs there are, and what those of one set cannot show."""
-    rows = estimator.regression_.rows_
-    groups = rows["group"].nunique()
-    words = f"{counted(len(rows), 'pair')} of site and category, of {counted(groups, 'group')}."
+    names = estimator.regression_.pairs_["group"]
+    pairs, groups = counted(len(names), "pair"), len({*names})
+    words = f"{pairs} of site and category, of {counted(groups, 'group')}."
     return f"{words} {ONE_SET}" if groups == 1 else words
 
 
@@ -469,10 +471,13 @@ def run_blocks(
 
     site_row: seconds and images of the pass over a site; see `time_table`.
     """
+    import pandas as pd
+
     target, regression = find_target(estimator.target), estimator.regression_
     features = regression.features_
-    names = [n for n in (*PAIR, target.name, *COUNTS, *features) if n in regression.rows_]
-    pairs = regression.rows_[names].sort_values(target.name, ascending=False, ignore_index=True)
+    names = [n for n in (*PAIR, target.name, *COUNTS, *features) if n in regression.pairs_]
+    rows = pd.DataFrame(regression.pairs_)[names]
+    pairs = rows.sort_values(target.name, ascending=False, ignore_index=True)
     shown = pairs.assign(**{target.name: target.scale * pairs[target.name]})
     formats = dict.fromkeys(features, "{:.3f}") | {target.name: target.format}
     formats |= dict.fromkeys(COUNTS, "{:.0f}")

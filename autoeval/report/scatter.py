@@ -265,7 +265,7 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
         scores = {feature: pairs[feature] for feature in regression.features_ if feature in pairs}
         cloud = Cloud(scores, pairs[name], f"{len(pairs[name])} {PANEL}")
     here = estimate.features if estimate else {}
-    n_images = estimate.n_images if estimate else int(regression.rows_["n_images"].median())
+    n_images = estimate.n_images if estimate else int(np.median(regression.pairs_["n_images"]))
     lines = fitted_lines(regression, cloud, here, n_images)
     chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
     return replace(chart, about=[*chart.about, explained(regression.features_)])
@@ -338,7 +338,7 @@ def fitted_lines(
     """
     import pandas as pd
 
-    labelled = regression.rows_[list(regression.features_)]
+    labelled = pd.DataFrame(regression.pairs_)[list(regression.features_)]
     usual = labelled if cloud is None else pd.DataFrame(cloud.scores)
     lines = {}
     for name in regression.features_:

@@ -76,9 +76,9 @@ def test_fit_leaves_out_each_category_and_beats_a_constant(world):
 def test_the_estimator_knows_the_group_of_its_labels(world, tmp_path):
     files = world / "val_labels.json", world / "val_predictions.json"
     assert fit(tmp_path, *files, "--group", "town") == 0
-    saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.rows_
+    saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.pairs_
     assert set(saved["group"]) == {"town"} and set(saved["source"]) == {"val_labels"}
-    pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))
+    pd.testing.assert_frame_equal(pd.DataFrame(saved), pd.read_parquet(tmp_path / "scores.parquet"))
 
 
 @pytest.mark.parametrize("skill", [0.5, 0.8])

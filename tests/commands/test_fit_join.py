@@ -30,7 +30,7 @@ def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
     joined = AccuracyEstimator.load(tmp_path / "all/estimator.parquet")
     columns = ["source", "category", "n_boxes", "mAP"]  # scores are by the calibration of all
     expected = pd.concat(parts, ignore_index=True)[columns]
-    pd.testing.assert_frame_equal(joined.regression_.rows_[columns], expected)
+    pd.testing.assert_frame_equal(pd.DataFrame(joined.regression_.pairs_)[columns], expected)
     result = json.loads((tmp_path / "all/result.json").read_text())
     assert len(result["per_source"]["bayes"]) == len(expected)
     assert set(joined.regression_.groups_) == {"a_labels", "b_labels", "c_labels"}

@@ -7,7 +7,7 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.score_table import pair_rows
-from autoeval.model import Prior, Scaling
+from autoeval.model import Prior
 from autoeval.model.features import FEATURES
 from autoeval.model.regression import Regression
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
@@ -53,7 +53,7 @@ def test_held_out_pairs_are_estimated_without_their_group():
     """Turning the accuracies of a group upside down changes nothing of its own estimates."""
     table = pair_table()
     other = table.assign(mAP=table["mAP"].where(table["group"] != "group1", 1 - table["mAP"]))
-    before, after = (Regression().fit(t).cross_validated_ for t in (table, other))
+    before, after = (pd.DataFrame(Regression().fit(t).left_out_) for t in (table, other))
     own = before["group"] == "group1"
     np.testing.assert_allclose(before.loc[own, "estimate"], after.loc[own, "estimate"])
     assert not np.allclose(before.loc[~own, "estimate"], after.loc[~own, "estimate"])
@@ -186,9 +186,8 @@ def test_bad_input():
     with pytest.raises(InputError, match=r"regression of mAP on ac\. .* on expected_ap, "):
         Regression(features=["ac"]).fit(table.assign(ac=0.5))
     half = table.assign(**{"stability_ap@0.30": table["expected_ap"]})
-    of_two = {"features": ["expected_ap", "stability_ap@0.30"], "prior": Prior((0.1, 0.1))}
-    scaling = Scaling(np.full(2, 0.3), np.full(2, 0.2))
-    estimator = Regression(**of_two, scaling=scaling).fit(half)
+    prior = Prior((0.1, 0.1), location=(0.3, 0.3), scale=(0.2, 0.2))
+    estimator = Regression(features=["expected_ap", "stability_ap@0.30"], prior=prior).fit(half)
     asked = half.assign(**{"stability_ap@0.30": np.nan})
     with pytest.raises(InputError, match=r"stability_ap@0\.30 of .* 24 of 24 lack it"):
         estimator.predict(asked)

@@ -63,7 +63,7 @@ def test_the_number_of_pycocotools_is_printed_beside_the_one_that_is_fitted(fitt
     (row,) = estimator.fit_result_.labelled_sets.to_dict("records")
     assert [row[name] for name in ("mAP", "mAP50", "mAP75")] == pytest.approx(expected, abs=1e-6)
     assert (row["n_categories"], row["n_fitted"], row["n_images"]) == (3, 2, 40)
-    own = estimator.regression_.rows_["mAP"].mean()
+    own = estimator.regression_.pairs_["mAP"].mean()
     assert abs(own - row["mAP"]) > 0.01
     summary = fit_summary(estimator.regression_, estimator.fit_result_)
     assert (summary.coco, summary.accuracy) == pytest.approx((row["mAP"], own))

@@ -13,14 +13,12 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.label_planning import check_plan
-from autoeval.model import MixedModel, Pairs, Prior, Scaling, Variances
+from autoeval.model import MixedModel, Pairs, Prior, Variances
 from autoeval.model.pair_table import GROUP, SITE
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.site import Site, labelled_site
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
-
-ONE = Scaling(np.zeros(1), np.ones(1))
 
 
 def pair(x, sampling, *names):
@@ -31,7 +29,7 @@ def test_other_images_of_a_pair_share_all_its_effects():
     """Residual .1, variances of .001 each; with sampling .005 the pair is worth 4 parts of 9."""
     prior = Prior((0.0,), intercept=0.3, intercept_std=0.0, calibration_std=0.0)
     variances = Variances(0.001, 0.001, 0.001, 0.001, 0.0)
-    model = MixedModel(ONE, prior, variances=[variances])
+    model = MixedModel(prior, variances=[variances])
     model.fit(pair(0.0, 0.005, "f", "p", "c"), np.array([0.4]))
     same = model.predict(pair(0.0, 0.002, "f", "p", "c"))
     np.testing.assert_allclose(same.mean, [0.3 + 0.1 * 4 / 9])

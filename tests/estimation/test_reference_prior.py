@@ -8,7 +8,7 @@ from test_bayesian_regression import pair_table
 
 from autoeval.estimation.checks import reference_at_site, reference_of_fit
 from autoeval.estimation.estimate import estimate_rows
-from autoeval.model import Prior, Scaling
+from autoeval.model import Prior
 from autoeval.model.features import FEATURES, REFERENCE_FEATURES
 from autoeval.model.pair_table import REFERENCE_TRUE
 from autoeval.model.priors import ReferencePrior, ReferenceStrength
@@ -47,19 +47,17 @@ def test_the_weight_by_hand(detector, reference, agreement, expected):
 
 def test_the_prior_lies_between_what_boxes_and_what_the_reference_say():
     """By hand: boxes .2 + .1 (x - .4) / .2 + .05 for the category, the reference r, halfway."""
-    boxes = Scaling(np.array([0.4]), np.array([0.2]))
-    prior = Prior((0.1,), intercept=0.2, categories={"person": 0.05}, spread=0.1)
-    both = PRIOR.added(boxes, prior, 0.5)
-    x, r = 0.6, 0.5
+    boxes = Prior((0.1,), (0.4,), (0.2,), intercept=0.2, categories={"person": 0.05}, spread=0.1)
+    both = PRIOR.added(boxes, 0.5)
+    x, r, person = 0.6, 0.5, np.array(["person"])
     of_boxes = 0.2 + 0.1 * 1 + 0.05
-    scaled = both.scaling.apply(np.array([[x, r]]))
-    expected = both.prior.intercept + scaled @ np.array(both.prior.slopes)
-    expected += both.prior.of_category("person")
+    assert boxes.mean(np.array([[x]]), person)[0] == pytest.approx(of_boxes)
+    expected = both.mean(np.array([[x, r]]), person)
     assert expected[0] == pytest.approx(0.5 * of_boxes + 0.5 * r)
-    assert both.prior.spread == pytest.approx(0.1 * (1 - 0.25 * 0.5))
-    filled = both.fill(np.array([[x]]), np.array(["person"]))
-    assert filled[0] == pytest.approx(of_boxes)  # so that the mean of both is that of the boxes
-    assert both.lost + both.prior.spread**2 == pytest.approx(prior.spread**2)
+    assert both.spread == pytest.approx(0.1 * (1 - 0.25 * 0.5))
+    # where the reference has no box: filled so that it moves nothing
+    filled = both.mean(np.array([[x, of_boxes]]), person)
+    assert filled[0] == pytest.approx(of_boxes)
 
 
 def test_a_reference_that_is_stronger_is_read_and_narrows_the_interval():

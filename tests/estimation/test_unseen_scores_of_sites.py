@@ -1,6 +1,7 @@
 """Missing scores widen the interval of their site alone, and blur its place in the order."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from monitoring.fake_cameras import estimator
 
@@ -15,7 +16,7 @@ def regression():
 
 
 def rows(regression):
-    row = regression.rows_.iloc[[5]]
+    row = pd.DataFrame(regression.pairs_).iloc[[5]]
     both = row.loc[row.index.repeat(2)].reset_index(drop=True)
     return both.assign(site=SITES)
 

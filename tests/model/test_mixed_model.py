@@ -12,7 +12,6 @@ from autoeval.model import (
     MixedModel,
     Pairs,
     Prior,
-    Scaling,
     Variances,
     possible_variances,
     predict_intervals,
@@ -21,7 +20,6 @@ from autoeval.model import (
 SLOPES = np.array([0.1, 0.05])
 PRIOR = Prior(tuple(SLOPES), intercept_std=0.15, calibration_std=0.0, slope_std=0.08)
 WIDE = replace(PRIOR, spread_log_std=0.5)
-UNIT = Scaling(np.zeros(2), np.ones(2))
 
 
 def alone(x, sampling=0.0, name="p"):
@@ -34,9 +32,9 @@ def test_one_set_of_variances_is_the_gaussian_process_of_scikit_learn():
     rng = np.random.default_rng(0)
     x, y, new = rng.normal(size=(9, 2)), rng.uniform(size=9), rng.normal(size=(4, 2))
     variances = Variances(0.0, 0.0, 0.0, 0.01, 0.0064)
-    units = Scaling(np.array([0.2, -1.0]), np.array([0.5, 2.0]))
-    prior = Prior((0.1, 0.05), intercept=0.4, intercept_std=0.03, calibration_std=0.06)
-    ours = MixedModel(units, prior, variances=[variances])
+    prior = Prior((0.1, 0.05), (0.2, -1.0), (0.5, 2.0), intercept=0.4, intercept_std=0.03)
+    prior = replace(prior, calibration_std=0.06)
+    ours = MixedModel(prior, variances=[variances])
     predicted = ours.fit(alone(x, 0.003), y).predict(alone(new, 0.003, "q"))
 
     def line(at):
@@ -59,7 +57,7 @@ def test_what_is_known_of_a_category_moves_its_pairs_as_far_as_their_accuracies_
     prior = replace(prior, calibration_std=0.0)
     names = np.array(["a"])
     seen = Pairs(np.zeros((1, 2)), np.zeros(1), names, names, np.array(["car"]))
-    model = MixedModel(UNIT, prior, variances=[variances]).fit(seen, np.array([0.4]))
+    model = MixedModel(prior, variances=[variances]).fit(seen, np.array([0.4]))
     other, van = np.array(["b", "b"]), np.array(["car", "van"])
     mean = model.predict(Pairs(np.zeros((2, 2)), np.zeros(2), other, other, van)).mean
     # the residual of -.1 is .01 intercept, .001 category and .009 pair, out of .02
@@ -92,7 +90,7 @@ def test_a_seen_place_lends_its_effect_to_its_other_categories():
     seen = Pairs(x, np.zeros(2), *(np.array(n) for n in (["f", "g"], ["a", "b"], ["car", "bus"])))
     new = Pairs(x, np.zeros(2), *(np.array(n) for n in (["f", "h"], ["a", "c"], ["van", "van"])))
     variances = Variances(0.004, 0.004, 0.001, 0.001, 0.0064)
-    model = MixedModel(UNIT, PRIOR, variances=[variances])
+    model = MixedModel(PRIOR, variances=[variances])
     predicted = model.fit(seen, np.array([0.6, 0.2])).predict(new)
     assert predicted.mean[0] > predicted.mean[1] + 0.05
     assert predicted.std[0] < predicted.std[1]
@@ -103,7 +101,7 @@ def test_what_categories_share_does_not_average_out():
     categories = np.array([f"c{k}" for k in range(50)])
     many = Pairs(np.zeros((50, 2)), np.zeros(50), names, names, categories)
     variances = Variances(0.004, 0.002, 0.001, 0.003, 0.0064)
-    model = MixedModel(UNIT, PRIOR, variances=[variances])
+    model = MixedModel(PRIOR, variances=[variances])
     model.fit(alone(np.random.default_rng(0).normal(size=(200, 2))), np.full(200, 0.4))
     mean = model.predict(many, average=np.full((1, 50), 1 / 50))
     assert mean.std[0] == pytest.approx(np.sqrt(0.006 + 0.004 / 50), rel=0.02)
@@ -131,7 +129,7 @@ def test_nominal_coverage_in_worlds_of_the_model(n_groups):
     for _ in range(80):
         pairs, y = world(rng, n_groups + 1, truth)
         left_out = pairs.group == str(n_groups)
-        model = MixedModel(UNIT, WIDE)
+        model = MixedModel(WIDE)
         predicted = model.fit(pairs[~left_out], y[~left_out]).predict(pairs[left_out])
         low, high = predicted.quantile(0.05), predicted.quantile(0.95)
         inside += list((low <= y[left_out]) & (y[left_out] <= high))
@@ -146,7 +144,7 @@ def test_intervals_are_never_empty_or_inverted_on_drawn_tables():
         names = [rng.integers(0, 3, n).astype(str) for _ in range(3)]
         x = rng.choice([0.0, 1.0], (n, p)) if rng.random() < 0.3 else rng.random((n, p))
         y = rng.choice([0.0, 1.0, 0.5], n) if rng.random() < 0.5 else rng.random(n)
-        model = MixedModel(Scaling(np.full(p, 0.4), np.full(p, 0.2)), Prior((0.1,) * int(p)))
+        model = MixedModel(Prior((0.1,) * int(p), location=(0.4,), scale=(0.2,)))
         model.fit(Pairs(x, np.full(n, 0.001), *names), y)
         new = alone(rng.choice([-50.0, -1.0, 0.0, 0.5, 1.0, 2.0, 50.0], (6, p)))
         for told in predict_intervals(model.predict(new)):
@@ -157,8 +155,7 @@ def test_intervals_are_never_empty_or_inverted_on_drawn_tables():
 
 def test_an_interval_below_0_is_as_wide_from_the_edge_as_it_would_be_around_the_raw_value():
     x = np.linspace(0, 1, 12)[:, None]
-    wide = replace(WIDE, slopes=(0.1,))
-    model = MixedModel(Scaling(np.array([0.5]), np.array([0.3])), wide)
+    model = MixedModel(replace(WIDE, slopes=(0.1,), location=(0.5,), scale=(0.3,)))
     model.fit(alone(x), 0.3 + 0.5 * x[:, 0])
     (near,), (far,) = (
         predict_intervals(model.predict(alone(np.array([[at]])))) for at in (0.0, -0.75)
@@ -168,12 +165,10 @@ def test_an_interval_below_0_is_as_wide_from_the_edge_as_it_would_be_around_the_
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="same N pairs"):
-        Pairs(np.zeros((2, 1)), np.zeros(3), *[np.array(["a", "b"])] * 3)
     with pytest.raises(ValueError, match="finite scores"):
-        alone(np.array([[np.nan]]))
+        MixedModel(PRIOR).fit(alone(np.array([[np.nan, 0.0]])), np.zeros(1))
     with pytest.raises(ValueError, match="at least one"):
-        MixedModel(UNIT, PRIOR).fit(alone(np.zeros((0, 2))), np.zeros(0))
+        MixedModel(PRIOR).fit(alone(np.zeros((0, 2))), np.zeros(0))
 
 
 def test_a_category_of_a_group_shares_what_is_alike_there():
@@ -185,7 +180,7 @@ def test_a_category_of_a_group_shares_what_is_alike_there():
         names = (np.array([name]) for name in (group, place, category))
         return Pairs(np.zeros((1, 2)), np.zeros(1), *names)
 
-    model = MixedModel(UNIT, prior, variances=[variances]).fit(pair("a", "car"), np.array([0.4]))
+    model = MixedModel(prior, variances=[variances]).fit(pair("a", "car"), np.array([0.4]))
     same, other, elsewhere = (
         model.predict(new_pair)
         for new_pair in (pair("b", "car"), pair("b", "bus"), pair("b", "car", "g"))
@@ -200,9 +195,7 @@ def test_a_category_of_a_group_shares_what_is_alike_there():
 def test_draws_of_a_group_have_its_categories_in_common():
     variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, group_category=0.006)
     prior = Prior((0.0, 0.0), intercept=0.3, intercept_std=1e-9, calibration_std=0.0)
-    model = MixedModel(UNIT, prior, variances=[variances]).fit(
-        alone(np.zeros((1, 2))), np.array([0.4])
-    )
+    model = MixedModel(prior, variances=[variances]).fit(alone(np.zeros((1, 2))), np.array([0.4]))
     names = [
         np.array(column) for column in (["f", "f", "f"], ["a", "b", "b"], ["car", "car", "bus"])
     ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.model import MixedModel, Pairs, Prior, Scaling, Variances
+from autoeval.model import MixedModel, Pairs, Prior, Variances
 
 PRIOR = Prior((0.1, 0.05), calibration_std=0.12, categories={"person": -0.07})
 N_KNOWN = 12
@@ -18,16 +18,15 @@ def pairs(n, seed, prefix, *, categories=("car",)):
 
 
 def fitted(seen, y):
-    scaling = Scaling(np.zeros(2), np.ones(2))
-    return MixedModel(scaling, PRIOR, variances=[VARIANCES]).fit(seen, y)
+    return MixedModel(PRIOR, variances=[VARIANCES]).fit(seen, y)
 
 
 def dense(a, b):
     """The covariance of two sets of pairs as the model states it, element by element."""
-    v, result = VARIANCES, np.zeros((len(a), len(b)))
+    v, result = VARIANCES, np.zeros((len(a.x), len(b.x)))
     of_calibration = PRIOR.calibration_std**2 / N_KNOWN
-    for i in range(len(a)):
-        for j in range(len(b)):
+    for i in range(len(a.x)):
+        for j in range(len(b.x)):
             same = float(a.group[i] == b.group[j])
             line = a.x[i] @ b.x[j]
             result[i, j] = PRIOR.intercept_std**2 + of_calibration + v.slope * line
@@ -54,7 +53,7 @@ def test_draws_have_the_mean_and_the_covariance_of_the_model(categories):
 def test_mixed_variances_give_the_mixture():
     rng = np.random.default_rng(0)
     seen, new = pairs(14, 0, "s"), pairs(5, 1, "n")
-    model = MixedModel(Scaling(np.zeros(2), np.ones(2)), PRIOR)
+    model = MixedModel(PRIOR)
     model.fit(seen, rng.uniform(0.1, 0.7, 14))
     drawn, told = model.draw(new, draws=100_000, seed=1), model.predict(new)
     assert drawn.mean(axis=0) == pytest.approx(told.mean, abs=2e-3)

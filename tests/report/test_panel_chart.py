@@ -42,7 +42,7 @@ def test_the_shipped_pairs_are_those_that_the_prior_is_fitted_on():
 
 def test_the_chart_of_an_estimate_holds_the_panel_the_labelled_pairs_and_the_star(fitted, estimate):
     (chart,) = (of.data for of in blocks(estimate_page("t", fitted, estimate), "scatter"))
-    pairs, rows = panel_pairs(), fitted.regression_.rows_
+    pairs, rows = panel_pairs(), fitted.regression_.pairs_
     assert list(chart["scores"])[:3] == list(SCORES)
     np.testing.assert_allclose(chart["cloud"]["y"], 100 * pairs["mAP"])
     assert [point["y"] for point in chart["points"]] == pytest.approx(100 * rows["mAP"], rel=1e-5)
@@ -85,14 +85,14 @@ def test_a_page_begins_with_its_number_and_ends_with_what_it_is_about(fitted, es
     coco, labelled, half = of_fit[:3]
     (printed,) = fitted.fit_result_.labelled_sets["mAP"]  # by pycocotools: test_coco_accuracy
     assert coco.value == f"{100 * printed:.1f}"
-    assert labelled.value == f"{100 * fitted.regression_.rows_['mAP'].mean():.1f}"
+    assert labelled.value == f"{100 * fitted.regression_.pairs_['mAP'].mean():.1f}"
     assert half.value.startswith("±")
     for page in (of_estimate, of_fit):
         assert page[-1].table["value"].tolist() == ["autoeval of mine"]
 
 
 def test_the_width_to_expect_is_that_of_a_new_site_like_the_labelled_one(fitted):
-    rows = fitted.regression_.rows_
+    rows = fitted.regression_.pairs_
     found = fitted.regression_.predict_mean(rows)
     answer = fit_summary(fitted.regression_)
     assert answer.half_width == pytest.approx((found.upper - found.lower) / 2)

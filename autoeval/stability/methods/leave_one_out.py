@@ -13,8 +13,8 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
 from autoeval.estimation.score_table import sources
+from autoeval.model.mixed_model import check_level
 from autoeval.model.pair_table import leave_one_group_out
-from autoeval.model.prediction_interval import check_level
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.runtime.progress import progress_bar
 from autoeval.stability.methods import methods

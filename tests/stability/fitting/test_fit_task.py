@@ -185,7 +185,7 @@ def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, tas
 def test_a_fit_of_recall(detector, task, tmp_path):
     """Boxes of the darkest world are off by (255 - 160) / 40 pixels: all have an IoU over .5."""
     fitted = fit(detector, task, tmp_path / "work", target="recall@0.3")
-    assert fitted.regression_.rows_["recall@0.3"].tolist() == [1.0] * 4
+    assert fitted.regression_.pairs_["recall@0.3"].tolist() == [1.0] * 4
     ours, constant = fitted.fit_result_.cross_validation
     assert ours.target == constant.target == "recall@0.3" and len(ours.per_source) == 4
     loaded = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
