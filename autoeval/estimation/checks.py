@@ -81,7 +81,7 @@ def of_scores(
         low, high = training_range.get(name, (-math.inf, math.inf))
         if math.isnan(score):
             notices.append(Notice("score-undefined", f"{name} is undefined on these images"))
-        elif not low <= score <= high and low != high:  # one pair, or a constant: there is no range
+        elif (score < low or score > high) and low != high:  # one pair, or a constant: no range
             text = (
                 f"{WORDS.get(name, name)} is {score:.3f}, outside the {low:.3f} to {high:.3f} "
                 "seen in training: the estimate is an extrapolation"

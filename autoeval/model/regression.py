@@ -155,6 +155,8 @@ class Regression:
         self.reference_weight_ = 0.0
         if REFERENCE_TRUE in rows:
             self._read_reference(rows)
+        if SIZE in self.features_:  # a table of images without sizes has no such column
+            rows.setdefault(SIZE, np.full(n_rows(rows), np.nan))
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
         measured = np.isfinite(floats(rows, self.target))
@@ -500,15 +502,15 @@ class Regression:
         )
         if SIZE in self.features_:
             # Where the sizes of images are not known the size of boxes counts as the mean of the
-            # pairs of the fit, and its slope adds to the error. A fit without any size reads none
-            # at new sites, either.
+            # pairs of the fit, or of the prior, and its slope adds to the error. A fit without any
+            # size reads none at new sites, either.
             at = self.features_.index(SIZE)
             found = np.isfinite(floats(rows, self.features_[0]))
             seen = floats(self.pairs_, SIZE)
             seen = seen[np.isfinite(seen)]
             unknown = found & ~np.isfinite(floats(rows, SIZE)) if len(seen) else found
             x[unknown, at] = seen.mean() if len(seen) else self.prior_.location[at]
-            sampling[unknown] += self.prior_.slopes[at] ** 2 if len(seen) else 0.0
+            sampling[unknown] += self.prior_.slopes[at] ** 2
         if self.prior_of_boxes_ is not None:
             # At the score that the prior expects without a reference it moves no prediction; the
             # pair then varies as much as without one, too.

@@ -283,6 +283,24 @@ def test_a_fit_says_that_sizes_are_unknown(tmp_path, world):
     assert "image-sizes-unknown" in [getattr(note, "code", "") for note in made.left_out]
 
 
+def test_a_fit_without_any_size_of_an_image_estimates_with_and_without_sizes(world):
+    labels, boxes = copy.deepcopy(world)
+    right = pycocotools_value(labels, boxes)
+    sizeless = {
+        **labels,
+        "images": [{k: image[k] for k in ("id", "file_name")} for image in labels["images"]],
+    }
+    made = autoeval.fit(sizeless, boxes)
+    assert made.fit_result_.labelled_sets["mAP"].item() == pytest.approx(right, abs=1e-6)
+    assert "image-sizes-unknown" in [warning.code for warning in made.fit_result_.warnings]
+    estimates = [made.predict(boxes, images=images) for images in (sizeless, labels)]
+    assert estimates[0].value == pytest.approx(estimates[1].value, abs=1e-9)  # no size is read
+    assert "the size of boxes" not in " ".join(estimates[1].warnings)
+    with_sizes = autoeval.fit(labels, boxes).predict(boxes, images=labels)
+    assert estimates[1].upper - estimates[1].lower > with_sizes.upper - with_sizes.lower
+    assert estimates[1].value == pytest.approx(with_sizes.value, abs=0.1)
+
+
 def test_objects_on_images_that_were_not_placed_are_not_missed(tmp_path, estimator, world):
     labels, boxes = copy.deepcopy(world)
     lost = {image["id"] for image in labels["images"][:6]}
