@@ -264,7 +264,10 @@ def _of_files(
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"
             more = f" or multiclass_MODEL_{counting_set.name}1.csv" if multi_class else ""
-            raise InputError(f"No file {form}{more} in {folder}: check the folder and --split.")
+            raise InputError(
+                f"No file {form}{more} in {folder}: check the folder and --split. A table with the "
+                "columns image, class and count is named itself: --predictions MODEL.csv."
+            )
         for model, path in models.items():
             results.append(
                 evaluate_multi_class_file(path, model, counting_set, **measured)
