@@ -129,7 +129,7 @@ def sites_of_predictions(
         first, second = (
             read_site(
                 fitted.pass_,
-                _with_reference(fitted, path, site),
+                _of_site(fitted, path, site),
                 NewSite(images, named, there),
             )
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
@@ -138,10 +138,10 @@ def sites_of_predictions(
 
     beside = {site: path for of in given.references for site, path in _files_by_site(of).items()}
 
-    def _with_reference(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
-        if site not in beside or REFERENCE_AP not in fitted.table_:
-            return Predictions(path)
-        return Predictions(path, reference=beside[site], reference_names=reference_names)
+    def _of_site(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
+        if site not in beside or REFERENCE_AP not in fitted.rows_:
+            return replace(given, path=path, reference=None, reference_names={})
+        return replace(given, path=path, reference=beside[site], reference_names=reference_names)
 
     lost = tuple(f"{site}: no predictions of the candidate" for site in mine if site not in other)
     return {site: partial(read, site) for site in common}, lost

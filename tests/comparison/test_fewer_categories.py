@@ -1,17 +1,20 @@
 """Fits on different categories are compared on those of both, and others are named."""
 
+import json
 import shutil
+from pathlib import Path
 
 import pytest
 from comparison.two_detectors import site_labels, site_predictions, write_detectors
 
-from autoeval import compare, fit, plan_labels
+from autoeval import compare, fit, monitor, plan_labels
 from autoeval.api import load_estimator
 from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions
 from autoeval.monitoring.candidate import compare_at_sites, sites_of_predictions
 from autoeval.monitoring.site_windows import SiteCategories
 
+WORDS = {1: "thing 0", 2: "thing 1"}
 ONE = {"thing 0": ["thing 0"]}
 
 
@@ -94,3 +97,30 @@ def test_a_plan_for_two_fits_and_a_monitor_name_them_too(world, tmp_path):
     sites, _ = sites_of_predictions(*fits, given, tmp_path / "b", SiteCategories(()))
     _, warnings = compare_at_sites(*fits, sites)
     assert [(w.code, w.partition(":")[0]) for w in warnings] == [("category-not-common", "gate")]
+
+
+def test_a_monitor_reads_the_numbers_of_both_detectors_by_the_names_that_are_given(world, tmp_path):
+    names = ["thing 1", "thing 0"]  # the fits count otherwise
+    for folder, path in zip("ab", site_predictions(world), strict=True):
+        rows = json.loads(Path(path).read_text())
+        for row in rows:
+            row["category_id"] = names.index(row.pop("category", None) or WORDS[row["category_id"]])
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "gate.json").write_text(json.dumps(rows))
+    (tmp_path / "names.txt").write_text("\n".join(names))
+    images = tmp_path / "images"
+    images.mkdir()
+    shutil.copy(site_labels(world), images / "gate.json")
+    monitored = monitor(
+        world / "strong",
+        tmp_path / "a",
+        images=images,
+        names=tmp_path / "names.txt",
+        against=world / "weak",
+        against_predictions=tmp_path / "b",
+        work_dir=tmp_path / "work",
+    )
+    (row,) = monitored.candidate[0].to_dict("records")
+    right = compared(world, "strong", "weak")
+    assert row["difference"] == pytest.approx(-right.value, abs=1e-9)
+    assert row["upper"] == pytest.approx(-right.lower, abs=1e-9)
