@@ -21,6 +21,7 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.documents import BadItems, is_json, read_json
 from autoeval.io.image_identity import SUFFIXES, normal_id
+from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed, printable
 
@@ -28,6 +29,11 @@ _HIDDEN = re.compile(r"(^|/)\.").search
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
 IN_MEMORY = Path("labels in memory")
 TIMES = ("date_captured", "datetime")
+_TIME = re.compile(  # year, month and day, then hour, minute and second, as far as they are there
+    r"(?<!\d)((?:19|20)\d\d)(?:([-_./:])(\d\d?)\2(\d\d?)|(\d\d)(\d\d))"
+    r"(?:(?:T|[-_./ ]*)(\d\d?)([-_.:h]?)(\d\d)(?:\8(\d\d))?)?(?!\d)"
+)
+_DAY_OR_MONTH_FIRST = re.compile(r"\s*\d\d?([-./ ])\d\d?\1(\d\d){1,2}(?!\d)").match
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
@@ -232,8 +238,64 @@ def read_coco_images(
         raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
     if malformed and warnings is None:
         raise InputError(f"{path}: {malformed[0]}.")
+    unread = [
+        str(entry[field])
+        for entry in document["images"] or []
+        for field in TIMES
+        if isinstance(entry, dict) and _DAY_OR_MONTH_FIRST(str(entry.get(field)))
+    ]
+    if unread:
+        malformed.append(
+            Notice(
+                "times-not-read",
+                f"times of images that begin with a day or a month, which could be either, and are "
+                f"not used: {len(unread)} ({listed(unread, 2)}). Write the year first, such as "
+                "2026-03-02 08:15",
+                "note",
+            )
+        )
     (warnings if warnings is not None else []).extend(malformed)
     return images
+
+
+def written_time(text: str) -> datetime | None:
+    """Read a time with the year first, without its time zone; None for any other text.
+
+    Between the parts of the date there is ``-``, ``/``, ``.``, ``:``, ``_`` or nothing; between it
+    and the time ``T``, a blank or one of these. A day or a month first could be either.
+
+    Examples
+    --------
+    >>> written_time("2026/03/02 08:15"), written_time("20260302_081507") is None
+    (datetime.datetime(2026, 3, 2, 8, 15), False)
+    >>> written_time("02.03.2026 08:15") is None
+    True
+    """
+    text = text.strip()
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    match = _TIME.match(text)
+    return _time_of(match) if match else None
+
+
+def time_in_name(name: str) -> datetime | None:
+    """Find a date with hour and minute in the path of a file, written as in `written_time`.
+
+    Examples
+    --------
+    >>> time_in_name("gate/2026-03-02/08.15.07.jpg"), time_in_name("000000139.jpg") is None
+    (datetime.datetime(2026, 3, 2, 8, 15, 7), True)
+    """
+    times = (_time_of(match) for match in _TIME.finditer(name) if match[7])
+    return next((time for time in times if time is not None), None)
+
+
+def _time_of(match: re.Match[str]) -> datetime | None:
+    year, _, month, day, month_too, day_too, hour, _, minute, second = match.groups()
+    date = (int(year), int(month or month_too), int(day or day_too))
+    with suppress(ValueError):  # no month or no hour
+        return datetime(*date, int(hour or 0), int(minute or 0), int(second or 0))
+    return None
 
 
 def images_in_memory(given: object) -> tuple[LabelledImage, ...] | None:
@@ -304,7 +366,7 @@ def _image(entry: dict[str, Any]) -> LabelledImage:
     """Read an image by its name, its address where there is none (LVIS v1), or its id alone.
 
     Height and width are unknown where one is no number of pixels, such as 0 or null. The time is
-    that of the first of `TIMES` that holds one: ISO 8601, or with the colons of EXIF.
+    that of the first of `TIMES` that holds one; see `written_time`.
     """
     name = entry.get("file_name")
     if not name:
@@ -322,8 +384,5 @@ def _image(entry: dict[str, Any]) -> LabelledImage:
     taken = None
     for field in TIMES:
         if taken is None and entry.get(field):
-            text = str(entry[field]).strip().removesuffix("Z")
-            with suppress(ValueError):
-                time = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
-                taken = time.replace(tzinfo=None)
+            taken = written_time(str(entry[field]))
     return LabelledImage(image_id, str(name or image_id), size, taken)

@@ -147,7 +147,11 @@ def find_results(
 @lru_cache(1)
 def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
     """Read a list once, though it may be of many files; another stamp means another list."""
-    return read_image_list(path)
+    unread = list[str]()
+    images = read_image_list(path, unread)
+    if unread:  # of which the windows would lack images or their times
+        raise InputError(f"{path}: {unread[0]}.")
+    return images
 
 
 def _list_of(lists: Path | None, name: str) -> tuple[Path | None, str]:

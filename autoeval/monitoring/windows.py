@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.io.image_lists import natural_order
+from autoeval.io.image_lists import natural_order, time_in_name
 from autoeval.io.images import exif_time
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
@@ -60,7 +60,8 @@ class Clock:
     ) -> tuple[datetime | None, str]:
         """Return the time of an image, None where there is none, and where it is from.
 
-        Without a file, `listed` is the time that the list of images gives. The second is
+        Without a file it is `listed`, the time that the list of images gives, or the one that its
+        name holds, year first; see `autoeval.io.image_lists.time_in_name`. The second is
         ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
         ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock was
         reset.
@@ -76,7 +77,9 @@ class Clock:
         self, path: PathLike | None, name: str, listed: datetime | None
     ) -> tuple[datetime | None, str]:
         if self.source not in (AUTO, EXIF, FILE):
-            return time_in_name(name, self.source), IN_NAME
+            return time_of_form(name, self.source), IN_NAME
+        if path is None and listed is None and self.source == AUTO:
+            return time_in_name(name), IN_NAME
         if path is None:
             return listed, LISTED
         taken = exif_time(path) if self.source != FILE else None
@@ -85,12 +88,12 @@ class Clock:
         return _changed(path), FILE
 
 
-def time_in_name(name: str, form: str) -> datetime | None:
+def time_of_form(name: str, form: str) -> datetime | None:
     """Find a time of a form in a file name; None where it is not there.
 
-    >>> time_in_name("cam 3/2026-03-02/09.15.07.jpg", "%Y-%m-%d/%H.%M.%S")
+    >>> time_of_form("cam 3/2026-03-02/09.15.07.jpg", "%Y-%m-%d/%H.%M.%S")
     datetime.datetime(2026, 3, 2, 9, 15, 7)
-    >>> time_in_name("cam 3/20261302.jpg", "%Y%m%d") is None
+    >>> time_of_form("cam 3/20261302.jpg", "%Y%m%d") is None
     True
     """
     pattern = re.sub(r"%(.)", lambda mark: DIGITS.get(mark[1], re.escape(mark[1])), re.escape(form))

@@ -103,37 +103,33 @@ def write_table(
     """Write a table without its index, as Parquet where the suffix says so, else as CSV.
 
     `float_format` is one such as ``"%.6g"``, for CSV; by default every digit is written. Text that
-    a spreadsheet would run is escaped, see `without_formulas`, but for what this program will have
+    a spreadsheet would run is escaped, see `without_formula`, but for what this program will have
     `read_again` as it was.
     """
     with atomic_path(path) as temporary:
         if temporary.suffix == ".parquet":
             table.to_parquet(temporary, index=False)
         else:
-            shown = table if read_again else without_formulas(table)
-            shown.to_csv(temporary, index=False, float_format=float_format)
+            if not read_again:
+                kinds = table.dtypes
+                table = table.rename(columns=without_formula)
+                for k, kind in enumerate(kinds):
+                    if kind.kind == "O":  # text, categories and mixed values
+                        table.isetitem(k, table.iloc[:, k].map(without_formula))
+            table.to_csv(temporary, index=False, float_format=float_format)
     return Path(path)
 
 
-def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+def without_formula(value: Any) -> Any:
     """Escape text that a spreadsheet would run, such as a file name that begins with ``=``.
 
-    An apostrophe before it makes it text; numbers, also as text, stay as they are.
+    An apostrophe before it makes it text; numbers, also as text, and other values stay as they are.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> without_formulas(pd.DataFrame({"name": ["=1+1", "a-b", "-2"]}))["name"].tolist()
-    ["'=1+1", 'a-b', '-2']
+    >>> without_formula("=1+1"), without_formula("a-b"), without_formula("-2")
+    ("'=1+1", 'a-b', '-2')
     """
-    escaped = table.rename(columns=_as_text)
-    for k, kind in enumerate(table.dtypes):
-        if kind.kind == "O":  # text, categories and mixed values
-            escaped.isetitem(k, table.iloc[:, k].map(_as_text))
-    return escaped
-
-
-def _as_text(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     whole = value.replace("\r", " ")  # not quoted by pandas: what follows would begin a row

@@ -25,7 +25,7 @@ METRICS = [path.stem for path in Path(autoeval.accuracy.__path__[0]).glob("[a-z]
     ids=["io", "accuracy"],
 )
 def test_modules_import_none_of_the_heavy_packages(modules, heavy):
-    assert len(modules) > 3
+    assert len(modules) > 1
     names = ", ".join(f"autoeval.{name}" for name in modules)
     code = f"import sys, json, {names}; print(json.dumps(list({{*sys.modules}} & {{*{heavy!r}}})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from autoeval.monitoring.windows import Clock, time_in_name, time_warnings
+from autoeval.monitoring.windows import Clock, time_of_form, time_warnings
 
 WHEN = datetime(2026, 3, 2, 9, 15, 7)
 
@@ -62,7 +62,7 @@ def test_no_file_has_no_time(tmp_path):
     ],
 )
 def test_times_in_names(name, form, expected):
-    assert time_in_name(name, form) == expected
+    assert time_of_form(name, form) == expected
 
 
 def test_images_of_today_are_believed(tmp_path):

@@ -14,12 +14,12 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ SIDES = ("x", "y", "w", "h")
 """Columns that may stand for ``bbox``."""
 LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
 PICKLES, CHECKPOINTS = (".pkl", ".pickle"), (".pth", ".pt")
-PARQUET = b"PAR1"
+PARQUET, ZIP = b"PAR1", b"PK"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 """Ends of the names of predictions files that are found in a folder, one file a site."""
 READ = (
@@ -112,33 +112,35 @@ def read_columns(path: Path) -> Content:
     name = printable(path)
     try:
         with path.open("rb") as file:
-            start = file.read(4)
+            magic = file.read(4)
+        zipped = magic.startswith(GZIP)
+        with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
+            start = stream.read(LONGEST_LINE)
     except FileNotFoundError:
         raise InputError(f"No predictions file {name}: check the path.") from None
-    except OSError as error:
-        raise InputError(f"Cannot read the predictions file {name}: {error.strerror}.") from error
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"Cannot read the predictions file {name}: {reason}.") from error
     if path.suffix in CHECKPOINTS:
         raise InputError(
             f"{name} is a dump for PyTorch. Expected COCO results: Detectron2's COCOEvaluator "
             "writes them beside instances_predictions.pth, as coco_instances_results.json."
         )
-    refuse_archive(path)
+    if magic.startswith(ZIP):
+        refuse_archive(path)
     if path.suffix in PICKLES:
         raise InputError(
             f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
             "COCO results: leave --out away, and add `--cfg-options "
             f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json."
         )
-    if start == PARQUET:
+    if magic == PARQUET:
         noted = read_note(path)
         if noted is None:
             return Content(_read_parquet(path))
         run, images = noted
         numbers = {str(number): word for number, word in enumerate(run.categories)}
         return Content(_read_parquet(path), images, numbers, run=run)
-    zipped = start.startswith(GZIP)
-    with _stream(path, zipped=zipped) as stream:
-        start = stream.read(LONGEST_LINE)
     line = start.lstrip(b" \t\r\n").partition(b"\n")[0]
     first = line[:1]
     encoding = next((ENCODINGS[mark] for mark in ENCODINGS if start.startswith(mark)), None)
@@ -169,17 +171,6 @@ def read_columns(path: Path) -> Content:
         f"{name} is not a COCO results file: expected a list of boxes, each with image_id or "
         f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
     )
-
-
-@contextmanager
-def _stream(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
-    """Open a file, and say of it what cannot be read."""
-    try:
-        with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
-            yield stream  # type: ignore[misc]
-    except (OSError, EOFError) as error:
-        name = printable(path)
-        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
 
 
 def content_of_document(document: Any, path: Path) -> Content:
@@ -276,49 +267,55 @@ def _box(value: Any) -> list[float]:
 # Streams of JSON: a list, or an object a line.
 
 
-class _Fields:
-    """Which columns of a file are read and of what type, by its first entries."""
+def _blocks(path: Path, *, zipped: bool) -> Iterator[bytes]:
+    """Yield the bytes of a file in pieces, the last of which is empty."""
+    try:
+        with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
+            while data := stream.read(PIECE):
+                yield data
+    except (OSError, EOFError) as error:
+        name = printable(path)
+        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+    yield b""
 
-    def __init__(self, rows: list[Any]) -> None:
-        objects = [row for row in rows[:LOOKED_AT] if isinstance(row, dict)]
-        self.word = _used_word(objects)
-        fields: list[tuple[str, pa.DataType]] = []
-        for name in ("image_id", "file_name", "category_id", self.word):
-            value = next((row[name] for row in objects if row.get(name) is not None), "")
-            fields.append((name, pa.string() if isinstance(value, str) else pa.int64()))
-        in_sides = any({*SIDES} <= row.keys() for row in objects)
-        if in_sides and not any("bbox" in row for row in objects):
-            self.sides: tuple[str, ...] = SIDES
-            fields += [(side, pa.float64()) for side in SIDES]
-        else:
-            self.sides = ()
-            fields.append(("bbox", pa.list_(pa.float64())))
-        self.struct = pa.struct([*fields, ("score", pa.float64())])
 
-    def parse(self, piece: bytes, *, in_lines: bool) -> RawColumns | None:
-        """Parse entries, one a line or with commas between them; None if some is not regular."""
-        text, schema = piece, pa.schema(list(self.struct))
-        if not in_lines:
-            text, schema = b'{"all":[%b]}' % piece, pa.schema([("all", pa.list_(self.struct))])
-        try:
-            text.isascii() or codecs.utf_8_decode(text, "strict", True)
-            table = pyarrow.json.read_json(
-                io.BytesIO(text),
-                pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                pyarrow.json.ParseOptions(
-                    explicit_schema=schema, unexpected_field_behavior="ignore"
-                ),
-            )
-        except (pa.ArrowInvalid, UnicodeDecodeError):
-            return None
-        if in_lines:
-            entries = table.to_struct_array().combine_chunks()
-        else:
-            entries = table["all"].combine_chunks().values
-        columns = dict(zip(self.struct.names, entries.flatten(), strict=True))
-        if not self.sides and columns["bbox"].null_count and OUTLINE in piece:
-            return None  # boxes around polygons and masks are found one by one
-        return _columns_of_arrow(columns, self.word)
+def _type_of(rows: Sequence[Any]) -> pa.StructType:
+    """Return the type of regular entries, by some of them; its fourth field is the word."""
+    objects = [row for row in rows if isinstance(row, dict)]
+    fields: list[tuple[str, pa.DataType]] = []
+    for name in ("image_id", "file_name", "category_id", _used_word(objects)):
+        value = next((row[name] for row in objects if row.get(name) is not None), "")
+        fields.append((name, pa.string() if isinstance(value, str) else pa.int64()))
+    in_sides = any({*SIDES} <= row.keys() for row in objects)
+    if in_sides and not any("bbox" in row for row in objects):
+        fields += [(side, pa.float64()) for side in SIDES]
+    else:
+        fields.append(("bbox", pa.list_(pa.float64())))
+    return pa.struct([*fields, ("score", pa.float64())])
+
+
+def _parse(piece: bytes, kind: pa.StructType, *, in_lines: bool) -> RawColumns | None:
+    """Parse entries, one a line or with commas between them; None if some is not regular."""
+    text, schema = piece, pa.schema(list(kind))
+    if not in_lines:
+        text, schema = b'{"all":[%b]}' % piece, pa.schema([("all", pa.list_(kind))])
+    try:
+        text.isascii() or codecs.utf_8_decode(text, "strict", True)
+        table = pyarrow.json.read_json(
+            io.BytesIO(text),
+            pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+    if in_lines:
+        entries = table.to_struct_array().combine_chunks()
+    else:
+        entries = table["all"].combine_chunks().values
+    columns = dict(zip(kind.names, entries.flatten(), strict=True))
+    if "bbox" in columns and columns["bbox"].null_count and OUTLINE in piece:
+        return None  # boxes around polygons and masks are found one by one
+    return _columns_of_arrow(columns, kind[3].name)
 
 
 def _read_list(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
@@ -326,40 +323,36 @@ def _read_list(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
 
     A wrong guess is no danger: a part of an entry is no JSON.
     """
-    fields, rest, done = None, b"", 0
-    with _stream(path, zipped=zipped) as stream:
-        while True:
-            data = stream.read(PIECE)
-            buffer = rest + data
-            if fields is None:
-                buffer = buffer.lstrip(b" \t\r\n")[1:]  # the opening bracket
-                first = islice(_whole_entries(buffer.decode(errors="replace")), LOOKED_AT)
-                fields = _Fields([row for row, _ in first])
-            end = after = 0  # of the piece, and where the next one begins
-            if data:
-                ends: list[re.Match[bytes]] = []
-                start, width = len(buffer), 1 << 12
-                while start and not ends:
-                    start = max(len(buffer) - width, 0)
-                    ends = list(BETWEEN_OBJECTS.finditer(buffer, start))
-                    width *= 8
-                if ends:
-                    end, after = ends[-1].start() + 1, ends[-1].end()
-            else:
-                whole = buffer.rstrip()
-                end, after = len(whole) - 1 if whole.endswith(b"]") else 0, len(buffer)
-            piece = buffer[:end]
-            columns = fields.parse(piece, in_lines=False) if piece.strip() else None
-            if columns is None:
-                rows, after = _decode(path, buffer, done, at_end=not data)
-                columns = _columns_of_objects(rows, fields.word)
-            if len(columns.scores):
-                yield columns
-            if not data:
-                return
-            rest, done = buffer[after:], done + after
-            if len(rest) > LONGEST_ENTRY:
-                _decode(path, rest, done, at_end=True)  # says what is wrong
+    kind, rest, done = None, b"", 0
+    for data in _blocks(path, zipped=zipped):
+        buffer = rest + data
+        if kind is None:
+            buffer = buffer.lstrip(b" \t\r\n")[1:]  # the opening bracket
+            first = islice(_whole_entries(buffer.decode(errors="replace")), LOOKED_AT)
+            kind = _type_of([row for row, _ in first])
+        end = after = 0  # of the piece, and where the next one begins
+        if data:
+            ends: list[re.Match[bytes]] = []
+            start, width = len(buffer), 1 << 12
+            while start and not ends:
+                start = max(len(buffer) - width, 0)
+                ends = list(BETWEEN_OBJECTS.finditer(buffer, start))
+                width *= 8
+            if ends:
+                end, after = ends[-1].start() + 1, ends[-1].end()
+        else:
+            whole = buffer.rstrip()
+            end, after = len(whole) - 1 if whole.endswith(b"]") else 0, len(buffer)
+        piece = buffer[:end]
+        columns = _parse(piece, kind, in_lines=False) if piece.strip() else None
+        if columns is None:
+            rows, after = _decode(path, buffer, done, at_end=not data)
+            columns = _columns_of_objects(rows, kind[3].name)
+        if len(columns.scores):
+            yield columns
+        rest, done = buffer[after:], done + after
+        if len(rest) > LONGEST_ENTRY:
+            _decode(path, rest, done, at_end=True)  # says what is wrong
 
 
 def _whole_entries(text: str) -> Iterator[tuple[Any, int]]:
@@ -403,24 +396,20 @@ def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list
 
 def _read_lines(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
     """Read entries, an object a line."""
-    fields, n_lines, rest = None, 0, b""
-    with _stream(path, zipped=zipped) as stream:
-        while True:
-            data = stream.read(PIECE)
-            end = data.rfind(b"\n") + 1
-            if data and not end:
-                rest += data
-                continue
-            piece, rest = rest + data[:end], data[end:]  # ends where a line does
-            if piece.strip():
-                fields = fields or _Fields(_decode_lines(path, piece, 0, LOOKED_AT))
-                columns = fields.parse(piece, in_lines=True)
-                if columns is None:
-                    columns = _columns_of_objects(_decode_lines(path, piece, n_lines), fields.word)
-                yield columns
-            if not data:
-                return
-            n_lines += piece.count(b"\n")
+    kind, n_lines, rest = None, 0, b""
+    for data in _blocks(path, zipped=zipped):
+        end = data.rfind(b"\n") + 1
+        if data and not end:
+            rest += data
+            continue
+        piece, rest = rest + data[:end], data[end:]  # ends where a line does
+        if piece.strip():
+            kind = kind or _type_of(_decode_lines(path, piece, 0, LOOKED_AT))
+            columns = _parse(piece, kind, in_lines=True)
+            if columns is None:
+                columns = _columns_of_objects(_decode_lines(path, piece, n_lines), kind[3].name)
+            yield columns
+        n_lines += piece.count(b"\n")
 
 
 def _decode_lines(path: Path, piece: bytes, n_before: int, most: int | None = None) -> list[Any]:

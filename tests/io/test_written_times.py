@@ -1,0 +1,87 @@
+"""Times in lists of images and in file names: the year first, however the parts are separated."""
+
+import json
+from datetime import datetime
+
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.io.image_lists import read_coco_images, time_in_name, written_time
+from autoeval.monitoring.results_files import ResultsFile
+from autoeval.monitoring.windows import Clock
+from autoeval.notices import codes_of
+
+MORNING = datetime(2026, 3, 2, 8, 15)
+SECONDS = datetime(2026, 3, 2, 8, 15, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026/03/02 08:15", MORNING),
+        ("2026.03.02 08:15", MORNING),
+        ("2026-03-02T08:15", MORNING),
+        ("2026/3/2 8:15", MORNING),
+        ("2026/03/02T08:15:07", SECONDS),
+        ("2026:03:02 08:15:07", SECONDS),  # of EXIF
+        ("2026-03-02T08:15:07.250000Z", SECONDS.replace(microsecond=250000)),
+        ("2026-03-02T08:15:07+01:00", SECONDS),  # by the clock of the camera
+        ("20260302 0815", MORNING),
+        ("20260302081507", SECONDS),
+        ("2026_03_02_08_15_07", SECONDS),
+        ("2026/03/02", datetime(2026, 3, 2)),
+        ("02.03.2026 08:15", None),  # day or month first
+        ("03/02/2026 08:15", None),
+        ("2026/13/02 08:15", None),  # no month
+        ("0000-00-00 00:00:00", None),
+        ("1583135700", None),  # seconds of a clock, and no date
+    ],
+)
+def test_times_with_the_year_first_are_read(text, expected):
+    assert written_time(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gate/20260302_081507.jpg", SECONDS),
+        ("gate/2026-03-02/08.15.07.jpg", SECONDS),
+        ("IMG_20260302_0815_2.jpg", MORNING),
+        ("gate 2026-03-02T08-15-07Z.png", SECONDS),
+        ("gate/202603020815.jpg", MORNING),
+        ("gate/2026-03-02/17.jpg", None),  # a date and a number
+        ("02.03.2026_08.15.jpg", None),
+        ("000000581781.jpg", None),
+        ("5320260302081507.jpg", None),  # a longer number
+    ],
+)
+def test_names_hold_a_date_and_a_time(name, expected):
+    assert time_in_name(name) == expected
+    assert Clock().read(None, name) == (expected, "none" if expected is None else "name")
+    assert Clock().read(None, name, MORNING) == (MORNING, "listed")
+    assert Clock("exif").read(None, name) == (None, "none")
+
+
+def listed_at(*times):
+    return {
+        "images": [
+            {"id": k, "file_name": f"{k}.jpg", "date_captured": time}
+            for k, time in enumerate(times)
+        ]
+    }
+
+
+def test_a_day_first_is_said_and_not_used():
+    notices = []
+    images = read_coco_images(listed_at("02.03.2026 08:15", "2026/03/02 08:15", ""), notices)
+    assert [image.taken for image in images] == [None, MORNING, None]
+    assert [notice["code"] for notice in codes_of(notices)] == ["times-not-read"]
+    assert "1 (02.03.2026 08:15)" in notices[0]
+
+
+def test_the_monitor_refuses_a_day_first(tmp_path):
+
+    file = tmp_path / "gate.json"
+    file.write_text(json.dumps(listed_at("02.03.2026 08:15")))
+    with pytest.raises(InputError, match="year first"):
+        _ = ResultsFile(tmp_path / "boxes.json", "", None, file).images
