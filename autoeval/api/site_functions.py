@@ -366,12 +366,13 @@ def _curve_of_plan(
     """Return the curve by threshold of the labels of a plan, its warnings and its level."""
     from autoeval.estimation.given import read_labels
     from autoeval.estimation.threshold_choice import labelled_curve
-    from autoeval.labels.labelled_estimate import warnings_with_labels
+    from autoeval.labels.labelled_estimate import labels_of_plan, warnings_with_labels
     from autoeval.labels.plan_folder import load_plan
 
     if labels is None:
         raise InputError("--plan needs --labels PATH: the labels of its images.")
-    content, drawn = read_labels(labels, site.get("img_dir")), load_plan(plan)
+    drawn = load_plan(plan)
+    content = labels_of_plan(read_labels(labels, site.get("img_dir")), drawn, words)
     if iou != drawn.iou:
         raise InputError(f"This plan is for an IoU of {drawn.iou:g}, not {iou:g}.")
     return (
@@ -412,7 +413,7 @@ def _curve_of_site(
         expected_curve,
         labelled_curve,
     )
-    from autoeval.labels.labelled_estimate import warnings_with_labels
+    from autoeval.labels.labelled_estimate import labels_of_plan, warnings_with_labels
 
     assert estimated.site is not None
     if labels is None:
@@ -423,7 +424,7 @@ def _curve_of_site(
             curve_warnings(fitted, estimated),
         )
     plan = fitted.plan_labels(estimated, n=1)
-    content = read_labels(labels, site.get("img_dir"))
+    content = labels_of_plan(read_labels(labels, site.get("img_dir")), plan, words)
     return (
         lambda thresholds: labelled_curve(
             plan, content, thresholds=thresholds, words=words, planned=False

@@ -37,6 +37,7 @@ from autoeval.estimation.given import Categories
 from autoeval.estimation.label_planning import Draw, plan_estimated, plan_in_folder
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
+from autoeval.labels.matching import labels_on
 from autoeval.labels.outlook import Outlook, outlook_after
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, balanced_order
 from autoeval.labels.values import NOTHING, ValueWithError
@@ -106,10 +107,16 @@ def compare_sites(
     detector's words for each category, where the site was read with them.
     """
     known = KnownOfDetectors() if known is None else known
-    content, words = (None, None) if labels is None else (labels.content, labels.words)
     check_fits(fits)
     check_known(known.trained_here, known.accuracy, fits)
     fits, sites = at_floors(fits, sites)
+    if labels is not None:
+        of_boxes = [word for site in sites.values() for word in site.boxes.categories]
+        of_fits = [word for fitted in fits.values() for word in fitted.looks_.categories]
+        images = next(iter(sites.values())).boxes.images
+        words_known = [*(labels.words or (*of_boxes, *of_fits))]
+        labels = replace(labels, content=labels_on(labels.content, images, words_known))
+    content, words = (None, None) if labels is None else (labels.content, labels.words)
     common, warnings = on_common_ground(fits, sites, content, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
     paired = None

@@ -93,6 +93,7 @@ def labelled_curve(
 ) -> pd.DataFrame:
     """Estimate the curve of a site from the labels of a plan, by the difference estimator.
 
+    labels: as `labels_of_plan` returns them.
     planned: whether the plan drew the labelled images; see `estimate_with_labels`.
     """
     if not plan.measures("recall"):

@@ -269,6 +269,9 @@ BY_ID = (
     Rule("id", str, field="image_id", known_field="image_id", exact=True),
     Rule("id as a whole number", _number, field="image_id", known_field="image_id", exact=True),
 )
+ID_AGAINST_NAME = tuple(
+    rule._replace(name=f"{rule.name}, although file names differ") for rule in BY_ID
+)
 ID_IS_STEM = (
     Rule("file name as id", str, without_suffix, field="image_id", exact=True),
     Rule("stem of the file name", _stem, field="image_id"),
@@ -327,7 +330,8 @@ def match_images(
     if with_name:
         trial = state.tried(with_name, BY_NAME)
         if len(trial.placed) < ENOUGH_BY_NAME * len(with_name):
-            trial = state.best(with_name, (BY_ID, ID_IS_STEM, STEM_IS_ID), trial)
+            by_ids = ID_AGAINST_NAME if any(known_fields.file_name) else BY_ID
+            trial = state.best(with_name, (by_ids, ID_IS_STEM, STEM_IS_ID), trial)
         state.take(trial)
     if rest:
         state.take(state.best(rest, (BY_ID, ID_IS_STEM), _Trial({}, {})))

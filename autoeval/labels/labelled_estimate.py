@@ -31,6 +31,7 @@ from autoeval.labels.category_estimate import (
 from autoeval.labels.joint import CategoryEstimates, CategorySample, estimate_categories
 from autoeval.labels.matching import (
     LabelledSubset,
+    labels_on,
     match_labels,
     on_all_categories,
     on_labelled_categories,
@@ -328,6 +329,7 @@ def estimate_with_labels(
             f"This plan drew the images that {plan.target} depends on, which measure nothing at "
             f"{score_thr:g}: choose a higher threshold, or plan for that one."
         )
+    labels = labels_of_plan(labels, plan, words)
     of_plan = plan  # as it was, for targets that are about other categories
     own_kind = OperatingPoint.of(plan.target) is not None
     plan, subset = _labelled_part(plan, labels, words, planned=planned, at_threshold=own_kind)
@@ -395,6 +397,17 @@ def _history(
     return (*history, (k, whole))
 
 
+def labels_of_plan(
+    labels: LabelSet, plan: LabelPlan, words: Mapping[str, str] | None = None
+) -> LabelSet:
+    """Call images and categories of labels as a plan does; see `labels_on`.
+
+    words: translated later; their spelling is then the known one.
+    """
+    rest = () if plan.rest is None else plan.rest.categories
+    return labels_on(labels, plan.found.images, [*(words or (*plan.found.categories, *rest))])
+
+
 def estimate_targets(
     plan: LabelPlan,
     labels: LabelSet,
@@ -405,7 +418,7 @@ def estimate_targets(
 ) -> dict[str, LabelEstimates]:
     """Estimate several targets of all categories together; see `estimate_with_labels`.
 
-    All are average precisions, or all measures at a threshold.
+    All are average precisions, or all measures at a threshold. Labels are `labels_of_plan`.
     """
     if not targets:
         return {}
@@ -429,7 +442,7 @@ def warnings_with_labels(
     words: Mapping[str, str] | None = None,
     planned: bool = True,
 ) -> tuple[str, ...]:
-    """Return the warnings of a plan and of labels, for what is made of them otherwise."""
+    """Return the warnings of a plan and of `labels_of_plan`, for what is made of them otherwise."""
     plan, subset = _labelled_part(plan, labels, words, planned=planned)
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
     return _warnings(plan, subset, rankings)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import (
@@ -18,7 +18,9 @@ from autoeval.io.labels.content import (
     ignoring_unchecked,
     labelled_boxes,
     of_images,
+    renamed,
 )
+from autoeval.io.predictions.category_words import known_spellings, spelt_otherwise
 from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError
@@ -43,32 +45,66 @@ class LabelledSubset:
     warnings: tuple[str, ...]  # what was left out or is odd, one sentence each
 
 
-def match_labels(
-    labels: LabelSet, pool: Boxes, words: Mapping[str, str] | None = None
-) -> LabelledSubset:
-    """Find the images of label files in a pool.
+def labels_on(
+    labels: LabelSet, images: Sequence[LabelledImage], known_words: Sequence[str]
+) -> LabelSet:
+    """Call labelled images as a pool does, and categories as they are known, once for all.
 
-    For how they are known see `match_images`. `words` has the category of the pool for
-    each word of the labels that counts; by default equal words. Raises InputError if an image is
-    labelled twice, no labelled image is in the pool, the labels have none of the categories, or no
-    labelled image holds an object.
+    All that follows finds images by their ids, and categories by their words. For how images are
+    known see `match_images`, for words `known_spellings`. Raises InputError if no labelled image is
+    in the pool, or one is labelled twice.
     """
-    at = match_images(labels.images, pool.images).places()
-    in_pool = [k for k, place in enumerate(at) if place is not None]
+    matches = match_images(labels.images, images)
+    at = matches.places()
+    kept = {labels.images[k].image_id: place for k, place in enumerate(at) if place is not None}
     unknown = [labels.images[k].file_name for k, place in enumerate(at) if place is None]
-    if not in_pool:
-        raise InputError(
-            f"None of the {len(labels.images)} labelled images of {labels.path} is in the pool "
-            f"(labelled: {listed(unknown)}; pool: {listed([i.image_id for i in pool.images])}). "
-            "Keep the file names as they were."
-        )
-    images = np.array([at[k] for k in in_pool])
-    twice = [pool.images[k].image_id for k, n in Counter(images.tolist()).items() if n > 1]
+    if not kept:
+        raise _none_in_pool(labels, images)
+    twice = [images[k].image_id for k, n in Counter(kept.values()).items() if n > 1]
     if twice:
         raise InputError(
             f"{labels.path}: images labelled twice: {listed(twice)}. Keep one entry of each."
         )
-    of_pool = of_images(labels, [labels.images[k] for k in in_pool])
+    spelt = known_spellings(labels.categories, known_words)
+    notices = [
+        *matches.by_rules("the pool"),
+        *_not_in_pool(unknown),
+        *([spelt_otherwise(spelt)] if spelt else []),
+    ]
+    made = renamed(labels, {name: images[place] for name, place in kept.items()}, spelt)
+    return replace(made, warnings=(*labels.warnings, *notices))
+
+
+def _none_in_pool(labels: LabelSet, images: Sequence[LabelledImage]) -> InputError:
+    names = [image.file_name for image in labels.images]
+    return InputError(
+        f"None of the {len(names)} labelled images of {labels.path} is in the pool "
+        f"(labelled: {listed(names)}; pool: {listed([image.image_id for image in images])}). "
+        "Keep the file names as they were."
+    )
+
+
+def _not_in_pool(names: Sequence[str]) -> list[Notice]:
+    text = f"labelled images that are not in the pool, left out: {len(names)} ({listed(names)})"
+    return [Notice("images-not-in-pool", text)] if names else []
+
+
+def match_labels(
+    labels: LabelSet, pool: Boxes, words: Mapping[str, str] | None = None
+) -> LabelledSubset:
+    """Find the labels of a pool, which have its images (`labels_on`), in its categories.
+
+    `words` has the category of the pool for each word of the labels that counts; by default equal
+    words. Raises InputError if no labelled image is in the pool, the labels have none of the
+    categories, or no labelled image holds an object.
+    """
+    place_of = {image.image_id: place for place, image in enumerate(pool.images)}
+    in_pool = [image for image in labels.images if image.image_id in place_of]
+    if not in_pool:
+        raise _none_in_pool(labels, pool.images)
+    unknown = [image.file_name for image in labels.images if image.image_id not in place_of]
+    images = np.array([place_of[image.image_id] for image in in_pool], np.int64)
+    of_pool = of_images(labels, in_pool)
     words = _words(labels, pool.categories, words)
     truth = labelled_boxes(of_pool, pool.categories, words)
     truth = ignoring_unchecked(truth, of_pool, pool.on_images(images), words)
@@ -104,15 +140,7 @@ def _words(
 
 
 def _warnings(labels: LabelSet, unknown: list[str], truth: Boxes, k: int) -> list[str]:
-    warnings = list(labels.warnings)
-    if unknown:
-        warnings.append(
-            Notice(
-                "images-not-in-pool",
-                f"labelled images that are not in the pool, left out: {len(unknown)} "
-                f"({listed(unknown)})",
-            )
-        )
+    warnings = [*labels.warnings, *_not_in_pool(unknown)]
     empty = k - len(np.unique(truth.image))
     if empty:
         warnings.append(
@@ -207,10 +235,7 @@ def labelled_categories(
 
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
     """Return the words of the labels that have a box on the images of a pool."""
-    places = match_images(labels.images, pool.images).places()
-    inside = {
-        image.image_id for image, at in zip(labels.images, places, strict=True) if at is not None
-    }
+    inside = {image.image_id for image in pool.images}
     columns = labels.columns
     words = columns.words(columns.on(inside) & ~columns.iscrowd)
     return [word for word in words if word != ANY]

@@ -166,6 +166,34 @@ def of_images(content: LabelSet, images: Sequence[LabelledImage]) -> LabelSet:
     return replace(content, images=tuple(images), boxes=columns.where(columns.on(kept)))
 
 
+def renamed(
+    content: LabelSet, images: Mapping[str, LabelledImage], words: Mapping[str, str]
+) -> LabelSet:
+    """Keep the labels of some images, and call these and categories otherwise.
+
+    images: by the id of each image that is kept, what it becomes.
+    words: by the word of a category that changes, what it becomes.
+    """
+    kept = [image for image in content.images if image.image_id in images]
+    boxes = of_images(content, kept).columns
+    ids = {name: image.image_id for name, image in images.items()}
+    return replace(
+        content,
+        images=tuple(images[image.image_id] for image in kept),
+        categories=tuple(words.get(word, word) for word in content.categories),
+        boxes=replace(
+            boxes,
+            image_ids=tuple(ids.get(name, name) for name in boxes.image_ids),
+            categories=tuple(words.get(word, word) for word in boxes.categories),
+        ),
+        checked={
+            ids[name]: frozenset(words.get(word, word) for word in checked)
+            for name, checked in content.checked.items()
+            if name in ids
+        },
+    )
+
+
 def held_out_of_training(content: LabelSet) -> LabelSet:
     """Leave out images of the split ``train`` where others are labelled, and say so.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -229,31 +229,45 @@ def read_names(path: Path) -> dict[str, str]:
     return words
 
 
-def spelt_as(boxes: Boxes, words: Sequence[str]) -> Boxes:
-    """Take words that differ from those that are known only by case or separators for these.
+def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, str]:
+    """Return the known word for each that differs from it only by case or separators.
 
-    Such as ``Traffic_Light`` for ``traffic light``; not where boxes have both.
+    Such as ``traffic light`` for ``Traffic_Light``; not where both are `used`.
+
+    >>> known_spellings(["Traffic_Light", "Car", "car"], ["car", "traffic light"])
+    {'Traffic_Light': 'traffic light'}
     """
-    used = {boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label)).tolist()}
     form = {word: re.sub(r"[\s_-]+", "", word).casefold() for word in (*words, *used)}
     of_form: dict[str, list[str]] = {}
     for word in dict.fromkeys(words):
         of_form.setdefault(form[word], []).append(word)
     known: dict[str, str] = {}
-    for word in used.difference(words):
+    for word in dict.fromkeys(used):
         alike = of_form.get(form[word], [])
         if len(alike) == 1 and alike[0] not in used and alike[0] not in known.values():
             known[word] = alike[0]
+    return known
+
+
+def spelt_otherwise(known: Mapping[str, str]) -> Notice:
+    """Say which words were taken for which known ones; see `known_spellings`."""
+    pairs = [f"{word} for {known[word]}" for word in known]
+    text = f"words that are spelt otherwise than known ones count as these: {listed(pairs, 3)}"
+    return Notice("words-spelt-otherwise", text, "note")
+
+
+def spelt_as(boxes: Boxes, words: Sequence[str]) -> Boxes:
+    """Give boxes the known spelling of their words; see `known_spellings`."""
+    used = [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label)).tolist()]
+    known = known_spellings(used, words)
     if not known:
         return boxes
     named = [known.get(word, word) for word in boxes.categories]
     index = {word: k for k, word in enumerate(dict.fromkeys(named))}
-    pairs = [f"{word} for {known[word]}" for word in boxes.categories if word in known]
-    text = f"words that are spelt otherwise than known ones count as these: {listed(pairs, 3)}"
     return replace(
         boxes,
         categories=tuple(index),
         label=np.array([index[word] for word in named], np.int64)[boxes.label],
         numbers={number: known.get(word, word) for number, word in boxes.numbers.items()},
-        left_out=(*boxes.left_out, Notice("words-spelt-otherwise", text, "note")),
+        left_out=(*boxes.left_out, spelt_otherwise(known)),
     )

@@ -1,0 +1,63 @@
+"""Labels take the images and the spelling of a pool, once for all that follows."""
+
+from pathlib import Path
+
+import pytest
+
+from autoeval.boxes import LabelledImage
+from autoeval.errors import InputError
+from autoeval.io.labels.content import LabelledBox, LabelSet
+from autoeval.labels.matching import labels_on
+from autoeval.notices import as_notice
+
+POOL = (LabelledImage("11", "site/a.jpg", (9, 9)), LabelledImage("12", "site/b.jpg", (9, 9)))
+
+
+def labels_of(names, boxes, categories=("Car", "Traffic_Light"), **others):
+    images = tuple(LabelledImage(str(k), name, None) for k, name in enumerate(names, 1))
+    boxes = tuple(LabelledBox(image, word, (0.0, 0.0, 2.0, 2.0)) for image, word in boxes)
+    return LabelSet(Path("labels.json"), images, categories, boxes, **others)
+
+
+def test_images_are_those_of_the_pool_and_words_the_known_ones():
+    labels = labels_of(
+        ["b.png", "a.png", "c.png"],
+        [("1", "Car"), ("2", "Traffic_Light"), ("3", "Car")],
+        checked={"1": frozenset({"Car"}), "3": frozenset({"Car"})},
+    )
+    made = labels_on(labels, POOL, ["car", "traffic light", "bus"])
+    assert made.images == (POOL[1], POOL[0])
+    assert made.categories == ("car", "traffic light")
+    assert [(box.image_id, box.category) for box in made.boxes] == [
+        ("12", "car"),
+        ("11", "traffic light"),
+    ]
+    assert made.checked == {"12": frozenset({"car"})}
+    assert [as_notice(n).code for n in made.warnings] == [
+        "images-matched",
+        "images-not-in-pool",
+        "words-spelt-otherwise",
+    ]
+
+
+def test_images_that_are_known_by_ids_against_their_names_are_said():
+    images = (LabelledImage("11", "x.jpg", None),)
+    made = labels_on(LabelSet(Path("labels.json"), images), POOL, [])
+    assert made.images == POOL[:1]
+    (note,) = made.warnings
+    assert as_notice(note).code == "images-matched"
+    assert "although file names differ" in note
+
+
+def test_words_stay_where_both_spellings_are_used():
+    labels = labels_of(["a.jpg"], [("1", "Car"), ("1", "car")], categories=("Car", "car"))
+    made = labels_on(labels, POOL, ["car"])
+    assert made.categories == ("Car", "car")
+    assert made.warnings == ()
+
+
+def test_images_of_other_pools_and_images_that_are_labelled_twice_are_refused():
+    with pytest.raises(InputError, match="pool"):
+        labels_on(labels_of(["x.jpg"], []), POOL, ["car"])
+    with pytest.raises(InputError, match="twice"):
+        labels_on(labels_of(["site/a.jpg", "./site/a.jpg"], []), POOL, ["car"])
