@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from autoeval.errors import InputError
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import Detector, Predictions
+    from autoeval.estimation.given import Predictions
+    from autoeval.estimation.run_detector import Detector
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.predictions.reading import read_predictions as load_predictions
     from autoeval.io.tasks.task import load_task
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AccuracyEstimator": "estimation.estimator:AccuracyEstimator",
     "BlackBoxDetector": "detectors.black_box:BlackBoxDetector",
-    "Detector": "estimation.given:Detector",
+    "Detector": "estimation.run_detector:Detector",
     "DetectorSpec": "detectors.detector_spec:DetectorSpec",
     "Estimate": "estimation.estimate:Estimate",
     "InputError": "errors:InputError",

@@ -395,7 +395,7 @@ def noticed(statistics: Looks, changed: Sequence[Boxes]) -> dict[str, object]:
     for found in changed:
         known = replace(statistics, categories=found.categories)
         try:
-            warnings = known.differences(found) or check_floor(found, "the file")
+            warnings = known.compare(found)[1] or check_floor(found, "the file")
             warned += bool(warnings or unseen_warning(unseen_share(found)))
         except InputError:
             refused += 1

@@ -4,7 +4,6 @@ Each case is a call, and the same call with one parameter changed. They must dif
 return or write, or one of them must be refused.
 """
 
-import inspect
 import json
 from dataclasses import is_dataclass
 
@@ -22,9 +21,8 @@ import autoeval
 from autoeval.boxes import LabelledImage
 from autoeval.commands.command_line import function_parameters as parameters
 from autoeval.errors import InputError
-from autoeval.estimation.given import Loading
 from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.read_site import NewSite, observe_site
+from autoeval.estimation.run_detector import Loading
 from autoeval.io.image_lists import read_coco_images
 from autoeval.labels.plan import LabelPlan
 from autoeval.runtime.jobs import LocalExecutor
@@ -371,21 +369,21 @@ def of_predict(w):
 
 def of_running(w):
     """What `AccuracyEstimator.predict` and `read_site` take of how a detector is run."""
-    base = {"estimator": observed(w), "run": BlackBoxes(w), "images": w / "colours/images"}
+    base = {"estimator": observed(w), "predictions": BlackBoxes(w), "images": w / "colours/images"}
 
-    def call(estimator, run, keep=None, watch=None, **options):
+    def call(estimator, predictions, keep=None, watch=None, **options):
         seen = []
         options |= {"keep": keep} if keep else {}
         options |= {"watch": lambda evidence: seen.append(evidence.image_id)} if watch else {}
-        estimate = estimator.predict(run and run.detector, **options)
+        estimate = estimator.predict(predictions and predictions.detector, **options)
         files = sorted(path.name for path in keep.folder.rglob("*")) if keep else []
         return estimate, seen, files
 
     return (
-        observe_site,
+        Estimator.read_site,
         base,
         {
-            "run": {"run": BlackBoxes(w, "other")},
+            "predictions": {"predictions": BlackBoxes(w, "other")},
             "images": {"images": w / "others/images"},
             "categories": {"categories": {"vehicle": ["car", "bus"]}},
             "present": {"present": ["nowhere"]},
@@ -583,7 +581,9 @@ TABLES = [
 ]
 # For whoever decides between numberings; tests/io/predictions/ and tests/sites/ try them.
 NOT_READ_HERE = {"read_predictions: usual", "read_predictions: undecided"}
-NOT_READ_HERE |= {"observe_site: labelled"}  # copies among files are known byte by byte
+NOT_READ_HERE |= {
+    "AccuracyEstimator.read_site: labelled"
+}  # copies among files are known byte by byte
 NOT_READ_HERE |= {f"Detector: {name}" for name in Loading.__annotations__}  # see the test below
 MADE_OTHERWISE = {"AccuracyEstimator", "BlackBoxDetector", "DetectorSpec", "Estimate", "InputError"}
 
@@ -640,13 +640,6 @@ def test_each_parameter_acts_or_is_refused(table, world):
     assert alike == []
 
 
-def parameters_of(function):
-    """Names of the parameters; of one that passes options to a class, those of the class."""
-    options = {"new": NewSite, "fitted": object}
-    for name in parameters(function):
-        yield from inspect.signature(options[name]).parameters if name in options else [name]
-
-
 def test_each_parameter_has_a_case(world):
     known = {}
     for table in TABLES:
@@ -654,11 +647,11 @@ def test_each_parameter_has_a_case(world):
         known.setdefault(function, set()).update(changes)
     public = [getattr(autoeval, name) for name in autoeval.__all__ if name not in MADE_OTHERWISE]
     functions = [of for of in public if callable(of)]
-    functions += [Estimator.predict, Estimator.plan_labels, observe_site]
+    functions += [Estimator.predict, Estimator.plan_labels, Estimator.read_site]
     missing = [
         f"{function.__qualname__}: {name}"
         for function in functions
-        for name in parameters_of(function.__init__ if isinstance(function, type) else function)
+        for name in parameters(function.__init__ if isinstance(function, type) else function)
         if name != "self" and name not in known.get(function, ())
     ]
     assert set(missing) <= NOT_READ_HERE

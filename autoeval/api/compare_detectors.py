@@ -23,7 +23,8 @@ from autoeval.targets import IOUS, MEASURES, named_target
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import Categories, Detector, GivenLabels, Predictions
+    from autoeval.estimation.given import Categories, GivenLabels, Predictions
+    from autoeval.estimation.run_detector import Detector
     from autoeval.runtime.files import PathLike
 
 NOT_FILES = "-"  # in place of the predictions of a detector that is run
@@ -140,8 +141,8 @@ def compare(
         `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
     """
     from autoeval.comparison.compare_sites import KnownOfDetectors, SiteLabels, compare_sites
-    from autoeval.estimation.given import Detector, named_categories, plan_beside, read_labels
-    from autoeval.estimation.read_site import NewSite, read_site
+    from autoeval.estimation.given import plan_beside, read_labels
+    from autoeval.estimation.run_detector import Detector
     from autoeval.labels.plan_folder import load_plan
     from autoeval.model.mixed_model import check_level
 
@@ -173,12 +174,6 @@ def compare(
     plan = None if plan_folder is None else load_plan(plan_folder)
     content = None if labels is None else read_labels(labels, img_dir)
     of_plan = None if plan is None else plan.found.images
-    new = NewSite(
-        of_plan if images is None else images,
-        named_categories(categories),
-        present,
-        content if plan is None else None,  # a plan was drawn without the labels
-    )
     sites = {}
     for name, fitted in fits.items():
         keep = None
@@ -186,7 +181,14 @@ def compare(
         if isinstance(run_here, Detector):
             folder = None if work_dir is None else Path(work_dir) / name.replace("/", "_")
             keep = run_here.keeping(folder)
-        sites[name] = read_site(fitted.pass_, run_here, new, keep=keep)
+        sites[name] = fitted.read_site(
+            run_here,
+            images=of_plan if images is None else images,
+            categories=categories,
+            present=present,
+            labelled=content if plan is None else None,  # a plan was drawn without the labels
+            keep=keep,
+        )
     return compare_sites(
         fits,
         sites,
@@ -203,7 +205,8 @@ def compare(
 
 def _are_files(predictions: Any) -> bool:
     """Whether boxes are given, rather than a detector that is run."""
-    from autoeval.estimation.given import Predictions, given_boxes
+    from autoeval.estimation.given import Predictions
+    from autoeval.estimation.read_site import given_boxes
 
     if predictions is None or isinstance(predictions, str | os.PathLike):
         return predictions not in (None, NOT_FILES)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from autoeval.boxes import Boxes
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given import Detector
     from autoeval.estimation.observation.observing import ImageDetector, Observer
     from autoeval.estimation.observation.samples import UnlabelledSamples
+    from autoeval.estimation.run_detector import Detector
     from autoeval.io.find_images import Images, UnlabelledImage
     from autoeval.runtime.files import PathLike
 
@@ -88,7 +88,7 @@ def detect(
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.pass_settings import PassSettings
     from autoeval.estimation.observation.samples import UnlabelledSamples
-    from autoeval.estimation.read_site import own_words
+    from autoeval.estimation.run_detector import own_words
     from autoeval.io.find_images import list_images
     from autoeval.io.predictions import read_predictions
     from autoeval.runtime.files import atomic_path
@@ -111,7 +111,7 @@ def detect(
 
 def _detector(detector: Any, run: DetectorOptions) -> Detector:
     """Return the detector with how it is run; one that is named keeps boxes of low scores."""
-    from autoeval.estimation.given import Detector
+    from autoeval.estimation.run_detector import Detector
 
     check_names(run, DetectorOptions)
     if isinstance(detector, Detector):

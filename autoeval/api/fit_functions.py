@@ -16,7 +16,8 @@ from autoeval.targets import IOUS, MEASURES, named_target
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import Detector, GivenLabels, Predictions
+    from autoeval.estimation.given import GivenLabels, Predictions
+    from autoeval.estimation.run_detector import Detector
     from autoeval.io.tasks.task import Task
     from autoeval.notices import Notice
     from autoeval.runtime.files import PathLike
@@ -213,7 +214,8 @@ def fit_task(
         As `fit`.
     """
     from autoeval.estimation.fitting import FitSettings, fit_files, fit_sources
-    from autoeval.estimation.given import Predictions, given_boxes
+    from autoeval.estimation.given import Predictions
+    from autoeval.estimation.read_site import given_boxes
     from autoeval.io.tasks.task import load_task
     from autoeval.model.mixed_model import check_level
 

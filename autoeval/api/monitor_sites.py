@@ -148,7 +148,8 @@ def monitor(
         image of any site can be read, or options exclude each other.
     """
     from autoeval.api.estimator_paths import load_estimator
-    from autoeval.estimation.given import Detector, Predictions, named_categories
+    from autoeval.estimation.given import Predictions, named_categories
+    from autoeval.estimation.run_detector import Detector
     from autoeval.monitoring.candidate import (
         CANDIDATE,
         compare_at_sites,
@@ -202,7 +203,7 @@ def monitor(
         )
     of_sites = SiteCategories(
         words=(),
-        of_fit=fitted.pass_.words,
+        of_fit=fitted.categories_,
         named=named_categories(categories),
         of_site={site: named_categories(of) or {} for site, of in (site_categories or {}).items()},
         present=present,
@@ -260,7 +261,7 @@ def _observe(
 ) -> None:
     """Run the other detector, as the first one is, on the images that it has not seen yet."""
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given import Detector
+    from autoeval.estimation.run_detector import Detector
     from autoeval.model.features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.monitor import observe_images

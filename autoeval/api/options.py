@@ -19,7 +19,8 @@ from autoeval.targets import IOUS
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import Detector, Predictions
+    from autoeval.estimation.given import Predictions
+    from autoeval.estimation.run_detector import Detector
 
 OF_FILES = ("names", "numbering", "columns", "incomplete")
 OF_A_DETECTOR = (
@@ -201,7 +202,8 @@ def given_boxes_of(
     InputError
         If both are given, or an option is about what is not.
     """
-    from autoeval.estimation.given import Detector, Predictions, given_boxes
+    from autoeval.estimation.given import Predictions
+    from autoeval.estimation.read_site import given_boxes
 
     check_names(options)
     if predictions is not None:
@@ -227,6 +229,8 @@ def given_boxes_of(
     if spec is None:
         refuse(options, OF_A_RUN, "goes with --detector")
         return None
+    from autoeval.estimation.run_detector import Detector  # it takes a while to import
+
     return Detector(
         spec,
         reference=_reference(options),
@@ -238,7 +242,7 @@ def given_boxes_of(
 
 def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> Any:
     """Return the `Detector` of a fit, run as the options say; None where nobody knows how."""
-    from autoeval.estimation.given import Detector
+    from autoeval.estimation.run_detector import Detector
 
     loading, loaded = fitted.loading_.get("detector"), fitted.detector_
     if loading is None and loaded is None:  # fitted on files, which is refused where it is read
@@ -299,7 +303,8 @@ def _reference(options: Mapping[str, Any]) -> Any:
 def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
     """Return how the detector is loaded, the detector itself, or None where none is given."""
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given import Detector, given_boxes
+    from autoeval.estimation.read_site import given_boxes
+    from autoeval.estimation.run_detector import Detector
 
     named = options.get("detector")
     if named is not None and not isinstance(named, str):
@@ -413,7 +418,7 @@ def predict_site(
     score_thr, iou
         See `AccuracyEstimator.predict`.
     """
-    from autoeval.estimation.given import Detector, Predictions
+    from autoeval.estimation.given import Predictions
 
     site = {name: options[name] for name in SITE if options.get(name)}
     site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
@@ -426,6 +431,8 @@ def predict_site(
     pictures = found_images(options, labels=True)
     keep = boxes.keeping(work_dir) if boxes else None
     if fitted.detector_ is not None and options.get("detector") is None and predictions is None:
+        from autoeval.estimation.run_detector import Detector
+
         loaded = Detector(fitted.detector_)  # in this process
         keep = keep or loaded.keeping(work_dir)
         if boxes is not None:

@@ -200,9 +200,7 @@ def plan_labels(
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`, or if options exclude
         each other.
     """
-    from autoeval.estimation.given import named_categories
     from autoeval.estimation.label_planning import Draw, plan_in_folder
-    from autoeval.estimation.read_site import NewSite, read_site
 
     if compare is None and compare_predictions is not None:
         raise InputError("--compare-predictions goes with --compare: give that, too.")
@@ -218,16 +216,17 @@ def plan_labels(
 
     assert estimated.site is not None
     other = _loaded(compare).for_target(fitted.target)
-    new = NewSite(
-        found_images(site) if compare_predictions is None else site.get("images"),
-        named_categories(site.get("categories")),
-        site.get("present") or (),
-    )
     boxes, keep = compare_predictions, None
     if boxes is None:
         boxes = detector_of_fit(other, {name: site.get(name) for name in HOW_IT_RUNS})
         keep = boxes and boxes.keeping(folder and folder / "compared")
-    there = read_site(other.pass_, boxes, new, keep=keep)
+    there = other.read_site(
+        boxes,
+        images=found_images(site) if compare_predictions is None else site.get("images"),
+        categories=site.get("categories"),
+        present=site.get("present") or (),
+        keep=keep,
+    )
     name = str(compare) if isinstance(compare, str | os.PathLike) else "the other detector"
     return plan_difference(
         {"the detector": fitted, name: other},

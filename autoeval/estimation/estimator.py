@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,26 +25,42 @@ from autoeval.estimation.fit_file import (
     with_floors,
     write_artefact,
 )
-from autoeval.estimation.given import Categories, GivenBoxes
-from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.read_site import FittedPass, NewSite, read_site
-from autoeval.io.find_images import Images
+from autoeval.estimation.given import (
+    Categories,
+    Predictions,
+    check_reference,
+    checked_present,
+    named_categories,
+)
+from autoeval.estimation.read_site import (
+    GivenImages,
+    given_boxes,
+    site_of_files,
+    with_chosen_reference,
+)
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.pair_table import Table, columns, undefined_at
+from autoeval.model.features import REFERENCE_FEATURES
+from autoeval.model.pair_table import CATEGORY, Table, columns, undefined_at
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import SAME_FLOOR, ConfidentBoxes, Looks, unlike_fit
 from autoeval.sites.site import Site
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from autoeval.estimation.observation.kept_observer import Keeping
+    from autoeval.estimation.observation.observing import ImageDetector
     from autoeval.estimation.protocol import FitResult
+    from autoeval.estimation.read_site import GivenBoxes
+    from autoeval.io.labels.content import LabelSet
     from autoeval.labels.assistance import LabelAssistance
     from autoeval.labels.plan import LabelPlan
+
+OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstimator")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,11 +183,10 @@ class AccuracyEstimator:
         return regressions
 
     @property
-    def other_targets(self) -> dict[str, Regression]:
-        """Regressions of the other average precisions on the same scores, by target."""
+    def _other_averages(self) -> list[str]:
+        """The other average precisions that the rows have."""
         rows = self.regression_.pairs_
-        names = [name for name in AP_TARGETS if name != self.target and name in rows]
-        return {name: self.regression_of(name) for name in names}
+        return [name for name in AP_TARGETS if name != self.target and name in rows]
 
     def for_target(self, target: str) -> Self:
         """Return an estimator of another target, fitted on the same rows.
@@ -205,12 +222,6 @@ class AccuracyEstimator:
         )
 
     @property
-    def pass_(self) -> FittedPass:
-        """The pass over the images of the fit, which those of a new site get, too."""
-        features = self.regression_.features_
-        return FittedPass(self.context_, self.loading_, features, self.rows_, self.detector_)
-
-    @property
     def label_assistance_(self) -> LabelAssistance | None:
         """What estimates with a few labels need; None where too little was labelled for it."""
         from autoeval.labels.assistance import LabelAssistance
@@ -218,18 +229,49 @@ class AccuracyEstimator:
         made = self.assistance_
         return LabelAssistance.from_dict(made) if isinstance(made, Mapping) else made
 
-    @property
+    @cached_property
     def looks_(self) -> Looks:
-        """How the boxes of the fit look; refused where it was fitted on rows alone."""
-        return self.pass_.looks
+        """How the boxes of the fit look, with the settings of a detector that it ran.
+
+        Refused where it was fitted on rows alone.
+        """
+        if "boxes" not in self.context_:
+            raise InputError(
+                "This estimator does not know what the boxes of its fit look like, so new "
+                "predictions cannot be compared with them: fit it by `autoeval.fit`."
+            )
+        looks = Looks.from_dict(self.context_["boxes"])
+        if "detector" not in self.context_:
+            return looks
+        from autoeval.estimation.observation.pass_settings import of_plain_pass  # not of files
+
+        return replace(looks, detector=of_plain_pass(self.context_["detector"]))
+
+    @property
+    def categories_(self) -> Categories | None:
+        """The categories whose detector words were given to the fit; None for its own words."""
+        task = self.context_.get("task")
+        if task is None or (np.asarray(self.rows_["kind"]) == CATEGORY).any():
+            return None
+        return {name: list(words) for name, words in task["words"].items()}
+
+    def check_reference(self, given: bool) -> None:
+        """Refuse a reference detector that the fit did not have, and none where it reads one."""
+        of_pass, features = self.context_.get("pass", {}), {*REFERENCE_FEATURES}
+        had = bool(features & {*self.rows_} or of_pass.get("reference"))
+        check_reference(given, had=had, read=bool(features & {*self.regression_.features_}))
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
-        self.pass_.check_detector(detector)
+        from autoeval.estimation.run_detector import check_detector
+
+        check_detector(self.context_, detector)
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how."""
-        return self.pass_.load_detector()
+        from autoeval.estimation.run_detector import load_fitted
+
+        return self.detector_ or load_fitted(self.context_, self.loading_)
 
     def check_known(self, site: str | None = None, group: str | None = None) -> None:
         """Make sure that the fit has a site or a group of this name."""
@@ -242,7 +284,7 @@ class AccuracyEstimator:
         self,
         predictions: GivenBoxes | None = None,
         *,
-        images: Images | None = None,
+        images: GivenImages = None,
         site: str | None = None,
         group: str | None = None,
         categories: Categories | None = None,
@@ -318,10 +360,78 @@ class AccuracyEstimator:
                 f"This estimator is of {self.target}: `for_target` gives one at another threshold "
                 "or IoU, or leave these out."
             )
-        new = NewSite(images, categories, present)
-        new_site = read_site(self.pass_, predictions, new, keep=keep, watch=watch)
+        new_site = self.read_site(
+            predictions,
+            images=images,
+            categories=categories,
+            present=present,
+            keep=keep,
+            watch=watch,
+        )
         new_site = replace(new_site, known=site or "", group=group or "")
         return self.predict_site(new_site, score_thr, iou)
+
+    def read_site(
+        self,
+        predictions: GivenBoxes | None = None,
+        *,
+        images: GivenImages = None,
+        categories: Categories | Sequence[str] | None = None,
+        present: Collection[str] = (),
+        labelled: LabelSet | None = None,
+        keep: Keeping | None = None,
+        watch: Callable[[Evidence], object] | None = None,
+    ) -> Site:
+        """Read the boxes of a new site as those of the fit, or run the detector to find them.
+
+        Parameters
+        ----------
+        predictions, images, categories, present, keep, watch
+            See `predict`.
+        labelled : LabelSet, optional
+            Labels of some of the images, which tell images with equal boxes apart; copies among
+            images that a detector is run on are known byte by byte.
+        """
+        named = named_categories(categories, self.categories_)
+        given = None if predictions is None else given_boxes(predictions)
+        if isinstance(given, Predictions):
+            running = {"keep": keep, "watch": watch}
+            unread = [name for name, value in running.items() if value is not None]
+            if unread:
+                raise InputError(
+                    f"{listed(unread)}: for a detector that is run, and predictions are read. "
+                    "Leave that out."
+                )
+            site = site_of_files(
+                with_chosen_reference(given, self.context_),
+                self.looks_,
+                images,
+                categories=named,
+                present=present,
+                labelled=labelled,
+            )
+            self.check_reference(site.reference is not None)
+        else:
+            if images is None:
+                raise InputError("Expected predictions, or images to run the detector on.")
+            from autoeval.estimation.run_detector import Detector, fitted_reference, observe_site
+
+            run = given or Detector(self.load_detector())
+            reference = run.loaded_reference or fitted_reference(self.loading_)
+            self.check_reference(reference is not None)
+            self.check_detector(run.loaded)
+            site = observe_site(
+                run,
+                images,  # type: ignore[arg-type]
+                named,
+                reference=reference,
+                keep=keep,
+                watch=watch,
+            )
+            of_fit = self.looks_.warnings if "boxes" in self.context_ else ()
+            site = replace(site, warnings=(*site.warnings, *of_fit))
+        there = checked_present(present, named, site.boxes.categories)
+        return replace(site, named=bool(named), present=there)
 
     def predict_site(
         self,
@@ -336,7 +446,7 @@ class AccuracyEstimator:
         Parameters
         ----------
         site : Site
-            From `autoeval.estimation.read_site.read_site`.
+            From `read_site`.
         score_thr, iou : float, optional
             Where precision, recall and F1 are estimated, too.
         brief : bool
@@ -346,19 +456,10 @@ class AccuracyEstimator:
             looks = self.looks_
             cut = site.boxes.floor > looks.floor + SAME_FLOOR
             unlike = unlike_fit(looks.confident, ConfidentBoxes.of(site.boxes), cut=cut)
-            warnings = (*site.warnings, *unlike)
             unseen = max(site.unseen, looks.widening)
-            site = replace(site, warnings=warnings, unseen=unseen)
-        if site.floor:
-            there = self.at_floor(site.floor)
-            estimate = there.predict_site(replace(site, floor=0.0), score_thr, iou, brief=brief)
-            return replace(estimate, site=replace(estimate.site or site, floor=site.floor))
-        site = replace(
-            site,
-            calibration=self.calibration_,
-            reference_calibration=self.reference_calibration_,
-        )
-        others: dict[str, Regression | None] = {} if brief else dict(self.other_targets)
+            site = replace(site, warnings=(*site.warnings, *unlike), unseen=unseen)
+        fit = self.at_floor(site.floor)
+        others = [] if brief else fit._other_averages
         point = OperatingPoint.of(self.target)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
@@ -368,16 +469,21 @@ class AccuracyEstimator:
                     "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and "
                     "F1: leave out either the site or the score threshold."
                 )
-            names = [name for name in points_at(score_thr, iou) if name != self.target]
-            others |= self.regressions_of(names)
-        return estimate_site(site, self.regression_, others, sampling=not brief)
+            others += [name for name in points_at(score_thr, iou) if name != self.target]
+        site = replace(
+            site,
+            calibration=fit.calibration_,
+            reference_calibration=fit.reference_calibration_,
+        )
+        regressions = fit.regressions_of(others)
+        return estimate_site(site, fit.regression_, regressions, sampling=not brief)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""
         from autoeval.estimation.score_table import pair_rows
 
-        pairs = pair_rows(rows)
-        return estimate_rows(self.regression_, pairs, self.other_targets, backbone=backbone)
+        others = self.regressions_of(self._other_averages)
+        return estimate_rows(self.regression_, pair_rows(rows), others, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
         """Estimate each of the rows without its source; see `Regression`."""
@@ -479,3 +585,15 @@ class AccuracyEstimator:
             )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
+
+
+def load_any_estimator(path: PathLike) -> Any:
+    """Load an `AccuracyEstimator`, or the estimator of a published method.
+
+    Raises InputError as their ``load``.
+    """
+    _, metadata = read_artefact(path)
+    if metadata["estimator"].get("method", DEFAULT_METHOD) == DEFAULT_METHOD:
+        return AccuracyEstimator.load(path)
+    module, name = OF_METHODS  # by name: the core imports no published method
+    return getattr(import_module(module), name).load(path)

@@ -22,7 +22,7 @@ from autoeval.estimation.calibrating import (
 from autoeval.estimation.checks import reference_of_fit
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import SUFFIX, FittedSites
-from autoeval.estimation.given import Categories, Detector, GivenLabels, Predictions, words_of
+from autoeval.estimation.given import Categories, GivenLabels, Predictions, words_of
 from autoeval.estimation.label_planning import assistance_of
 from autoeval.estimation.labelled_sets import (
     check_some_right,
@@ -40,6 +40,7 @@ from autoeval.estimation.protocol import (
     worse_than_constant,
 )
 from autoeval.estimation.read_site import CHOSEN
+from autoeval.estimation.run_detector import Detector
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import Task
 from autoeval.model.calibration import FOUND
@@ -362,9 +363,10 @@ def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
     """
     words: dict[str, list[str]] = {}
     for name, fitted in fits.items():
-        if fitted.pass_.words is None:
+        of_fit = fitted.categories_
+        if of_fit is None:
             return {}
-        for category, its_words in fitted.pass_.words.items():
+        for category, its_words in of_fit.items():
             # the name of a category is a word of it, whether it was given as one or not
             before = words.setdefault(category, list(its_words))
             if {category, *before} != {category, *its_words}:

@@ -1,29 +1,21 @@
-"""What users give: boxes or a detector, labels, and the categories that count."""
+"""What users give in files and in memory: predictions, labels, and the categories that count."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from typing_extensions import TypedDict, Unpack
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.detectors.adapters import wrap_object
-from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.reference_boxes import Reference, load_reference
-from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.coco import read_coco
 from autoeval.io.documents import is_json, name_of
 from autoeval.io.image_lists import image_folders, with_sizes
-from autoeval.io.in_memory import in_memory, labels_in_memory, not_accepted
+from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import read_names, spelt_as
@@ -31,13 +23,9 @@ from autoeval.io.predictions.reading import NoBoxError
 from autoeval.labels import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.runtime.jobs import Executor
 from autoeval.sites.category_numbers import usual_way
 from autoeval.sites.site import Site
 from autoeval.words import listed, listed_near
-
-if TYPE_CHECKING:
-    pass
 
 Categories = Mapping[str, Sequence[str]]
 GivenLabels = PathLike | Any
@@ -113,7 +101,7 @@ class Predictions:
                 f"Expected the boxes of one reference detector here but got {len(self.references)}:"
                 " give those of the one that the fit reads."
             )
-        numbers = _words_of(self.names) or numbers
+        numbers = read_names(self.names) or numbers
         read = read_predictions(
             self.path,
             images=images,
@@ -126,16 +114,16 @@ class Predictions:
             undecided=True,
         )
         clean = spelt_as(read, [*numbers.values(), *(words or ())])
-        kept, reference = clean.covered, None
+        reference = None
         if self.references:
-            numbers = _words_of(self.reference_names) or numbers
+            numbers = read_names(self.reference_names) or numbers
             reference = _read_reference(clean, self.references[0], self.name, numbers)
-            kept = np.intersect1d(kept, reference.covered)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
         left_out = (*clean.left_out, *(reference.left_out if reference is not None else ()))
         site = Site(clean, reference=reference, blocks=blocks, left_out=left_out)
-        return site if len(kept) == len(site) else site.on_images(kept)
+        uncovered = [*clean.uncovered, *(reference.uncovered if reference is not None else ())]
+        return site.without_images(uncovered) if uncovered else site
 
     def of_source(self, path: Path) -> Predictions:
         """Return those of one source of a task: its file, and those of equal name beside it."""
@@ -155,140 +143,6 @@ class Predictions:
         return tuple(self.reference)
 
 
-class Loading(TypedDict, total=False):
-    """How a detector that is named is loaded; see `DetectorSpec`."""
-
-    checkpoint: str | None
-    device: str | None
-    cfg_options: Mapping[str, Any] | None
-    trust_checkpoint: bool
-    classes: str | None
-    precision: str | None
-
-
-class Detector:
-    """A detector that is run over images: how it is loaded, and how it is run.
-
-    Parameters
-    ----------
-    detector : str, DetectorSpec, ImageDetector or object
-        A name as `DetectorSpec` describes it; or a detector that is loaded already, such as a
-        `BlackBoxDetector`, Ultralytics' `YOLO`, a detection module of torchvision, or a pair of
-        model and processor of transformers.
-    reference : str, DetectorSpec or Reference, optional
-        A stronger detector, or the path of its predictions: agreement with it becomes a score.
-    batch_size, num_workers : int, optional
-        How many images are read ahead together, and in how many threads; see
-        `autoeval.estimation.observation.samples.ImageLoading`. They change no number.
-    executor : Executor, optional
-        Where it is run; this process by default.
-    **loading
-        Where it is named: ``checkpoint``, ``device``, ``cfg_options``, ``classes``, ``precision``,
-        ``trust_checkpoint``, as `DetectorSpec` describes them.
-
-    Raises
-    ------
-    InputError
-        If a detector that is loaded already is to be loaded otherwise, the batch size is under 1,
-        or the number of workers under 0.
-    """
-
-    def __init__(
-        self,
-        detector: str | DetectorSpec | ImageDetector,
-        *,
-        reference: PathLike | DetectorSpec | Reference | None = None,
-        batch_size: int | None = None,
-        num_workers: int | None = None,
-        executor: Executor | None = None,
-        **loading: Unpack[Loading],
-    ) -> None:
-        if isinstance(detector, str):
-            detector = DetectorSpec(detector, **loading)
-        elif loading:
-            raise InputError(
-                f"{listed(sorted(loading))}: for a detector that is named, and this one is loaded "
-                "already or says itself how. Leave that out."
-            )
-        if not isinstance(detector, DetectorSpec) and not hasattr(detector, "observe"):
-            detector = wrap_object(detector) or detector
-        self.detector = detector
-        self.reference = reference
-        self.reading = ImageLoading(batch_size, num_workers)
-        self.executor = executor
-
-    @property
-    def spec(self) -> DetectorSpec | None:
-        """How it is loaded, where that is known."""
-        return self.detector if isinstance(self.detector, DetectorSpec) else None
-
-    @cached_property
-    def loaded(self) -> ImageDetector:
-        """The detector itself; `InputError` as `autoeval.load_detector`."""
-        return self.spec() if self.spec else self.detector  # type: ignore[return-value]
-
-    @property
-    def loaded_reference(self) -> Reference | None:
-        """The stronger detector, loaded."""
-        return load_reference(self.reference)
-
-    def keeping(self, folder: PathLike | None) -> Keeping | None:
-        """Return where to keep what is observed, and who observes; None without a folder.
-
-        Raises InputError if there is an executor and no folder: its workers share one.
-        """
-        if folder is not None:
-            return Keeping(Path(folder), self.executor, self.spec)
-        if self.executor is not None:
-            raise InputError("An executor needs a folder in which its workers meet: `work_dir`.")
-        return None
-
-    @property
-    def loading(self) -> dict[str, Any] | None:
-        """How both are loaded, as plain values to keep with an estimator."""
-        if self.spec is None:
-            return None
-        given = self.reference
-        reference = given.to_dict() if isinstance(given, DetectorSpec) else None
-        return {"detector": self.spec.to_dict(), "reference": reference}
-
-
-GivenBoxes = PathLike | Predictions | Detector | DetectorSpec | ImageDetector | Any
-
-
-"""A path or an object in memory is short for `Predictions`; see there for which objects."""
-
-
-def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
-    """Tell predictions, of which a path or an object is short for `Predictions`, from a detector.
-
-    Raises InputError if a path is none, but could be the name of a detector, and for an object that
-    is neither.
-    """
-    if isinstance(boxes, Predictions | Detector):
-        return boxes
-    if not isinstance(boxes, str | os.PathLike):
-        if isinstance(boxes, DetectorSpec) or hasattr(boxes, "observe"):
-            return Detector(boxes)
-        if in_memory(boxes):
-            return Predictions(boxes)
-        wrapped = wrap_object(boxes)
-        if wrapped is None:
-            raise not_accepted(boxes)
-        return Detector(wrapped)
-    path = Path(boxes)
-    if not path.exists() and (not path.suffix or ".py" in path.name):
-        raise InputError(
-            f"No predictions {boxes}: check the path. A detector to be run is given as "
-            f"`detector` (--detector {boxes})."
-        )
-    return Predictions(boxes)
-
-
-def _words_of(names: Mapping[str, str] | PathLike) -> Mapping[str, str]:
-    return read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
-
-
 def _read_reference(clean: Boxes, path: PathLike, where: Path, numbers: Mapping[str, str]) -> Boxes:
     """Read a reference's boxes on the same images, in the same words; its file may hold no box."""
     try:
@@ -304,26 +158,33 @@ def _read_reference(clean: Boxes, path: PathLike, where: Path, numbers: Mapping[
     return reference.as_categories(clean.categories, words)
 
 
-def named_categories(given: Categories | Sequence[str] | None) -> dict[str, list[str]] | None:
-    """Return categories with the detector's words for each, a list; None for none.
+def named_categories(
+    given: Categories | Sequence[str] | None, of_fit: Categories | None = None
+) -> dict[str, list[str]] | None:
+    """Return the categories that may count, each with a list of the detector's words for it.
 
-    A single word stands for a list of one, and a list of categories for each by its own word.
+    given: a single word stands for a list of one, and a list of categories for each by its own
+        word. A category without other words than its own name has those of the fit.
+    of_fit: categories whose words a fit knows, which stand where none are given; None for none.
 
     Examples
     --------
     >>> named_categories({"vehicle": "car"}), named_categories(["car"])
     ({'vehicle': ['car']}, {'car': ['car']})
+    >>> named_categories(["vehicle"], {"vehicle": ["car", "bus"], "dog": ["dog"]})
+    {'vehicle': ['car', 'bus']}
     """
+    known = {name: list(words) for name, words in (of_fit or {}).items()}
     if not given:
-        return None
+        return None if of_fit is None else known
     if isinstance(given, str):
         given = [given]
-    if not isinstance(given, Mapping):
-        given = {name: [name] for name in given}
-    return {
-        name: [words] if isinstance(words, str) else list(words or [name])
-        for name, words in given.items()
-    }
+    named = given if isinstance(given, Mapping) else {name: [name] for name in given}
+    categories = {}
+    for name, words in named.items():
+        listed_words = [words] if isinstance(words, str) else list(words or [name])
+        categories[name] = known.get(name, [name]) if listed_words == [name] else listed_words
+    return categories
 
 
 def words_of(categories: Categories) -> dict[str, str]:
@@ -337,24 +198,6 @@ def words_of(categories: Categories) -> dict[str, str]:
                     f"{name}: a box counts for one."
                 )
     return categories_of
-
-
-def given_categories(given: Categories | None, of_fit: Categories | None) -> Categories | None:
-    """Return the categories that may count at a site, each with the detector's words for it.
-
-    given: for the site; one without other words than its own name has those of the fit.
-    of_fit: categories whose words the fit knows, which stand where none are given.
-
-    >>> given_categories({"vehicle": ["vehicle"]}, {"vehicle": ["car", "bus"], "dog": ["dog"]})
-    {'vehicle': ['car', 'bus']}
-    """
-    if not given:
-        return of_fit
-    known = of_fit or {}
-    return {
-        name: known[name] if name in known and list(words or [name]) == [name] else words
-        for name, words in given.items()
-    }
 
 
 def checked_present(
@@ -443,3 +286,20 @@ def read_labels(
             "`img_dir` (--img-dir), or leave it out."
         )
     return content
+
+
+def check_reference(given: bool, *, had: bool, read: bool) -> None:
+    """Refuse a reference detector that a fit did not have, and none where the fit reads it.
+
+    given: whether there is one for the new images; had, read: by the fit.
+    """
+    if given and not had:
+        raise InputError(
+            "This estimator was fitted without a reference detector (`reference`, --reference), so "
+            "it would not be read: leave it out, or fit again with it."
+        )
+    if read and not given:
+        raise InputError(
+            "This estimator was fitted with a reference detector: give the same one for these "
+            "images (--reference), as a detector or by its boxes, or fit again without."
+        )

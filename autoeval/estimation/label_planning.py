@@ -22,7 +22,7 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate, estimate_rows
-from autoeval.estimation.read_site import unreadable_warning
+from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
 from autoeval.labels import PLAN
@@ -186,10 +186,6 @@ class Planning(Protocol):
     def label_assistance_(self) -> LabelAssistance | None:
         """What estimates with a few labels need."""
 
-    @property
-    def other_targets(self) -> Mapping[str, Regression]:
-        """Regressions of the other average precisions."""
-
     def at_floor(self, floor: float) -> Self:
         """Return the same fit for files that begin at another score."""
 
@@ -220,7 +216,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
         )
-    targets = (fit.target, *fit.other_targets, *estimate.beside)
+    targets = (fit.target, *estimate.beside)
     points = [point for point in map(OperatingPoint.of, targets) if point]
     n, counted = draw.n, _counted_part(site)
     if draw.predicted:

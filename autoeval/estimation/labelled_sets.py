@@ -13,17 +13,14 @@ from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.given import (
     Categories,
-    Detector,
     GivenLabels,
     Predictions,
     is_coco_file,
     read_labels,
 )
 from autoeval.estimation.observation.kept_observer import keeping
-from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.read_site import any_task, own_words, unreadable_warning
+from autoeval.estimation.run_detector import Detector, any_task, own_words, unreadable_warning
 from autoeval.io.labels.content import (
     LabelSet,
     held_out_of_training,
@@ -307,7 +304,7 @@ def observed_labels(
         seed_set = seed_set_of(content, name, task.categories, words=task.detector_mapping)
         place = folder and folder / "sources" / name
         made = _observed(run, seed_set, task, group=group or name, folder=place, everywhere=True)
-        return made, _observer(run, task).context()
+        return made, run.observer(task).context()
     common = tuple(dict.fromkeys(word for word in words if word in content.categories))
     if not common:
         raise InputError(
@@ -324,7 +321,7 @@ def observed_labels(
         raise too_few_labels(name)
     task = any_task({word: [word] for word in common}, words)
     made = _observed(run, seed_set, task, group=group, folder=folder)
-    context = _observer(run, own_words(run.loaded)).context()
+    context = run.observer().context()
     del context["task"]  # of every category that is found
     return made, context
 
@@ -336,7 +333,7 @@ def observed_sources(
 
     The categories of the task are expected in all images of its sources.
     """
-    context = _observer(run, task).context()
+    context = run.observer(task).context()
     sets = [
         _observed(
             run,
@@ -349,11 +346,6 @@ def observed_sources(
         for seed_set in task.load_seed_sets()
     ]
     return sets, context
-
-
-def _observer(run: Detector, task: Task) -> Observer:
-    settings = PassSettings(reference=run.loaded_reference)
-    return Observer(run.loaded, task, settings, reading=run.reading)
 
 
 def _observed(
@@ -369,7 +361,7 @@ def _observed(
     from autoeval.io.tasks.labelled_samples import SeedSetSamples
 
     own = own_words(run.loaded)
-    observer = keeping(_observer(run, own), run.keeping(folder))
+    observer = keeping(run.observer(own), run.keeping(folder))
     lookup = task.lookup(own.categories)  # the detector's own may hold one twice, as "N/A"
     samples = SeedSetSamples(seed_set)
     evidence, truth, log = [], [], PassLog()

@@ -14,8 +14,7 @@ from autoeval.comparison.compare_sites import KnownOfDetectors, compare_sites
 from autoeval.comparison.comparison import distinguishable
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given import Categories
-from autoeval.estimation.read_site import NewSite, Predictions, read_site
+from autoeval.estimation.given import Categories, Predictions
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
@@ -107,8 +106,7 @@ def sites_of_predictions(
     """
     if len(given.references) > 1:
         raise InputError(f"Expected one --reference but got {listed(given.references)}.")
-    predictions, words = given.path, given.reference_names
-    reference_names = words if isinstance(words, Mapping) else read_names(Path(words))
+    predictions, reference_names = given.path, read_names(given.reference_names)
     for path in (predictions, against):
         if not Path(path).is_dir():
             raise InputError(
@@ -127,10 +125,8 @@ def sites_of_predictions(
         named = of_site or categories.named
         there = list(of_site or categories.present)
         first, second = (
-            read_site(
-                fitted.pass_,
-                _of_site(fitted, path, site),
-                NewSite(images, named, there),
+            fitted.read_site(
+                _of_site(fitted, path, site), images=images, categories=named, present=there
             )
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,10 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given import Detector, Predictions, given_categories
+from autoeval.estimation.given import Predictions, named_categories
 from autoeval.estimation.observation.detector_identity import identity_warnings
-from autoeval.estimation.read_site import any_task, as_fitted
+from autoeval.estimation.read_site import with_chosen_reference
+from autoeval.estimation.run_detector import Detector, any_task
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.new_sites import NewSites
@@ -40,7 +39,6 @@ from autoeval.monitoring.monitored import (
 )
 from autoeval.monitoring.results_files import ResultsReader, find_results, read_results
 from autoeval.monitoring.site_pass import (
-    REFERENCE,
     SiteImage,
     SitePass,
     observe_sites,
@@ -97,9 +95,8 @@ def monitor_images(
     settings.check(estimator)
     words = detector.loaded.categories
     for given in filter(None, (categories.named, *categories.of_site.values())):
-        any_task(
-            given_categories(given, estimator.pass_.words) or {}, words
-        )  # refuses words that it does not know
+        named = named_categories(given, estimator.categories_)
+        any_task(named or {}, words)  # refuses words that it does not know
     began = time.time()
     lost = observe_images(files, estimator, detector, store, clock, settings.depth)
     index = store.index()
@@ -156,28 +153,21 @@ def monitor_predictions(
             f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
             f"{time_form!r}: results files hold no images to read it from."
         )
-    given = as_fitted(predictions, estimator.context_)
+    given = with_chosen_reference(predictions, estimator.context_)
     reference = next(iter(given.references), None)
-    names, reference_names = (
-        read_names(Path(words)) if isinstance(words, str | os.PathLike) else words
-        for words in (given.names, given.reference_names)
-    )
-    if reference:
-        estimator.pass_.check_read([REFERENCE])
-    elif reference_names:
+    if given.reference_names and not reference:
         raise InputError(
             "`reference_names` belongs to the boxes of a reference detector, and there are none: "
             "give `reference`, too, or leave it out."
         )
-    else:
-        estimator.pass_.check_reference(None)
+    estimator.check_reference(reference is not None)
     reader = ResultsReader(
-        estimator.pass_.looks,
+        estimator.looks_,
         Clock(time_form),
         settings.depth,
-        names,
+        read_names(given.names),
         not given.complete,
-        reference_names,
+        read_names(given.reference_names),
         given.numbering,
     )
     files = find_results(given.path, reference=reference, image_list=images_list)

@@ -21,7 +21,7 @@ import numpy as np
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions
-from autoeval.estimation.read_site import NewSite, site_of_files
+from autoeval.estimation.read_site import site_of_files
 from autoeval.io.image_lists import natural_order, walk
 from autoeval.io.predictions import read_image_list
 from autoeval.io.same_files import path_stamp
@@ -208,7 +208,7 @@ class ResultsReader:
             reference_names=self.reference_names,
             numbering=self.numbering,
         )
-        site = site_of_files(files, self.statistics, NewSite(file.images))
+        site = site_of_files(files, self.statistics, file.images)
         in_file = site.boxes.categories
         words = store.add_words([*self.statistics.categories, *in_file])
         site = site.as_categories(words, {word: word for word in in_file})

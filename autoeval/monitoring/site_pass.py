@@ -14,10 +14,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import ImageLoading, PassLog, UnlabelledSamples
+from autoeval.estimation.run_detector import fitted_reference, own_words
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.same_files import file_stamp
+from autoeval.model.features import REFERENCE_FEATURES
 from autoeval.monitoring.monitor_store import (
     BOX,
     CameraImage,
@@ -70,17 +73,17 @@ def site_observer(
     InputError if the detector is another one, and if a reference is missing, is read by nothing, or
     is predictions.
     """
-    of_fit = estimator.pass_
     if isinstance(reference, PredictionsReference):
         raise InputError(
             "Beside a detector that is run on the images of sites a reference detector is run, too "
             "(--reference ALIAS): its results files belong to --predictions."
         )
-    if reference is not None:
-        of_fit.check_read([REFERENCE])
-    elif of_fit.needs(of_fit.features):
-        reference = of_fit.load_reference()
-    return of_fit.box_observer(detector, reference, reading)
+    if reference is None and {*REFERENCE_FEATURES} & {*estimator.regression_.features_}:
+        reference = fitted_reference(estimator.loading_)
+    estimator.check_reference(reference is not None)
+    estimator.check_detector(detector)
+    settings = PassSettings(reference=reference)
+    return Observer(detector, own_words(detector), settings, reading=reading)
 
 
 class SitePass(TravellingObserver):

@@ -20,7 +20,7 @@ from autoeval.estimation.given import (
     Categories,
     check_words,
     checked_present,
-    given_categories,
+    named_categories,
     words_of,
 )
 from autoeval.model.calibration import LIKELY, ScoreCalibration
@@ -74,7 +74,7 @@ class SiteCategories:
 
     def given(self, site: str) -> Categories | None:
         """Return the categories of a site with the detector's words; None for its own words."""
-        return given_categories(self.of_site.get(site) or self.named, self.of_fit)
+        return named_categories(self.of_site.get(site) or self.named, self.of_fit)
 
     def names(self, site: str) -> tuple[str, ...]:
         """Return the categories that may be estimated at a site."""

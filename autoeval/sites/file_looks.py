@@ -406,8 +406,11 @@ class Looks:
             }
         )
 
-    def differences(self, boxes: Boxes) -> tuple[str, ...]:
-        """Say how new predictions look other than those of the fit, as of another detector."""
+    def compare(self, boxes: Boxes) -> tuple[ListStart, tuple[str, ...]]:
+        """Find out why new predictions begin where they do, and how they look other than the fit's.
+
+        Raises InputError where they are of another detector, and as `start_of`.
+        """
         used = [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label))]
         unknown = [word for word in used if word not in self.categories]
         if len(unknown) == len(used) > 0:
@@ -453,21 +456,7 @@ class Looks:
                 "another limit, or another detector?"
             )
             notices.append(Notice("another-detector", text))
-        return tuple(notices)
-
-    def under_floor(self, boxes: Boxes) -> np.ndarray:
-        """Mask the boxes (N,) of new predictions that files of the fit would not hold.
-
-        All under the lowest score of the fit, unless they are so few that one threshold explains
-        both files.
-        """
-        under = boxes.scores < self.floor
-        n_under = np.count_nonzero(under)
-        # The lowest of n + m scores over one threshold lie in either file by chance, so that k of m
-        # are under all n with a probability of less than (m / (n + m))^k.
-        if n_under * math.log((self.n_boxes + len(boxes)) / max(len(boxes), 1)) > -math.log(NEVER):
-            return under
-        return under if n_under and not self.n_boxes else np.zeros(len(boxes), bool)
+        return start, tuple(notices)
 
     def start_of(self, boxes: Boxes) -> ListStart:
         """Say why new predictions begin where they do.
@@ -502,12 +491,6 @@ class Looks:
             f".01 on (Ultralytics: conf=0.01), or leave out boxes below {boxes.floor:.2g} of the "
             "labelled images, too, and fit again."
         )
-
-    def unseen_of(self, boxes: Boxes, start: ListStart) -> float:
-        """Return `unseen_share` of new predictions, as far as the fit is read."""
-        if start.cut or start.unlikely:
-            return unseen_share(boxes, max(self.floor, SCORE_THR))
-        return 0.0 if start.by_chance else unseen_share(boxes)
 
 
 def joined_statistics(parts: Sequence[Looks]) -> Looks:

@@ -387,6 +387,12 @@ class Site:
             evaluation=evaluation,
         )
 
+    def without_images(self, dropped: Sequence[int] | np.ndarray) -> Self:
+        """Leave out the images of an index array."""
+        if not len(dropped):
+            return self
+        return self.on_images(np.setdiff1d(np.arange(len(self)), dropped))
+
     def at_most(self, most: int) -> Self:
         """Keep so many images, drawn by a fixed seed, where there are more.
 
@@ -468,8 +474,8 @@ def labelled_site(
     statistics = site.statistics or Looks.of(site.boxes)
     later = copies(site.boxes, labels_of_truth(truth))
     if len(later):
-        kept = np.setdiff1d(np.arange(len(site)), later)
-        site, truth = site.on_images(kept), truth.on_images(kept)
+        site = replace(site, truth=truth).without_images(later)
+        truth = site.evaluation.truth
         left_out = (*left_out, *copies_left_out(len(later)))
     made = replace(
         site,

@@ -84,8 +84,8 @@ def with_words(seed, words):
 def test_words_that_fits_were_told_are_known_to_the_joined_one():
     car = {"car": ["car", "van"], "person": ["person"]}
     joined = join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["van"]})})
-    assert joined.pass_.words == car
-    assert join_fits({"a": with_words(0, car), "b": fit(1)}).pass_.words is None
+    assert joined.categories_ == car
+    assert join_fits({"a": with_words(0, car), "b": fit(1)}).categories_ is None
     with pytest.raises(InputError, match="bus for the category car, another fit car, van"):
         join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["bus"]})})
 

@@ -196,18 +196,18 @@ def test_no_real_list_is_taken_for_a_cut_one(shared):
 def test_predictions_that_look_like_another_detector():
     found = random_found(0)
     statistics = Looks.of(found)
-    assert statistics.differences(found) == ()
-    (floor,) = statistics.differences(found.where(found.scores > 0.055))
+    assert statistics.compare(found)[1] == ()
+    (floor,) = statistics.compare(found.where(found.scores > 0.055))[1]
     assert "in the fit it was 0.01" in floor
     with pytest.raises(InputError, match="the scores do not compare"):
-        statistics.differences(found.where(found.scores > 0.2))
+        statistics.compare(found.where(found.scores > 0.2))[1]
     crowd = found.where(np.repeat(np.arange(len(found)), 3))
-    (many,) = statistics.differences(crowd)
+    (many,) = statistics.compare(crowd)[1]
     assert f"up to {3 * found.most_boxes} boxes an image" in many
-    (unknown,) = Looks(WORDS[:4], floor=0.01, most_boxes=99).differences(found)
+    (unknown,) = Looks(WORDS[:4], floor=0.01, most_boxes=99).compare(found)[1]
     assert "did not know: cow" in unknown
     with pytest.raises(InputError, match="of another detector: it knows car"):
-        Looks(("plane",), floor=0.01, most_boxes=99).differences(found)
+        Looks(("plane",), floor=0.01, most_boxes=99).compare(found)[1]
 
 
 def test_reference_statistics_of_several_sets():

@@ -13,7 +13,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimate import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.read_site import unreadable_warning
+from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.tasks.task import Task
 from autoeval.stability.methods.published_estimator import PublishedEstimator

@@ -233,7 +233,7 @@ def test_routes_do_not_mix(both, sites, tmp_path):
     clean, known = sites[3][sites[1]], sites[3][sites[0]]
     better = perfect(sites[0], tmp_path / "better.json")
     taught = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better))
-    with pytest.raises(InputError, match=r"a reference detector: give its boxes .*\(--reference\)"):
+    with pytest.raises(InputError, match=r"with a reference detector: give .*\(--reference\)"):
         taught.predict(clean, images=sites[1] / LABELS)
     new = perfect(sites[1], tmp_path / "new.json")
     found = taught.predict(Predictions(clean, reference=new), images=sites[1] / LABELS)

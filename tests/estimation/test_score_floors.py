@@ -10,7 +10,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import FLOORS
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
-from autoeval.estimation.read_site import as_in_fit
+from autoeval.estimation.read_site import compared_with_fit
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import features_at
 from autoeval.model.priors import calibration_prior, regression_prior
@@ -180,10 +180,11 @@ def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):
     high = fit_sets([labelled(0, floor=0.25)], context={})
     assert high.regression_.floor == pytest.approx(0.25, abs=0.01)
     boxes = Site(random_found(1))
-    same, nothing = as_in_fit(boxes, fitted.looks_)
-    assert same is boxes and nothing == ()
-    kept, (note,) = as_in_fit(boxes, high.looks_)
+    same = compared_with_fit(boxes, fitted.looks_)
+    assert same.boxes is boxes.boxes and same.left_out == ()
+    kept = compared_with_fit(boxes, high.looks_)
     assert kept.boxes.floor >= high.looks_.floor
+    (note,) = kept.left_out
     assert note.code == "low-scores-missing"
 
 
@@ -192,8 +193,9 @@ def test_boxes_under_a_low_floor_of_the_fit_are_cut_too():
     statistics = Looks(("car",), floor=0.02, n_boxes=200)
     scores = np.linspace(0.02, 1, 100)
     more = scores_of(np.append(scores, np.linspace(0.01, 0.0199, 50)))
-    kept, (note,) = as_in_fit(Site(more), statistics)
+    kept = compared_with_fit(Site(more), statistics)
     np.testing.assert_array_equal(kept.boxes.scores, scores)
+    (note,) = kept.left_out
     assert note.code == "low-scores-missing"
 
 
@@ -201,9 +203,10 @@ def test_a_box_under_the_lowest_of_the_fit_by_chance_stays():
     """Of 100 boxes over the same threshold as 200 others, 4 lie under all by (1/3)^4 = 1.2 %."""
     statistics = Looks(("car",), floor=0.02, n_boxes=200)
     few = Site(scores_of(np.append(np.linspace(0.02, 1, 96), [0.019, 0.018, 0.017, 0.016])))
-    assert as_in_fit(few, statistics) == (few, ())
+    same = compared_with_fit(few, statistics)
+    assert same.boxes is few.boxes and same.left_out == ()
     unknown = Looks(("car",), floor=0.02)
-    assert len(as_in_fit(few, unknown)[0].boxes) == 96
+    assert len(compared_with_fit(few, unknown).boxes) == 96
 
 
 def test_detectors_are_compared_each_at_its_floor(fitted):

@@ -24,7 +24,6 @@ from pycocotools.cocoeval import COCOeval
 import autoeval
 from autoeval.estimation.given import Predictions, read_labels
 from autoeval.estimation.labelled_sets import labels_with_files
-from autoeval.estimation.read_site import NewSite, read_site
 from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
 
 HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -359,8 +358,8 @@ def test_frames_of_a_still_camera_are_no_copies(tmp_path, estimator, world, name
     right = pycocotools_value(labels, boxes)
     site, predictions = written(tmp_path, labels, boxes)
     assert len(labels_with_files(site, Predictions(predictions))) == N_IMAGES
-    new = NewSite(site, labelled=read_labels(site, None))
-    estimate = estimator.predict_site(read_site(estimator.pass_, predictions, new))
+    new_site = estimator.read_site(predictions, images=site, labelled=read_labels(site, None))
+    estimate = estimator.predict_site(new_site)
     plan = estimator.plan_labels(estimate, n=1)
     labelled = autoeval.estimate_with_labels(plan, site, planned=False)
     assert labelled.value == pytest.approx(right, abs=1e-6)

@@ -15,6 +15,7 @@ import autoeval
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import width as width_warning
+from autoeval.estimation.read_site import compared_with_fit
 from autoeval.model import PredictionInterval
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import (
@@ -30,6 +31,7 @@ from autoeval.sites.file_looks import (
     unseen_share,
     unseen_warning,
 )
+from autoeval.sites.site import Site
 from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
 
 SHARED = Path(__file__).parents[3] / "shared" / "real_predictions"
@@ -114,14 +116,16 @@ def test_what_is_unseen_of_cut_lists_is_counted_from_the_fit_on():
     start = FIT.start_of(found)
     assert start == ListStart(cut=True)
     expected = (0.05 / 0.25 + 0.15 / 0.25 + 1) / 3
-    assert FIT.unseen_of(found, start) == pytest.approx(expected, rel=1e-6)
-    note, *_ = FIT.differences(found)
+    cut = compared_with_fit(Site(found), FIT)
+    assert cut.unseen == pytest.approx(expected, rel=1e-6)
+    note, *_ = cut.warnings
     assert note.code == "boxes-limited" and "the lowest score is 0.1, in the fit" in note
     few = boxes(*([[0.3]] * 9))
-    assert FIT.unseen_of(few, FIT.start_of(few)) == pytest.approx(1, rel=1e-6)
-    assert FIT.differences(few)[0].code == "another-threshold"
-    lucky = boxes([0.2, 0.9])
-    assert FIT.unseen_of(lucky, FIT.start_of(lucky)) == 0 and FIT.differences(lucky) == ()
+    unlikely = compared_with_fit(Site(few), FIT)
+    assert unlikely.unseen == pytest.approx(1, rel=1e-6)
+    assert unlikely.warnings[0].code == "another-threshold"
+    lucky = compared_with_fit(Site(boxes([0.2, 0.9])), FIT)
+    assert lucky.unseen == 0 and lucky.warnings == ()
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the real predictions are not on this machine")

@@ -16,6 +16,7 @@ from autoeval.errors import InputError
 from autoeval.io.documents import read_yaml
 from autoeval.io.image_identity import normal_id
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
 LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"
@@ -201,12 +202,15 @@ def numbering_conflict(
     )
 
 
-def read_names(path: Path) -> dict[str, str]:
-    """Read the words for the numbers of categories.
+def read_names(given: Mapping[str, str] | PathLike) -> Mapping[str, str]:
+    """Read the words for the numbers of categories; a mapping has them already.
 
     The file is YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or text
     with a word a line; lists count from 0.
     """
+    if isinstance(given, Mapping):
+        return given
+    path = Path(given)
     names: Any
     if path.suffix in (".yaml", ".yml"):
         document = read_yaml(path)

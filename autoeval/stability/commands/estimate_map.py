@@ -221,7 +221,7 @@ def _check(args: Arguments) -> None:
 
 def _estimator(args: Arguments) -> Fitted:
     """Load the estimator, or fit one on the task."""
-    from autoeval.estimation.any_estimator import load_any_estimator
+    from autoeval.estimation.estimator import load_any_estimator
 
     if args.estimator:
         loaded = cast("Fitted", load_any_estimator(args.estimator))
@@ -294,9 +294,9 @@ def _can_drop(detector: Any, stages: Sequence[str]) -> bool:
 
 def _estimate(args: Arguments, estimator: Fitted, found: Any) -> Estimate | None:
     """Estimate the new images, where there are any; `found` are those found before a fit."""
-    from autoeval.estimation.given import Detector
+    from autoeval.estimation.given import named_categories
     from autoeval.estimation.observation.kept_observer import Keeping
-    from autoeval.estimation.read_site import named_categories
+    from autoeval.estimation.run_detector import Detector
     from autoeval.runtime.jobs import LocalExecutor
 
     if not args.images:

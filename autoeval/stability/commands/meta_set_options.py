@@ -19,7 +19,7 @@ from autoeval.targets import AP_TARGETS, TARGETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoeval.estimation.given import Detector
+    from autoeval.estimation.run_detector import Detector
     from autoeval.io.tasks.task import Task
     from autoeval.stability.passes.presets import MeasureSettings, ScoredSettings
 
@@ -137,7 +137,7 @@ def given_detector(args: Arguments, loading: Mapping[str, Any] | None = None) ->
 
     `loading` is how the detector of an estimator is loaded; what is given goes before.
     """
-    from autoeval.estimation.given import Detector
+    from autoeval.estimation.run_detector import Detector
 
     given = {
         name: value for name, value in vars(args).items() if name in BoxOptions.__annotations__

@@ -21,7 +21,7 @@ from autoeval.estimation.protocol import (
     LeaveOneSourceOut,
     worse_than_constant,
 )
-from autoeval.estimation.read_site import unreadable_warning
+from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.estimation.score_table import pair_rows, sources, with_pairs
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES

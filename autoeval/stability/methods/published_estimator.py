@@ -14,20 +14,23 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_file import read_artefact, write_artefact
-from autoeval.estimation.given import Categories, Detector, GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.given import Categories, Predictions
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.protocol import FitResult
+from autoeval.estimation.read_site import GivenBoxes, given_boxes
+from autoeval.estimation.run_detector import Detector, check_detector, fitted_reference, load_fitted
 from autoeval.io.find_images import Images, list_images
 from autoeval.model.regression import DEFAULT_METHOD
+from autoeval.notices import notices_of
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
 from autoeval.stability.methods.categories import estimate_categories
 from autoeval.stability.methods.scored_pass import ScoredPass, scored_site
 from autoeval.stability.methods.source_regression import PublishedEstimate, SourceRegression
 from autoeval.stability.passes.presets import SourceDomain
-from autoeval.stability.scores.base import of_domain
+from autoeval.stability.scores.base import needs_of, of_domain
 
 
 class PublishedEstimator:
@@ -136,24 +139,23 @@ class PublishedEstimator:
         fitted = self._fitted
         ranged = tuple(fitted.training_range_)
         others = self.fit_result_.compared.values() if self.fit_result_ else ()
-        passes = [other.pass_ for other in others]
+        read = [needs_of(other.regression_.features_) for other in others]
         return ScoredPass(
             self.context_,
             self.loading_,
             fitted.features_,
             fitted.table_,
-            self.detector_,
             compared=ranged,
-            of_others=frozenset().union(*(p.needs(p.features) for p in passes)),
+            of_others=frozenset().union(*read),
         )
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
-        self.pass_.check_detector(detector)
+        check_detector(self.context_, detector)
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how."""
-        return self.pass_.load_detector()
+        return self.detector_ or load_fitted(self.context_, self.loading_)
 
     def predict(
         self,
@@ -216,18 +218,20 @@ class PublishedEstimator:
             )
         pictures = list_images(images)
         run = given or Detector(self.load_detector())
-        fitted_pass.check_read(["reference"] if run.loaded_reference is not None else [])
+        reference = run.loaded_reference or fitted_reference(self.loading_)
+        fitted_pass.check_reference(reference is not None)
         observer = fitted_pass.observer(
             run.loaded,
             repeats=repeats,
             domain=domain,
-            reference=run.loaded_reference or fitted_pass.load_reference(),
+            reference=reference,
             reading=run.reading,
         )
         fitted_pass.check_context(observer.context())
         site = scored_site(keeping(observer, keep or run.keeping(None)), pictures, watch=watch)
-        warnings = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
-        return self.predict_site(replace(site, warnings=(*site.warnings, *warnings)))
+        repeated = notices_of(self.context_.get("boxes", {}).get("warning_codes", ()))
+        warnings = (*site.warnings, *repeated, *identity_warnings(run.loaded))
+        return self.predict_site(replace(site, warnings=warnings))
 
     def predict_site(self, site: Site) -> PublishedEstimate:
         """Estimate from the scores of `scored_site`."""

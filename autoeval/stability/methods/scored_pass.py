@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,12 @@ import pandas as pd
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import RESAMPLES
+from autoeval.estimation.given import check_reference
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
 from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamples
-from autoeval.estimation.read_site import FittedPass, SeenImages, unreadable_warning
+from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.same_files import copies_taken
 from autoeval.io.tasks.task import Task
@@ -40,13 +41,20 @@ LOST_BOXES_COUNT = BoxStabilitySettings(empty="zero", normalise="max")
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredPass(FittedPass):
+class ScoredPass:
     """The pass by which the score table of a published method was made.
 
+    context, loading: as the estimator holds them; see `AccuracyEstimator`.
+    features: columns of the table that the method reads.
+    table: score table of the fit.
     compared: scores with a range in the fit.
     of_others: evidence beside the clean boxes that other methods read at the same site.
     """
 
+    context: Mapping[str, Any]
+    loading: Mapping[str, Any]
+    features: tuple[str, ...]
+    table: pd.DataFrame
     compared: tuple[str, ...] = ()
     of_others: frozenset[str] = frozenset()
 
@@ -55,9 +63,10 @@ class ScoredPass(FittedPass):
         """Modules of the backbone that were named as its stages; none by default."""
         return named_stages(self.loading)
 
-    def needs(self, columns: Iterable[str]) -> frozenset[str]:
-        """Return the evidence beside the clean boxes that scores are made of."""
-        return needs_of(columns)
+    def check_reference(self, given: bool) -> None:
+        """Refuse a reference detector that the fit did not have, and none where it reads one."""
+        had = "reference" in needs_of(self.table) or self.context.get("pass", {}).get("reference")
+        check_reference(given, had=bool(had), read="reference" in needs_of(self.features))
 
     def observer(
         self,
@@ -90,8 +99,8 @@ class ScoredPass(FittedPass):
                 "`autoeval.stability.fitting.kept_domain.observe_source_domain` from the "
                 "seed set that --domain-source named when it was fitted."
             )
-        self.check_reference(reference)
-        needs, wanted = self.needs(self.features), 0
+        self.check_reference(reference is not None)
+        needs, wanted = needs_of(self.features), 0
         if "perturbed" in needs or repeats:
             fitted = _fitted_repeats(self.table)
             wanted = fitted if repeats is None else repeats
@@ -181,11 +190,12 @@ def scored_site(
     Returned: its row holds ``rows``, one a repeat, for `SourceRegression.predict_rows`, and their
         means.
     """
-    samples, seen = UnlabelledSamples(images), SeenImages(watch)
-    stable = LeastStableImages()
+    samples, stable = UnlabelledSamples(images), LeastStableImages()
+    kept = list[Evidence]()
 
     def keep(evidence: Evidence) -> None:
-        seen.keep(evidence)
+        watch(evidence)
+        kept.append(evidence.boxes_alone())
         stable.update(evidence)
 
     with observer.begin(samples, len(samples)) as bar:
@@ -200,14 +210,14 @@ def scored_site(
     numbers = [name for name, value in row.items() if isinstance(value, float)]
     row |= {name: float(np.mean([repeat_row[name] for repeat_row in rows])) for name in numbers}
     lost = row["unreadable"].split("; ") if row["n_unreadable"] else []
-    site = Site.of_evidence(seen.evidence, observer.task.categories)
+    site = Site.of_evidence(kept, observer.task.categories)
     return ScoredSite(
         site.boxes,
         reference=site.reference,
         named=True,
         warnings=(*copies_taken(images), *unreadable_warning(lost, len(samples))),
         backbone=observer.detector.backbone,
-        evidence=tuple(seen.evidence),
+        evidence=tuple(kept),
         images=images,
         least_stable=tuple(stable.images),
         detector=observer.detector.fingerprint,

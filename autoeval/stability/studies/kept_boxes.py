@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.read_site import unreadable_warning
+from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime import OK
 from autoeval.runtime.jobs import Advance, Job, run_jobs

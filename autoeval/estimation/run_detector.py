@@ -1,0 +1,258 @@
+"""A detector that is run over images: how it is loaded, and the site that it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import TypedDict, Unpack
+
+from autoeval.detections import Evidence
+from autoeval.detectors.adapters import wrap_object
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from autoeval.estimation.given import Categories, words_of
+from autoeval.estimation.observation.detector_identity import identity_warnings, refuse_differences
+from autoeval.estimation.observation.kept_observer import Keeping, keeping
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
+from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.estimation.observation.samples import (
+    ImageLoading,
+    PassLog,
+    UnlabelledSamples,
+    blocks_of_read,
+)
+from autoeval.io.find_images import Images, list_images
+from autoeval.io.same_files import without_copies
+from autoeval.io.tasks.task import Task
+from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
+from autoeval.runtime.jobs import Executor
+from autoeval.sites.site import Site
+from autoeval.words import counted, listed
+
+N_NAMED = 2  # unreadable images that a warning names
+
+
+class Loading(TypedDict, total=False):
+    """How a detector that is named is loaded; see `DetectorSpec`."""
+
+    checkpoint: str | None
+    device: str | None
+    cfg_options: Mapping[str, Any] | None
+    trust_checkpoint: bool
+    classes: str | None
+    precision: str | None
+
+
+class Detector:
+    """A detector that is run over images: how it is loaded, and how it is run.
+
+    Parameters
+    ----------
+    detector : str, DetectorSpec, ImageDetector or object
+        A name as `DetectorSpec` describes it; or a detector that is loaded already, such as a
+        `BlackBoxDetector`, Ultralytics' `YOLO`, a detection module of torchvision, or a pair of
+        model and processor of transformers.
+    reference : str, DetectorSpec or Reference, optional
+        A stronger detector, or the path of its predictions: agreement with it becomes a score.
+    batch_size, num_workers : int, optional
+        How many images are read ahead together, and in how many threads; see
+        `autoeval.estimation.observation.samples.ImageLoading`. They change no number.
+    executor : Executor, optional
+        Where it is run; this process by default.
+    **loading
+        Where it is named: ``checkpoint``, ``device``, ``cfg_options``, ``classes``, ``precision``,
+        ``trust_checkpoint``, as `DetectorSpec` describes them.
+
+    Raises
+    ------
+    InputError
+        If a detector that is loaded already is to be loaded otherwise, the batch size is under 1,
+        or the number of workers under 0.
+    """
+
+    def __init__(
+        self,
+        detector: str | DetectorSpec | ImageDetector,
+        *,
+        reference: PathLike | DetectorSpec | Reference | None = None,
+        batch_size: int | None = None,
+        num_workers: int | None = None,
+        executor: Executor | None = None,
+        **loading: Unpack[Loading],
+    ) -> None:
+        if isinstance(detector, str):
+            detector = DetectorSpec(detector, **loading)
+        elif loading:
+            raise InputError(
+                f"{listed(sorted(loading))}: for a detector that is named, and this one is loaded "
+                "already or says itself how. Leave that out."
+            )
+        if not isinstance(detector, DetectorSpec) and not hasattr(detector, "observe"):
+            detector = wrap_object(detector) or detector
+        self.detector = detector
+        self.reference = reference
+        self.reading = ImageLoading(batch_size, num_workers)
+        self.executor = executor
+
+    @property
+    def spec(self) -> DetectorSpec | None:
+        """How it is loaded, where that is known."""
+        return self.detector if isinstance(self.detector, DetectorSpec) else None
+
+    @cached_property
+    def loaded(self) -> ImageDetector:
+        """The detector itself; `InputError` as `autoeval.load_detector`."""
+        return self.spec() if self.spec else self.detector  # type: ignore[return-value]
+
+    @property
+    def loaded_reference(self) -> Reference | None:
+        """The stronger detector, loaded."""
+        return load_reference(self.reference)
+
+    def keeping(self, folder: PathLike | None) -> Keeping | None:
+        """Return where to keep what is observed, and who observes; None without a folder.
+
+        Raises InputError if there is an executor and no folder: its workers share one.
+        """
+        if folder is not None:
+            return Keeping(Path(folder), self.executor, self.spec)
+        if self.executor is not None:
+            raise InputError("An executor needs a folder in which its workers meet: `work_dir`.")
+        return None
+
+    def observer(self, task: Task | None = None, reference: Reference | None = None) -> Observer:
+        """Return the pass that finds its boxes.
+
+        task: the categories; by default the detector's own words, so that one pass serves all.
+        reference: by default its own.
+        """
+        settings = PassSettings(reference=reference or self.loaded_reference)
+        task = task or own_words(self.loaded)
+        return Observer(self.loaded, task, settings, reading=self.reading)
+
+    @property
+    def loading(self) -> dict[str, Any] | None:
+        """How both are loaded, as plain values to keep with an estimator."""
+        if self.spec is None:
+            return None
+        given = self.reference
+        reference = given.to_dict() if isinstance(given, DetectorSpec) else None
+        return {"detector": self.spec.to_dict(), "reference": reference}
+
+
+def load_fitted(context: Mapping[str, Any], loading: Mapping[str, Any]) -> ImageDetector:
+    """Load the detector of a fit as it was then; refused where nobody knows how.
+
+    context, loading: as estimators hold them; see `AccuracyEstimator`.
+    """
+    if loading:
+        return DetectorSpec.from_dict(loading["detector"])()
+    if "detector" in context:
+        raise InputError(
+            "This estimator does not know how its detector is loaded: pass `detector` (--detector)."
+        )
+    raise InputError(
+        "This estimator was fitted on prediction files: pass the predictions of the new images "
+        "(--predictions), or fit it with the detector (`autoeval fit --labels PATH --detector "
+        "ALIAS`)."
+    )
+
+
+def fitted_reference(loading: Mapping[str, Any]) -> Reference | None:
+    """Load the reference that a fit was made with, where that was a detector."""
+    spec = loading.get("reference")
+    return load_reference(DetectorSpec.from_dict(spec)) if spec else None
+
+
+def check_detector(context: Mapping[str, Any], detector: ImageDetector) -> None:
+    """Make sure that a detector is the one of the fit with this context, or name what differs."""
+    if "detector" not in context:
+        raise InputError(
+            "This estimator was fitted on prediction files, so it cannot tell whether a detector is"
+            " theirs: give the predictions of the new images, or fit it with the detector."
+        )
+    fitted, now = of_plain_pass(context["detector"]), of_plain_pass(detector.settings)
+    refuse_differences(fitted, now, "detector.")
+
+
+def observe_site(
+    run: Detector,
+    images: Images,
+    categories: Categories | None = None,
+    *,
+    reference: Reference | None = None,
+    keep: Keeping | None = None,
+    watch: Callable[[Evidence], object] | None = None,
+) -> Site:
+    """Run a detector, and a reference beside it, on the images of a site.
+
+    Copies of a file, byte by byte, are left out.
+
+    categories: that may count, each with the detector's words for it; by default each of these.
+    keep: where to keep what is observed, and who observes.
+    watch: called with the evidence of each image, in the detector's own words.
+    """
+    pictures, copies_taken = without_copies(list_images(images))
+    detector = run.loaded
+    observer = keeping(run.observer(reference=reference), keep or run.keeping(None))
+    words = observer.task.categories  # the detector's own may hold one twice, as "N/A"
+    named = categories or {word: [word] for word in words}
+    lookup = any_task(named, words).lookup(words)
+    samples, log, evidence = UnlabelledSamples(pictures), PassLog(), []
+    with observer.begin(samples, len(samples)) as bar:
+        for _, seen in observer.each(samples, log=log):
+            if watch is not None:
+                watch(seen)
+            evidence.append(seen.relabel(lookup).boxes_alone())
+            bar.update()
+    log.check(len(evidence))
+    lost = list(log.unreadable.values())
+    row = {"n_images": len(evidence), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
+    return replace(
+        Site.of_evidence(evidence, tuple(named), blocks_of_read(samples, log.unreadable)),
+        warnings=(
+            *copies_taken,
+            *unreadable_warning(lost, len(samples)),
+            *identity_warnings(detector),
+        ),
+        backbone=detector.backbone,
+        evidence=tuple(evidence),
+        images=pictures,
+        detector=detector.fingerprint,
+        row=row | log.seconds,
+    )
+
+
+def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[str, ...]:
+    """Warn of images that could not be read, and name two of them; `lost` has names and reasons."""
+    if not lost:
+        return ()
+    how_many = (
+        counted(len(lost), "image") if n_images is None else f"{len(lost)} of {n_images} images"
+    )
+    text = f"{how_many} could not be read and were left out: {listed(lost, N_NAMED)}"
+    return (Notice("images-unreadable", text),)
+
+
+def any_task(named: Categories, words: Sequence[str]) -> Task:
+    """Make a task without data of some categories, each with the detector's words for it."""
+    mapping = words_of(named)
+    unknown = [word for word in mapping if word not in words]
+    if unknown:
+        raise InputError(
+            f"Expected words of the detector but got {', '.join(unknown)}. It knows "
+            f"{', '.join(words)}."
+        )
+    return Task("any", tuple(named), (), mapping)
+
+
+def own_words(detector: ImageDetector) -> Task:
+    """Make a task without data whose categories are the detector's own words."""
+    words = detector.categories
+    return any_task({word: [word] for word in words}, words)
