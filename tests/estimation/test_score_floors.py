@@ -69,7 +69,7 @@ def test_boxes_over_a_score_match_as_before():
 
 
 def test_each_floor_has_a_prior_of_its_own():
-    spreads = [regression_prior(FEATURES, "mAP", floor)[1].spread for floor in (0.0, 0.1, 0.25)]
+    spreads = [regression_prior(FEATURES, "mAP", floor).spread for floor in (0.0, 0.1, 0.25)]
     assert len(set(spreads)) == 3
     missed = [calibration_prior(floor).missed.mean[0] for floor in (0.05, 0.1, 0.25, 0.3, 0.5)]
     assert missed == sorted(missed)  # the higher the floor, the more is missed
