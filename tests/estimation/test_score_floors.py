@@ -76,10 +76,10 @@ def test_each_floor_has_a_prior_of_its_own():
     same = [calibration_prior(floor).boxes[0].mean for floor in (0.0, 0.3)]
     np.testing.assert_array_equal(*same)
     recall = features_at("recall@0.3")
-    near, at, full = (regression_prior(recall, "recall@0.3", of)[1] for of in (0.27, 0.25, 0.0))
+    near, at, full = (regression_prior(recall, "recall@0.3", of) for of in (0.27, 0.25, 0.0))
     assert near == at != full
-    unknown = regression_prior(FEATURES, "mAP", float("nan"))[1]
-    assert unknown == regression_prior(FEATURES, "mAP")[1]
+    unknown = regression_prior(FEATURES, "mAP", float("nan"))
+    assert unknown == regression_prior(FEATURES, "mAP")
 
 
 def test_the_target_is_that_of_the_boxes_in_the_file(fitted):

@@ -22,7 +22,6 @@ from autoeval.errors import InputError
 from autoeval.io.documents import name_of
 from autoeval.io.image_identity import Named, normal_id
 from autoeval.io.image_lists import FARTHEST
-from autoeval.io.in_memory import content_in_memory
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.covered_images import place_images, uncovered_images
 from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, read_columns
@@ -145,8 +144,12 @@ def read_predictions(
     if text:
         known_words = [*dict.fromkeys([*numbers.values(), *(words or ())])]
         content = read_text_folder(path, images, known_words=known_words, columns=columns)
+    elif is_file:
+        content = read_columns(path)
     else:
-        content = read_columns(path) if is_file else content_in_memory(given, images)
+        from autoeval.io.in_memory import content_in_memory  # it imports the formats here
+
+        content = content_in_memory(given, images)
     run, own_images = content.run, content.images
     by_own_list = own_images if images is not None else None
     if images is None and own_images is not None:
