@@ -5,7 +5,6 @@ import functools
 import inspect
 import textwrap
 from importlib import import_module
-from typing import Literal, get_args, get_origin
 
 import pytest
 
@@ -58,13 +57,10 @@ def typed(name, parameter, command):
     if name in READ:
         return READ[name]
     option = [] if name in command.positional else [parameter.typed[0]]
-    kind = parameter.kind
-    if kind is bool:
+    if parameter.kind is bool:
         return option, parameter.default is not True
-    several = get_origin(kind) is list
-    (scalar,) = get_args(kind) if several else (kind,)
-    value = get_args(scalar)[-1] if get_origin(scalar) is Literal else VALUES[scalar]
-    if several:
+    value = parameter.choices[-1] if parameter.choices else VALUES[parameter.kind]
+    if parameter.several:
         return [*option, str(value), str(value)], [value, value]
     return [*option, str(value)], value
 

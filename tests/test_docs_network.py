@@ -175,7 +175,7 @@ def test_a_video_counting_error_and_sample_sets(here):
     run_block("docs/how-to/data.md", "crossing.mp4")
     run_block("docs/counting/label-free.md", "--target count_mae")
     run_block("docs/counting/counters.md", "--prompt vehicles")
-    run_block("meta_sets/README.md", "--contact-sheet")
+    run_block("meta_sets/README.md", "meta_sets/vehicle_mild")
     run_block("meta_sets/README.md", "--seed-set city")
     assert (here / "meta_sets/mine/recipes/drone.json").exists()
 

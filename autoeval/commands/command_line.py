@@ -1,22 +1,22 @@
-"""Options of a command from the signatures and docstrings of its functions, read by cyclopts."""
+"""Options of a command from the signatures and docstrings of its functions, read by argparse."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-import math
 import re
 import shlex
-import sys
+from argparse import SUPPRESS, ArgumentError, ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import shorten, wrap
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any
 
 from autoeval.commands.command import Command
 from autoeval.commands.given_words import (
@@ -56,9 +56,11 @@ MAY_BE_EMPTY = ("search",)  # lists that may be given without a word
 #: Options that take several words each time, which belong together.
 IN_GROUPS = ("seed_set", "site_categories")
 LISTS = ("Sequence", "Collection", "Mapping")
+KINDS = {"bool": bool, "int": int, "float": float}
+NUMBERS = {int: "a whole number", float: "a number"}
 INDENT, WIDEST = 26, 100  # columns of help
 SCREEN = 60  # lines
-DASH = "\0"  # for the "-" that begins a value such as "-" and "-,x,y": no option, no number
+DASH = "\0"  # for the "-" that begins a value such as "-", "-.5" and "-,x,y": no option
 #: The command that runs, for pages; empty where a function is called from Python.
 TYPED: ContextVar[str] = ContextVar("typed", default="")
 SECRET = "webhook"  # its address holds a password
@@ -76,17 +78,20 @@ class Option:
     typed : tuple of str
         How it is typed, such as ``--output`` and ``-o``; its name where it is positional.
     kind : type
-        What its words are read as: bool, int, float, str, a Literal, or a list of one of these.
+        What each of its words is read as: bool, int, float or str.
+    choices : tuple of str
+        The words that it takes; empty for all.
+    several : bool
+        Whether it takes a list of words.
     default : object
         ``inspect.Parameter.empty`` where it is required.
-    words : float
-        How many words it takes each time, at most.
     """
 
     typed: tuple[str, ...]
-    kind: Any
+    kind: type
+    choices: tuple[str, ...]
+    several: bool
     default: Any
-    words: float
 
 
 @dataclass(frozen=True)
@@ -165,36 +170,25 @@ def check_outputs(values: Mapping[str, Any], command: Command) -> None:
 
 def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
     """Read what was typed behind the name of a command; `InputError` where that is impossible."""
-    from cyclopts import CycloptsError
-
-    options, plain = options_of(command), []
-    for word in words:  # as cyclopts lists options, however they were typed
-        before, sign, behind = word.partition("=")
-        if word[:2] in SHORT.values() and word[2:3] not in ("", "="):  # -oboxes.json
-            word = f"{word[:2]}={word[2:]}"
-        elif word.startswith("--"):  # --work_dir
-            word = before.replace("_", "-") + sign + behind
-        plain.append(word)
-    try:
-        app = _app(name, options, command.positional)
-        hidden = [re.sub(r"^-(?![-.\w])", DASH, word) for word in plain]
-        _, bound, _ = app.parse_args(hidden, exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        raise InputError(_in_one_line(error)) from None
-    as_typed = _as_typed(plain, options, command.positional)
+    options = options_of(command)
+    typed = words_by_parameter(name, command, words, options)
     values = {parameter: option.default for parameter, option in options.items()}
-    for parameter, value in bound.arguments.items():
-        typed = as_typed.get(parameter, [])
-        if options[parameter].kind in (int, list[int]):  # cyclopts rounds 15.7
-            for word in typed[1:]:
-                if not re.fullmatch(r"[-+]?\d+", word) and word != typed[0]:
-                    raise InputError(f"Expected a whole number behind {typed[0]} but got '{word}'.")
-        if isinstance(value, str):
-            value = value.replace(DASH, "-")
-        elif isinstance(value, list):
-            value = [item.replace(DASH, "-") if isinstance(item, str) else item for item in value]
-        if parameter in IN_GROUPS:
-            value = _groups(typed)
+    as_typed = {}
+    for parameter, option in options.items():
+        if parameter not in typed:
+            if option.default is inspect.Parameter.empty:
+                raise InputError(f"Expected a value of {option.typed[0]}; --help explains it.")
+            continue
+        groups = typed[parameter]
+        if len(groups) > 1 and not option.several and option.kind is not bool:
+            raise InputError(
+                f"{option.typed[0]} takes one value but was given twice: give it once."
+            )
+        before = [] if parameter in command.positional else [option.typed[0]]
+        as_typed[parameter] = [word for group in groups for word in (*before, *group)]
+        value: Any = groups
+        if parameter not in IN_GROUPS:
+            value = value_of(option, [word for group in groups for word in group])
         values[parameter] = READERS[parameter](value) if parameter in READERS else value
     if values.get("json") and values.get("verbose"):
         raise InputError("--json prints the result alone, --verbose everything: give one of them.")
@@ -203,11 +197,75 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
         from autoeval.words import masked_address
 
         shown = [word.replace(secret, masked_address(secret)) for word in words]
-    return Given(
-        values,
-        {parameter: as_typed.get(parameter, []) for parameter in bound.arguments},
-        shlex.join(["autoeval", *name.split(), *shown]),
+    return Given(values, as_typed, shlex.join(["autoeval", *name.split(), *shown]))
+
+
+def words_by_parameter(
+    name: str, command: Command, words: Sequence[str], options: Mapping[str, Option]
+) -> dict[str, list[list[str]]]:
+    """Return the words behind each option that was typed, a list each time that it was.
+
+    Words behind no option are those of the positional parameters.
+    """
+    parser = ArgumentParser(
+        add_help=False, allow_abbrev=False, exit_on_error=False, argument_default=SUPPRESS
     )
+    for parameter, option in options.items():
+        n_words: Any = "+" if option.several and parameter not in ONE_AT_A_TIME else 1
+        if parameter in MAY_BE_EMPTY:
+            n_words = "*"
+        if option.kind is bool:
+            parser.add_argument(*option.typed, dest=parameter, action="append_const", const=[])
+        elif parameter not in command.positional:
+            parser.add_argument(*option.typed, dest=parameter, action="append", nargs=n_words)
+    end = words.index("--") if "--" in words else len(words)  # what follows is positional
+    plain = []
+    for word in words[:end]:
+        if word.startswith("--"):  # --work_dir=a, whose list may go on behind it
+            option_typed, sign, value = word.partition("=")
+            plain += [option_typed.replace("_", "-"), *[re.sub("^-", DASH, value)] * bool(sign)]
+        else:
+            plain.append(re.sub("^-(?![a-zA-Z_])", DASH, word))
+    try:
+        found, left = parser.parse_known_args(plain)
+    except ArgumentError as error:
+        raise InputError(f"{error.argument_name}: {error.message}; --help explains it.") from None
+    unknown = next((word.partition("=")[0] for word in left if word.startswith("-")), "")
+    if unknown:
+        known = [typed for option in options.values() for typed in option.typed]
+        alike = get_close_matches(unknown, known, n=1)
+        meant = f": did you mean {alike[0]}?" if alike else "; --help lists them."
+        raise InputError(f"Expected an option of autoeval {name} but got {unknown}{meant}")
+    left += words[end + 1 :]
+    by_parameter = vars(found)
+    for parameter in command.positional:
+        n_words = len(left) if options[parameter].several else 1
+        by_parameter |= {parameter: [left[:n_words]]} if left else {}
+        left = left[n_words:]
+    if left:
+        unused = " ".join(left).replace(DASH, "-")
+        raise InputError(f"Expected an option in front of '{unused}'; --help lists them.")
+    return {
+        parameter: [[word.replace(DASH, "-") for word in group] for group in groups]
+        for parameter, groups in by_parameter.items()
+    }
+
+
+def value_of(option: Option, words: Sequence[str]) -> Any:
+    """Read the words of an option as its kind says."""
+    if option.kind is bool:
+        return option.default is not True
+    values: list[Any] = []
+    for word in words:
+        expected = " or ".join(option.choices) or NUMBERS.get(option.kind, "")
+        try:
+            values.append(option.kind(word))
+            known = not option.choices or word in option.choices
+        except ValueError:
+            known = False
+        if not known:
+            raise InputError(f"Expected {expected} behind {option.typed[0]} but got '{word}'.")
+    return values if option.several else values[0]
 
 
 def loaded(path: str) -> Callable[..., Any]:
@@ -236,11 +294,15 @@ def options_of(command: Command) -> dict[str, Option]:
             typed = ("--" + "no-" + option_of(name).removeprefix("--"),)
         elif name in SHORT:
             typed = (option_of(name), SHORT[name])
-        kind = _kind_of(str(parameter.annotation), is_list=name in READERS)
-        words = 0.0 if kind is bool else 1.0
-        if get_origin(kind) is list and name not in ONE_AT_A_TIME:
-            words = math.inf
-        options[name] = Option(typed, kind, parameter.default, words)
+        text = str(parameter.annotation).removesuffix(" | None")
+        outer, _, inner = text.partition("[")
+        several = name in READERS or outer in LISTS
+        if several:
+            text = inner.removesuffix("]")
+        choices = ()
+        if text.startswith("Literal["):
+            choices = ast.literal_eval(f"({text.removeprefix('Literal[').removesuffix(']')},)")
+        options[name] = Option(typed, KINDS.get(text, str), choices, several, parameter.default)
     return options
 
 
@@ -251,53 +313,36 @@ def typed_names(command: Command) -> list[str]:
 
 def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a function, those of ``**options: Unpack[Options]`` one by one."""
-    found = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if not str(parameter.annotation).startswith("Unpack["):
-            found[name] = parameter
-            continue
-        for options in _with_bases(_unpacked(function, parameter)):
-            extended = _with_bases(options)[1:]
-            inherited = {option for base in extended for option in base.__annotations__}
-            for option, annotation in options.__annotations__.items():
-                if option not in inherited:
-                    text = str(getattr(annotation, "__forward_arg__", annotation))
-                    declared = inspect.Parameter(
-                        option,
-                        inspect.Parameter.KEYWORD_ONLY,
-                        default=False if text == "bool" else None,
-                        annotation=text,
-                    )
-                    found.setdefault(option, declared)
+    parameters = {
+        name: parameter
+        for name, parameter in inspect.signature(function).parameters.items()
+        if not str(parameter.annotation).startswith("Unpack[")
+    }
+    dictionaries = option_dictionaries(function)
+    for k, options in enumerate(dictionaries):
+        inherited = {name for base in dictionaries[k + 1 :] for name in base.__annotations__}
+        for name, annotation in options.__annotations__.items():
+            if name in inherited or name in parameters:
+                continue
+            text = str(getattr(annotation, "__forward_arg__", annotation))
+            default = False if text == "bool" else None
+            parameters[name] = inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=text
+            )
+    return parameters
+
+
+def option_dictionaries(function: Callable[..., Any]) -> list[type]:
+    """Return the dictionary of ``**options: Unpack[Options]`` and those that it extends."""
+    annotations = [str(p.annotation) for p in inspect.signature(function).parameters.values()]
+    unpacked = [text[len("Unpack[") : -1] for text in annotations if text.startswith("Unpack[")]
+    waiting, found = [function.__globals__[name] for name in unpacked], []
+    while waiting:
+        options = waiting.pop(0)
+        found.append(options)
+        bases = getattr(options, "__orig_bases__", ())
+        waiting[:0] = [base for base in bases if hasattr(base, "__annotations__")]
     return found
-
-
-def _unpacked(function: Callable[..., Any], parameter: inspect.Parameter) -> type:
-    """Return the dictionary of options of ``**options: Unpack[Options]``."""
-    found: type = function.__globals__[parameter.annotation[len("Unpack[") : -1]]
-    return found
-
-
-def _with_bases(options: type) -> list[type]:
-    """Return a dictionary of options and those that it extends."""
-    extended = getattr(options, "__orig_bases__", ())
-    return [
-        options,
-        *(k for base in extended if hasattr(base, "__annotations__") for k in _with_bases(base)),
-    ]
-
-
-def _kind_of(annotation: str, *, is_list: bool) -> Any:
-    """Return what the words of an option are read as."""
-    text = annotation.removesuffix(" | None")
-    outer, _, inner = text.partition("[")
-    several = is_list or outer in LISTS
-    if several:
-        text = inner.removesuffix("]")
-    scalar: Any = {"bool": bool, "int": int, "float": float}.get(text, str)
-    if text.startswith("Literal["):
-        scalar = Literal[ast.literal_eval(f"({text.removeprefix('Literal[').removesuffix(']')},)")]
-    return list[scalar] if several else scalar
 
 
 def short_help(name: str, command: Command) -> str:
@@ -314,7 +359,7 @@ def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
     before = []
     for name_before in command.positional:
         option = options[name_before]
-        word = name_before.upper() + (" ..." if get_origin(option.kind) is list else "")
+        word = name_before.upper() + (" ..." if option.several else "")
         before.append(word if option.default is inspect.Parameter.empty else f"[{word}]")
     lines = [" ".join(["usage: autoeval", name, *before, "[options]"]), ""]
     for paragraph in about.partition("\nParameters\n")[0].strip().split("\n\n"):
@@ -323,7 +368,7 @@ def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
     for parameter, option in options.items():
         head, default = ", ".join(reversed(option.typed)), option.default
         if parameter not in command.positional:
-            head += _metavar(option.kind)
+            head += _metavar(option)
         text = explained.get(parameter, "")
         if not isinstance(default, bool) and default not in (None, (), inspect.Parameter.empty):
             shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
@@ -350,64 +395,12 @@ def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _metavar(kind: Any) -> str:
+def _metavar(option: Option) -> str:
     """Return what stands for the value of an option in its help."""
-    several = get_origin(kind) is list
-    if several:
-        (kind,) = get_args(kind)
-    if kind is bool:
+    if option.kind is bool:
         return ""
-    if get_origin(kind) is Literal:
-        word = "|".join(map(str, get_args(kind)))
-    else:
-        word = {int: "N", float: "X"}.get(kind, "VALUE")
-    return f" {word} ..." if several else f" {word}"
-
-
-def _app(name: str, options: Mapping[str, Option], positional: Sequence[str]) -> Any:
-    """Make the cyclopts program of one command."""
-    from cyclopts import App, Parameter
-
-    def run() -> None:
-        """Stand for the command."""
-
-    declared = {}
-    for parameter, option in options.items():
-        several: Any = False  # from how many words on a list is taken
-        if parameter in MAY_BE_EMPTY:
-            several = (0, sys.maxsize)
-        elif option.words > 1:
-            several = (1, sys.maxsize)
-        off = option.default is True
-        read = Parameter(
-            name=None
-            if parameter in positional
-            else (option_of(parameter),)
-            if off
-            else option.typed,
-            negative=option.typed if off else (),
-            consume_multiple=several,
-        )
-        required = option.default is inspect.Parameter.empty
-        declared[parameter] = inspect.Parameter(
-            parameter,
-            inspect.Parameter.POSITIONAL_ONLY
-            if parameter in positional
-            else inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if required else None,
-            annotation=Annotated[option.kind | None, read],  # pydantic, if loaded, checks defaults
-        )
-    before = [declared.pop(parameter) for parameter in positional]
-    run.__signature__ = inspect.Signature([*before, *declared.values()])  # type: ignore[attr-defined]
-    app = App(
-        name=f"autoeval {name}",
-        help_flags=(),
-        version_flags=(),
-        default_parameter=Parameter(negative=()),
-        result_action="return_value",
-    )
-    app.default(run)
-    return app
+    word = "|".join(option.choices) or {int: "N", float: "X"}.get(option.kind, "VALUE")
+    return f" {word} ..." if option.several else f" {word}"
 
 
 def _explained(command: Command) -> dict[str, str]:
@@ -417,10 +410,7 @@ def _explained(command: Command) -> dict[str, str]:
     function = loaded(command.function)
     documented: list[Any] = [function]
     documented += [loaded(command.show)] if command.show else []
-    for parameter in inspect.signature(function).parameters.values():
-        if str(parameter.annotation).startswith("Unpack["):
-            dictionaries = _with_bases(_unpacked(function, parameter))
-            documented += [options for options in dictionaries if options.__doc__]
+    documented += [options for options in option_dictionaries(function) if options.__doc__]
     found: dict[str, str] = {}
     for documented_object in documented:
         text = inspect.getdoc(documented_object) or ""
@@ -429,66 +419,3 @@ def _explained(command: Command) -> dict[str, str]:
             for name in described.arg_name.split(", "):
                 found.setdefault(name, " ".join((described.description or "").split()))
     return found
-
-
-def _as_typed(
-    words: Sequence[str], options: Mapping[str, Option], positional: Sequence[str]
-) -> dict[str, list[str]]:
-    """Return the option and the words of each parameter that was given, as cyclopts reads them.
-
-    An option without a list takes one word, and a flag none; others are positional.
-    """
-    parameter_of = {
-        typed: parameter
-        for parameter, option in options.items()
-        for typed in (*option.typed, option_of(parameter))
-        if parameter not in positional
-    }
-    left = {parameter: options[parameter].words for parameter in positional}
-    found: dict[str, list[str]] = {}
-    name, room = "", 0.0
-    for k, word in enumerate(words):
-        typed, sign, value = word.partition("=")
-        if word == "--":
-            name, room = "", 0
-        elif typed in parameter_of and "--" not in words[:k]:
-            name = parameter_of[typed]
-            takes = options[name].words
-            room = takes - bool(sign)
-            found.setdefault(name, []).extend([typed, value] if takes and sign else [word])
-        elif room > 0:
-            room -= 1
-            found[name].append(word)
-        else:
-            place = next((parameter for parameter, n in left.items() if n > 0), "")
-            left[place] = left.get(place, 0) - 1
-            found.setdefault(place, []).append(word)
-    return found
-
-
-def _groups(typed: Sequence[str]) -> list[list[str]]:
-    """Split the words of an option where it was given again.
-
-    >>> _groups(["--seed-set", "a", "b", "--seed-set", "c"])
-    [['a', 'b'], ['c']]
-    """
-    option = typed[0]
-    starts = [k for k, word in enumerate(typed) if word == option]
-    return [
-        list(typed[start + 1 : end])
-        for start, end in zip(starts, [*starts[1:], len(typed)], strict=True)
-    ]
-
-
-def _in_one_line(error: Exception) -> str:
-    """Return what cyclopts says of words that it cannot read."""
-    from cyclopts import MissingArgumentError, RepeatArgumentError, UnusedCliTokensError
-
-    if isinstance(error, UnusedCliTokensError):
-        unused = " ".join(error.unused_tokens or ()).replace(DASH, "-")
-        return f"Expected an option in front of '{unused}'; --help lists them."
-    if isinstance(error, RepeatArgumentError):
-        return f"{error.token.keyword} takes one value but was given twice: give it once."
-    if isinstance(error, MissingArgumentError) and error.argument is not None:
-        return f"Expected a value of {error.keyword or error.argument.name}; --help explains it."
-    return " ".join(str(error).replace(DASH, "-").split())
