@@ -12,6 +12,7 @@ from typing_extensions import Unpack
 
 from autoeval.api.options import (
     HOW_IT_RUNS,
+    OF_FILES,
     SiteOptions,
     detector_of_fit,
     found_images,
@@ -200,7 +201,9 @@ def plan_labels(
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`, or if options exclude
         each other.
     """
+    from autoeval.estimation.given import Predictions
     from autoeval.estimation.label_planning import Draw, plan_in_folder
+    from autoeval.model.features import REFERENCE_AP
 
     if compare is None and compare_predictions is not None:
         raise InputError("--compare-predictions goes with --compare: give that, too.")
@@ -217,6 +220,11 @@ def plan_labels(
     assert estimated.site is not None
     other = _loaded(compare).for_target(fitted.target)
     boxes, keep = compare_predictions, None
+    if not isinstance(boxes, Predictions | None):  # read as the boxes of the first detector are
+        of_files: dict[str, Any] = {name: site.get(name) for name in OF_FILES}
+        if REFERENCE_AP in other.rows_:
+            of_files |= {name: site.get(name) for name in ("reference", "reference_names")}
+        boxes = given_boxes_of(boxes, of_files)
     if boxes is None:
         boxes = detector_of_fit(other, {name: site.get(name) for name in HOW_IT_RUNS})
         keep = boxes and boxes.keeping(folder and folder / "compared")

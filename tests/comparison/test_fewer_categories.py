@@ -99,8 +99,10 @@ def test_a_plan_for_two_fits_and_a_monitor_name_them_too(world, tmp_path):
     assert [(w.code, w.partition(":")[0]) for w in warnings] == [("category-not-common", "gate")]
 
 
-def test_a_monitor_reads_the_numbers_of_both_detectors_by_the_names_that_are_given(world, tmp_path):
-    names = ["thing 1", "thing 0"]  # the fits count otherwise
+@pytest.fixture
+def numbered(world, tmp_path):
+    """The boxes of both detectors with numbers that count otherwise than in the fits."""
+    names = ["thing 1", "thing 0"]
     for folder, path in zip("ab", site_predictions(world), strict=True):
         rows = json.loads(Path(path).read_text())
         for row in rows:
@@ -108,17 +110,32 @@ def test_a_monitor_reads_the_numbers_of_both_detectors_by_the_names_that_are_giv
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "gate.json").write_text(json.dumps(rows))
     (tmp_path / "names.txt").write_text("\n".join(names))
-    images = tmp_path / "images"
+    return tmp_path
+
+
+def test_a_plan_reads_the_numbers_of_both_detectors_by_the_names_that_are_given(world, numbered):
+    first, second = site_predictions(world)
+    more = {"images": site_labels(world), "compare": world / "weak", "n": 20, "seed": 3}
+    right = plan_labels(world / "strong", first, compare_predictions=second, **more)
+    first, second = (numbered / folder / "gate.json" for folder in "ab")
+    more["names"] = numbered / "names.txt"
+    plan = plan_labels(world / "strong", first, compare_predictions=second, **more)
+    assert list(plan.drawn) == list(right.drawn)
+    assert plan.difference.prior.value == pytest.approx(right.difference.prior.value, abs=1e-9)
+
+
+def test_a_monitor_reads_the_numbers_of_both_detectors_by_the_names_that_are_given(world, numbered):
+    images = numbered / "images"
     images.mkdir()
     shutil.copy(site_labels(world), images / "gate.json")
     monitored = monitor(
         world / "strong",
-        tmp_path / "a",
+        numbered / "a",
         images=images,
-        names=tmp_path / "names.txt",
+        names=numbered / "names.txt",
         against=world / "weak",
-        against_predictions=tmp_path / "b",
-        work_dir=tmp_path / "work",
+        against_predictions=numbered / "b",
+        work_dir=numbered / "work",
     )
     (row,) = monitored.candidate[0].to_dict("records")
     right = compared(world, "strong", "weak")
