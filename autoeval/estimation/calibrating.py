@@ -27,9 +27,11 @@ from autoeval.model.calibration import (
     FOUND,
     CalibrationPrior,
     ScoreCalibration,
+    SiteData,
     fit_boxes,
-    fit_missed,
+    fit_coefficients,
     image_terms,
+    poisson,
 )
 from autoeval.model.pair_table import Table, joined_tables
 from autoeval.model.priors import calibration_prior
@@ -388,7 +390,7 @@ def fit_missed_objects(
     Counted are the false negatives of the images with labels or likely boxes of a category.
     """
     calibration = ScoreCalibration(boxes, prior.missed.mean)
-    terms, missed = [], []
+    observed = []
     for labelled_set, chosen in zip(sets, images, strict=True):
         found = labelled_set.boxes
         p = calibration.at_half(found.scores, found.boxes)
@@ -403,10 +405,10 @@ def fit_missed_objects(
             used = shown & chosen
             of_set.append(image_terms(p[rows], found.image[rows], len(shown))[:, used])
             n_missed.append(np.maximum(ranking.n_true - hits, 0)[used])
-        terms.append(np.concatenate(of_set, axis=1))
-        missed.append(np.concatenate(n_missed))
-    n_pairs = [max(sum(labelled_set.evaluation.enough), 1) for labelled_set in sets]
-    return fit_missed(terms, missed, prior, n_pairs)
+        n_pairs = max(sum(labelled_set.evaluation.enough), 1)
+        terms, missed = np.concatenate(of_set, axis=1), np.concatenate(n_missed)
+        observed.append(SiteData(terms, missed, n_pairs))
+    return fit_coefficients(observed, prior.missed, poisson)
 
 
 def with_calibrated_reference(

@@ -502,7 +502,7 @@ def _basis(
     elif regression.away_:
         home = 100 * regression.home_
         parts.append(f"trained at the labelled site, {regression.target} {home:.1f}")
-    if regression.reads_reference(rows).any():
+    if regression.reference_weight_ and regression.reads_reference(rows).any():
         parts.append(f"reference detector with a weight of {regression.reference_weight_:.2f}")
     return "; ".join(parts) or PREDICTIVE
 

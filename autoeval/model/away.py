@@ -28,14 +28,12 @@ from scipy.special import expit, ndtr, ndtri
 
 from autoeval.model.mixed_model import Mixture
 
-FALLS, SITES = 8, 3  # quantiles that stand for the log-normal effects
+# Medians of equally probable parts of the standard normal distribution, which stand for the
+# log-normal effects of detectors and of sites.
+DETECTORS = ndtri((np.arange(8) + 0.5) / 8)
+SITES = ndtri((np.arange(3) + 0.5) / 3)
 NOTHING = 0.004  # of accuracies up to it the probability counts, not the density
 LEAST_DENSITY = 1e-9  # so that no labelled site rules out a fall
-
-
-def _normal_quantiles(n: int) -> np.ndarray:
-    """Return the medians of n equally probable parts of the standard normal distribution."""
-    return np.asarray(ndtri((np.arange(n) + 0.5) / n))
 
 
 @dataclass(frozen=True)
@@ -65,31 +63,21 @@ class Away:
     @property
     def falls(self) -> tuple[np.ndarray, np.ndarray]:
         """Possible k of a detector, and their probabilities, (K,) each."""
-        falls = self.fall * np.exp(self.fall_log_std * _normal_quantiles(FALLS))
-        prior = np.append(self.constant, np.full(FALLS, (1 - self.constant) / FALLS))
+        falls = self.fall * np.exp(self.fall_log_std * DETECTORS)
+        n = len(DETECTORS)
+        prior = np.append(self.constant, np.full(n, (1 - self.constant) / n))
         probabilities = prior if self.posterior is None else np.array(self.posterior)
         return np.append(0.0, falls), probabilities
-
-    @property
-    def site_effects(self) -> np.ndarray:
-        """Possible z of a site, all of the same probability, (Z,)."""
-        return np.exp(self.site_log_std * _normal_quantiles(SITES))
-
-    def probability_alike(self, confidence: np.ndarray) -> np.ndarray:
-        """Return the probability that sites are like home, (N,).
-
-        confidence (N,): x; where it is not known, NaN, it counts as 0.
-        """
-        return np.asarray(expit(self.alike + self.alike_slope * np.nan_to_num(confidence)))
 
     def factors(self, home: np.ndarray, confidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return by what N accuracies may be multiplied, and the probabilities, (1 + K Z, N) each.
 
         The first factor is that of sites like home, 1. home, confidence (N,): h and x.
         """
-        k, z = self.falls[0][:, None, None], self.site_effects[:, None]
+        falls, probabilities = self.falls
+        k, z = falls[:, None, None], np.exp(self.site_log_std * SITES)[:, None]
         of_sites = self.weights(confidence)
-        elsewhere = self.falls[1][:, None, None] * of_sites[1:]
+        elsewhere = probabilities[:, None, None] * of_sites[1:]
         fallen = np.exp(-k * z * home).reshape(-1, len(home))
         return (
             np.concatenate([np.ones((1, len(home))), fallen]),
@@ -104,7 +92,7 @@ class Away:
         The first of the second axis is at sites like home, the others are for each z.
         """
         mean = np.maximum(mean, 0)
-        k, z = self.falls[0][:, None, None], self.site_effects[:, None]
+        k, z = self.falls[0][:, None, None], np.exp(self.site_log_std * SITES)[:, None]
         fallen = mean * np.exp(-k * z * home)
         fallen_std = self.least_std + self.std_share * fallen
         shape = (len(k), 1, len(mean))
@@ -113,9 +101,12 @@ class Away:
         return means, stds
 
     def weights(self, confidence: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the `components` of a site, given k, (1 + Z, N)."""
-        alike = self.probability_alike(confidence)
-        return np.stack([alike, *np.broadcast_to((1 - alike) / SITES, (SITES, len(alike)))])
+        """Return the probabilities of the `components` of a site, given k, (1 + Z, N).
+
+        confidence (N,): x; where it is not known, NaN, it counts as 0.
+        """
+        alike = expit(self.alike + self.alike_slope * np.nan_to_num(confidence))
+        return np.stack([alike, *[(1 - alike) / len(SITES)] * len(SITES)])
 
     def densities(
         self,
@@ -216,7 +207,7 @@ class Away:
         k = rng.choice(len(means), len(draws), p=self.falls[1])[:, None]
         uniform = rng.random((len(draws), int(sites.max()) + 1))[:, sites]
         state = (uniform[..., None] > np.cumsum(self.weights(confidence), axis=0).T).sum(axis=2)
-        state = np.minimum(state, SITES)
+        state = np.minimum(state, len(SITES))
         column = np.arange(draws.shape[1])
         # Moved and scaled: what draws of sites have in common stays, and with it what is known of
         # their order.

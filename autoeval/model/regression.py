@@ -186,13 +186,15 @@ class Regression:
         squares = self.prior_.guess / 12 + ((self._true - mean) ** 2).sum()
         self.accuracy_std_ = float(np.sqrt(squares / total))
         self._model = MixedModel(self.prior_).fit(self._pairs, self._true)
-        # Where the detector was trained: its mean accuracy there, and the pairs that count as home.
+        # Where the detector was trained: its mean accuracy and confidence there, the latter of all
+        # pairs where that is not known.
         trained = np.zeros(len(self._true), bool)
         if TRAINED_HERE in self.pairs_:
             given = self.pairs_[TRAINED_HERE]
             trained = np.array([value is True or value == 1 for value in given], bool)
         self.home_ = float(self._true[trained].mean()) if trained.any() else np.nan
-        self._at_home = trained | ~trained.any()
+        at_home = trained | ~trained.any()
+        self._confidence_at_home = float(self._pairs.x[at_home, 0].mean())
         self.away_: Away | None = None
         self._elsewhere = self._model
         # A reference detector shows at a site itself which boxes are right.
@@ -237,7 +239,7 @@ class Regression:
             self._true[others],
             self._elsewhere.predict(pairs),
             self.home_,
-            self._above_home(pairs),
+            pairs.x[:, 0] - self._confidence_at_home,
             sites=pairs.place,
             sampling=stds[others],
         )
@@ -265,7 +267,7 @@ class Regression:
             return self._distribution_at(str(columns(rows)[SITE][0]), new, average)
         if self.away_ is None or GROUP in rows:
             return self._model.predict(new, average=average)
-        confidence = self._above_home(new)
+        confidence = new.x[:, 0] - self._confidence_at_home
         if average is not None:
             confidence = average @ confidence
         prediction = self._elsewhere.predict(new, average=average)
@@ -317,10 +319,7 @@ class Regression:
 
         Home is where the detector was trained, or every labelled site if that is not known.
         """
-        return self._above_home(self._new_pairs(rows))
-
-    def _above_home(self, new: Pairs) -> np.ndarray:
-        return np.asarray(new.x[:, 0] - self._pairs.x[self._at_home, 0].mean())
+        return np.asarray(self._new_pairs(rows).x[:, 0] - self._confidence_at_home)
 
     def accuracies_at(self, site: str) -> dict[str, float]:
         """Return the accuracy on the labelled images of a site of the fit, by category.
@@ -359,7 +358,7 @@ class Regression:
         return self.away_.draws(
             drawn,
             self.home_,
-            self._above_home(new),
+            new.x[:, 0] - self._confidence_at_home,
             sites=np.unique(new.place.astype(str), return_inverse=True)[1],
             seed=seed,
         )

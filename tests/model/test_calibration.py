@@ -8,10 +8,12 @@ from sklearn.linear_model import LogisticRegression
 from autoeval.model.calibration import (
     CalibrationPrior,
     ScoreCalibration,
+    SiteData,
     Usual,
     fit_boxes,
-    fit_missed,
+    fit_coefficients,
     image_terms,
+    poisson,
 )
 
 LEVELS = 10
@@ -100,7 +102,8 @@ def test_images_of_many_pairs_recover_the_missed_objects():
     terms = image_terms(p, image, 5000)
     calibration = ScoreCalibration(TRUE, MISSED)
     expected = calibration.n_missed(p, image, 5000)
-    coefficients = fit_missed([terms], [rng.poisson(expected)], prior(4, 1), n_pairs=[1000])
+    site = SiteData(terms, rng.poisson(expected), n_pairs=1000)
+    coefficients = fit_coefficients([site], prior(4, 1).missed, poisson)
     std = np.sqrt(np.diag(np.linalg.inv((terms * expected) @ terms.T)))
     assert (np.abs(coefficients - MISSED) < 4 * std).all() and (std < 0.2).all()
 
@@ -120,7 +123,8 @@ def test_without_boxes_it_is_the_mean_over_detectors():
     usual = prior(2, 1, mean=(-0.3, 1.4, 1.9))
     boxes = fit_boxes([np.zeros(0)], [np.zeros((LEVELS, 0), bool)], usual, n_pairs=[1])
     np.testing.assert_allclose(boxes, np.tile([-0.3, 1.4, 1.9], (LEVELS, 1)), atol=1e-6)
-    missed = fit_missed([np.zeros((3, 0))], [np.zeros(0)], usual, n_pairs=[1])
+    none = SiteData(np.zeros((3, 0)), np.zeros(0), n_pairs=1)
+    missed = fit_coefficients([none], usual.missed, poisson)
     np.testing.assert_allclose(missed, [-0.3, 1.4, 1.9], atol=1e-6)
 
 
