@@ -20,7 +20,7 @@ from autoeval.estimation.read_site import with_chosen_reference
 from autoeval.estimation.run_detector import Detector, any_task
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
-from autoeval.model.new_sites import NewSites
+from autoeval.model.new_sites import draw_sites
 from autoeval.monitoring.looks import RULE, SCALES, SiteLook
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import (
@@ -364,19 +364,18 @@ def _ranks(
     }
     if not rows:
         return {}
-    sites = NewSites(
+    sites, drawn = draw_sites(
         estimator.regression_,
         pd.concat(rows.values(), ignore_index=True),
-        level=estimator.level,
+        draws=DRAWS,
+        seed=settings.seed,
         fitted_sites={name: source for name, source in settings.known.items() if name in rows},
     )
-    drawn = sites.draw(draws=DRAWS, seed=settings.seed)
     worst = among_worst(drawn, settings.k)
-    values = np.array([shown[name]["value"] for name in sites.names])  # type: ignore[index]
+    values = np.array([shown[name]["value"] for name in sites])  # type: ignore[index]
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
     return {
-        name: (float(rank), float(p))
-        for name, rank, p in zip(sites.names, ranks, worst, strict=True)
+        name: (float(rank), float(p)) for name, rank, p in zip(sites, ranks, worst, strict=True)
     }
 
 

@@ -1,11 +1,11 @@
-"""Missing scores widen the interval of their site alone, and blur its place in the order."""
+"""Missing scores of a site blur its place in the order, and that of no other."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from monitoring.fake_cameras import estimator
 
-from autoeval.model.new_sites import NewSites
+from autoeval.model.new_sites import draw_sites
 
 SITES = ("full", "cut")
 
@@ -21,18 +21,20 @@ def rows(regression):
     return both.assign(site=SITES)
 
 
-def test_the_interval_is_that_of_the_estimator(regression):
-    intervals = NewSites(regression, rows(regression), unseen={"cut": 0.5}).predict()
-    for interval, unseen in zip(intervals, (0.0, 0.5), strict=True):
+def test_draws_are_distributed_as_the_estimate_of_each_site_alone(regression):
+    sites, drawn = draw_sites(regression, rows(regression), draws=40_000, unseen={"cut": 0.5})
+    assert sites == list(SITES)
+    for values, unseen in zip(drawn.T, (0.0, 0.5), strict=True):
         (expected,) = regression.predict(rows(regression).iloc[[0]], unseen=unseen)
-        assert interval.lower == pytest.approx(expected.lower, abs=1e-9)
-        assert interval.upper == pytest.approx(expected.upper, abs=1e-9)
+        low, high = np.quantile(values, [0.05, 0.95])
+        assert values.mean() == pytest.approx(expected.raw, abs=2e-3)
+        assert (high - low) / 2 == pytest.approx(expected.reach, rel=0.02)
 
 
 def test_draws_have_the_same_variance_more(regression):
     options = {"draws": 4000, "seed": 3}
-    plain = NewSites(regression, rows(regression)).draw(**options)
-    blurred = NewSites(regression, rows(regression), unseen={"cut": 0.5}).draw(**options)
+    _, plain = draw_sites(regression, rows(regression), **options)
+    _, blurred = draw_sites(regression, rows(regression), **options, unseen={"cut": 0.5})
     assert blurred[:, 0].tolist() == plain[:, 0].tolist()
     added = np.std(blurred[:, 1] - plain[:, 1])
     assert added == pytest.approx(0.5 * regression.accuracy_std_, rel=0.05)
