@@ -469,7 +469,7 @@ def of_monitor(w):
         watched = autoeval.monitor(**options)
         table, not_compared = watched.candidate or (watched.to_pandas(), ())
         shown = [table.to_csv(), watched.windows().to_csv()]
-        return watched, shown, not_compared, watched.settings.alarm_on
+        return watched, shown, not_compared, watched.settings.alarm_on_changed
 
     of_boxes_here = {name: of for name, of in of_boxes(w, w / "weak").items() if name != "columns"}
     against = {"against": w / "fit_weak", "against_predictions": w / "sites"}

@@ -159,7 +159,7 @@ def monitor(
     from autoeval.monitoring.monitor import monitor_images, monitor_predictions
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.monitored import MonitorSettings, labelled_level
-    from autoeval.monitoring.site_windows import SiteCategories
+    from autoeval.monitoring.site_windows import SiteCategories, WatchedSites
     from autoeval.monitoring.windows import Clock
 
     check_names(boxes, ResultsOptions)
@@ -209,15 +209,14 @@ def monitor(
         present=present,
     )
     store = MonitorStore(work_dir)
+    shared = WatchedSites(fitted, store, settings, of_sites)
     files: tuple[ImageFile, ...] = ()
     if isinstance(given, Predictions):
-        monitored = monitor_predictions(
-            given, fitted, store, settings, of_sites, images_list=images, time_form=time
-        )
+        monitored = monitor_predictions(given, shared, images_list=images, time_form=time)
     else:
         files = _image_files(images, img_dir)
         run = given or Detector(fitted.load_detector())
-        monitored = monitor_images(files, fitted, run, store, settings, of_sites, Clock(time))
+        monitored = monitor_images(files, run, Clock(time), shared)
     if against is not None:
         other = load_estimator(against)
         if not by_files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import time
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from autoeval.estimation.run_detector import Detector, any_task
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.new_sites import draw_sites
-from autoeval.monitoring.looks import RULE, SCALES, SiteLook
+from autoeval.monitoring.looks import RULE, SCALES
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import (
     BELOW,
@@ -33,9 +33,8 @@ from autoeval.monitoring.monitored import (
     MonitoredSite,
     MonitorSettings,
     history_row,
-    ordered,
+    look_of,
     reasons_of,
-    units_text,
 )
 from autoeval.monitoring.results_files import ResultsReader, find_results, read_results
 from autoeval.monitoring.site_pass import (
@@ -45,19 +44,14 @@ from autoeval.monitoring.site_pass import (
     site_images,
     site_observer,
 )
-from autoeval.monitoring.site_windows import (
-    SiteCategories,
-    SiteWindows,
-    WatchedSites,
-    check_named_sites,
-)
+from autoeval.monitoring.site_windows import SiteWindows, WatchedSites
 from autoeval.monitoring.windows import (
     AUTO,
     EXIF,
     FILE,
     FORMS,
-    Baseline,
     Clock,
+    baseline_of,
     in_time,
     kind_of,
     time_warnings,
@@ -77,33 +71,26 @@ AT_ONCE = 64  # sites whose windows are kept in one transaction
 
 
 def monitor_images(
-    files: Sequence[ImageFile],
-    estimator: AccuracyEstimator,
-    detector: Detector,
-    store: MonitorStore,
-    settings: MonitorSettings,
-    categories: SiteCategories,
-    clock: Clock,
+    files: Sequence[ImageFile], detector: Detector, clock: Clock, shared: WatchedSites
 ) -> Monitored:
     """Run a detector on the images that the store lacks, and estimate all sites.
 
     Images that were observed once and are no longer there still count: a camera's history is what
     it is compared with. `detector` also says how it is run; its reference, a stronger detector, is
-    run, too, by default that of the fit, where it had one. The words of `categories` are those of
+    run, too, by default that of the fit, where it had one. The words of the categories are those of
     the detector. Raises as `monitor`.
     """
-    settings.check(estimator)
+    settings, categories = shared.settings, shared.categories
+    settings.check(shared.estimator)
     words = detector.loaded.categories
     for given in filter(None, (categories.named, *categories.of_site.values())):
-        named = named_categories(given, estimator.categories_)
+        named = named_categories(given, shared.estimator.categories_)
         any_task(named or {}, words)  # refuses words that it does not know
-    began = time.time()
-    lost = observe_images(files, estimator, detector, store, clock, settings.depth)
-    index = store.index()
+    lost = observe_images(files, shared.estimator, detector, shared.store, clock, settings.depth)
+    index = shared.store.index()
     warnings = (*_lost(*lost, index), *identity_warnings(detector.loaded))
-    categories = replace(categories, words=store.add_words(()))
-    monitored = _monitored(store, index, estimator, settings, categories, warnings, {})
-    return replace(monitored, n_new=int((index["observed_s"] >= began).sum()))
+    categories = replace(categories, words=shared.store.add_words(()))
+    return _monitored(index, replace(shared, categories=categories), warnings)
 
 
 def observe_images(
@@ -133,10 +120,7 @@ def observe_images(
 
 def monitor_predictions(
     predictions: Predictions,
-    estimator: AccuracyEstimator,
-    store: MonitorStore,
-    settings: MonitorSettings,
-    categories: SiteCategories,
+    shared: WatchedSites,
     *,
     images_list: PathLike | None = None,
     time_form: str = AUTO,
@@ -147,7 +131,8 @@ def monitor_predictions(
     reads. `time_form` is ``"auto"``, the time that the list of images gives (``date_captured`` or
     ``datetime``), or a form of the time in file names, as in `Clock`. Raises as `monitor`.
     """
-    settings.check(estimator)
+    estimator, store = shared.estimator, shared.store
+    shared.settings.check(estimator)
     if time_form in (EXIF, FILE):
         raise InputError(
             f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
@@ -164,17 +149,17 @@ def monitor_predictions(
     reader = ResultsReader(
         estimator.looks_,
         Clock(time_form),
-        settings.depth,
+        shared.settings.depth,
         read_names(given.names),
         not given.complete,
         read_names(given.reference_names),
         given.numbering,
     )
     files = find_results(given.path, reference=reference, image_list=images_list)
-    began = time.time()
     warnings, of_files = read_results(files, reader, store)
-    categories = replace(categories, words=store.add_words(estimator.looks_.categories))
-    warnings = (*warnings, *categories.check(categories.words))
+    words = store.add_words(estimator.looks_.categories)
+    categories = replace(shared.categories, words=words)
+    warnings = (*warnings, *categories.check(words))
     index = store.index()
     # Of images with a box: two empty ones of a minute have the same stamp, and are no copies.
     copies = index["found"] & index.duplicated(["site", "stamp"])
@@ -188,80 +173,85 @@ def monitor_predictions(
                 severity="note",
             ),
         )
-    index = index[~copies]
-    monitored = _monitored(store, index, estimator, settings, categories, warnings, of_files)
-    return replace(monitored, n_new=int((index["observed_s"] >= began).sum()))
+    shared = replace(shared, categories=categories, of_files=of_files)
+    return _monitored(index[~copies], shared, warnings)
 
 
-def _monitored(
-    store: MonitorStore,
-    index: pd.DataFrame,
-    estimator: AccuracyEstimator,
-    settings: MonitorSettings,
-    categories: SiteCategories,
-    warnings: Sequence[str],
-    of_files: Mapping[str, Mapping[str, float]],
-) -> Monitored:
-    """Estimate the windows of all sites of a store, and say in which state each site is."""
+def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str]) -> Monitored:
+    """Estimate the windows of all sites, and say in which state each site is.
+
+    index: rows of `MonitorStore.index` of the images that count.
+    """
+    estimator, store, settings = shared.estimator, shared.store, shared.settings
     if not (index["unreadable"] == "").any():
         store.release()
         reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
-    of_site = {str(name): in_time(rows) for name, rows in index.groupby("site")}
-    names = list(of_site)
-    categories.check_sites(names)
-    check_named_sites(settings.known, names, "--site")
-    check_named_sites(settings.labelled, names, "--labelled")
-    made_with = _made_with(estimator, settings, categories)
-    shared = WatchedSites(
-        *(estimator, settings, categories, store, datetime.now()),
-        store.windows(made_with),
-        of_files,
-    )
+    images_of = {str(name): in_time(rows) for name, rows in index.groupby("site")}
+    _check_sites(list(images_of), shared)
+    made_with = _made_with(shared)
+    kept, new = store.windows(made_with), dict[tuple[str, str], tuple[str, Mapping[str, Any]]]()
     rows_of: dict[str, list[dict[str, Any]]] = {}
     learning: dict[str, str] = {}
-    new: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
-    for name, images in of_site.items():
+    notices = list(warnings)
+    for name, images in images_of.items():
         windows = SiteWindows(name, images, shared)
-        rows_of[name] = windows.rows()
-        learning[name] = windows.learning
+        rows_of[name], learning[name] = windows.rows(kept), windows.learning
         if windows.n_dropped:
             n = counted(windows.n_dropped, "window")
-            warnings = [
-                *warnings,
-                Notice(
-                    "windows-dropped",
-                    f"{n} cannot be estimated with these windows, categories and baseline: the "
-                    "boxes were dropped by --keep, so what is shown may be an earlier window",
-                ).prefixed(name),
-            ]
+            notice = Notice(
+                "windows-dropped",
+                f"{n} cannot be estimated with these windows, categories and baseline: the "
+                "boxes were dropped by --keep, so what is shown may be an earlier window",
+            )
+            notices.append(notice.prefixed(name))
         for row in rows_of[name]:
             key, digest = (name, row["window"]), row.pop("digest")
-            if shared.kept.get(key, ("",))[0] != digest:
+            if kept.get(key, ("",))[0] != digest:
                 new[key] = digest, row
         if len(new) >= AT_ONCE:
             store.keep_windows(made_with, new)
             new = {}
     store.keep_windows(made_with, new)
     if settings.keep is not None:
-        store.forget(list(_too_old(of_site, settings)))
+        store.forget(list(_too_old(images_of, shared)))
+    for name, images in images_of.items():
+        of_time = kind_of(images, settings.by) in FORMS
+        notices += [notice.prefixed(name) for notice in time_warnings(images, needed=of_time)]
     target = find_target(estimator.target)
     shown = {n: _shown(rows, learning[n], settings, target) for n, rows in rows_of.items()}
     ranks = _ranks(estimator, {name: window for name, (window, _) in shown.items()}, settings)
-    sites = [_site(name, rows_of[name], shown[name], ranks, estimator) for name in names]
-    times = [
-        warning.prefixed(name)
-        for name, rows in of_site.items()
-        for warning in time_warnings(rows, needed=kind_of(rows, settings.by) in FORMS)
-    ]
+    sites = [_site(name, rows, shown[name], ranks, shared) for name, rows in rows_of.items()]
     return Monitored(
-        ordered(sites, settings),
+        tuple(sorted(sites, key=_place)),
         estimator.target,
         estimator.level,
         settings,
-        (*warnings, *times),
+        tuple(notices),
+        n_new=int((index["observed_s"] >= shared.began).sum()),
         clocks={str(name): int(n) for name, n in index["taken_from"].value_counts().items()},
     )
+
+
+def _place(site: MonitoredSite) -> tuple[bool, bool, bool, float, str]:
+    """Order sites: alarms first, then changed ones, then by their values, unknown ones last."""
+    unknown = math.isnan(site.value)
+    value = 0.0 if unknown else site.value
+    return not site.alarms, site.state != CHANGED, unknown, value, site.name
+
+
+def _check_sites(names: Sequence[str], shared: WatchedSites) -> None:
+    """Refuse options of sites that there are not."""
+    for option, named in (
+        ("--site-category", shared.categories.of_site),
+        ("--site", shared.settings.known),
+        ("--labelled", shared.settings.labelled),
+    ):
+        if unknown := [name for name in named if name not in names]:
+            raise InputError(
+                f"{option} names {listed(unknown)}, but there is no such site: the sites are "
+                f"{listed(names, 10)}."
+            )
 
 
 def _shown(
@@ -273,19 +263,13 @@ def _shown(
     (`unreadable`, `too_few`), an alarm of the latest one before it that could be judged stands, and
     that window is shown: only a later window that can be judged ends an alarm.
     """
-
-    def states(window: Mapping[str, Any] | None) -> dict[str, str]:
-        look = _look_of(window)
-        why = learning or ("" if look else "there is no complete window after the baseline yet")
-        return reasons_of(window, look, why, settings, target.text)
-
     complete = [row for row in rows if row["complete"]]
     latest = next(iter((complete or list(rows))[-1:]), None)
-    found = states(latest)
+    found = reasons_of(latest, learning, settings, target.text)
     if not NOT_JUDGED & found.keys():
         return latest, found
     for window in reversed(complete[:-1]):
-        earlier = states(window)
+        earlier = reasons_of(window, learning, settings, target.text)
         if NOT_JUDGED & earlier.keys():
             continue
         since = f"; this is of {window['window']}, the latest window that could be judged"
@@ -299,24 +283,22 @@ def _shown(
     return latest, found
 
 
-def _look_of(window: Mapping[str, Any] | None) -> SiteLook | None:
-    """Return the look of a window that no more images may come to."""
-    if window is None or not window["look"] or not window["complete"]:
-        return None
-    return SiteLook.from_dict(window["look"])
-
-
 def _site(
     name: str,
     rows: Sequence[Mapping[str, Any]],
     shown: tuple[Mapping[str, Any] | None, dict[str, str]],
     ranks: Mapping[str, tuple[float, float]],
-    estimator: AccuracyEstimator,
+    shared: WatchedSites,
 ) -> MonitoredSite:
     """Put together what is known of one site; `shown` is of `_shown`."""
-    nothing = float("nan")
+    nothing, estimator = float("nan"), shared.estimator
     window, reasons = shown
-    look = _look_of(window)
+    look = look_of(window)
+    units = ""
+    if look is not None:
+        before, after = look.units
+        units = f"{before} independent {look.of} in the baseline, {after} in the window"
+    alarms = (FELL, BELOW, CHANGED) if shared.settings.alarm_on_changed else (FELL, BELOW)
     n_windows, change = 1, look.change if look is not None else None
     if look is not None and look.fall is not None and FELL in reasons:
         n_windows, change = look.fall
@@ -337,7 +319,8 @@ def _site(
         target=estimator.target,
         n_images=window["n_images"] if window else 0,
         n_unreadable=window["n_unreadable"] if window else 0,
-        units=units_text(look) if look else "",
+        alarms=tuple(kind for kind in reasons if kind in alarms),
+        units=units,
         rank=rank,
         p_worst=p_worst,
         per_category=window["per_category"] if window else {},
@@ -393,12 +376,13 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
     return np.bincount(worst.ravel(), minlength=drawn.shape[1]) / len(drawn)
 
 
-def _too_old(of_site: Mapping[str, pd.DataFrame], settings: MonitorSettings) -> Iterator[str]:
+def _too_old(images_of: Mapping[str, pd.DataFrame], shared: WatchedSites) -> Iterator[str]:
     """Name the images whose boxes are kept no longer: old ones that are no part of a baseline."""
+    settings, now = shared.settings, datetime.fromtimestamp(shared.began)
     assert settings.keep is not None
-    for images in of_site.values():
-        windows = windows_of(images, settings.by, datetime.now())
-        n = Baseline.of_site(settings.baseline, images).length(images, windows)
+    for images in images_of.values():
+        windows = windows_of(images, settings.by, now)
+        n, _ = baseline_of(settings.baseline, images, windows, now)
         places = np.concatenate([np.empty(0, int), *(window.places for window in windows[:n])])
         from_baseline = images["name"].iloc[places]
         if settings.keep.endswith("d"):
@@ -410,10 +394,9 @@ def _too_old(of_site: Mapping[str, pd.DataFrame], settings: MonitorSettings) -> 
         yield from images["name"][old]
 
 
-def _made_with(
-    estimator: AccuracyEstimator, settings: MonitorSettings, categories: SiteCategories
-) -> str:
+def _made_with(shared: WatchedSites) -> str:
     """Return a digest of what the estimate of a window depends on beside its images."""
+    estimator, settings, categories = shared.estimator, shared.settings, shared.categories
     calibrations = [
         calibration and calibration.to_dict()
         for calibration in (estimator.calibration_, estimator.reference_calibration_)

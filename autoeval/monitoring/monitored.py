@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.documents import read_json
 from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, TESTED, SiteLook
-from autoeval.monitoring.windows import AUTO, Baseline, check_by
+from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
 from autoeval.result_base import ENDS, Result
 from autoeval.runtime.files import PathLike
 from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
@@ -105,9 +105,12 @@ class MonitorSettings:
     labelled: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_by(self.by)
+        if self.by not in (AUTO, FOLDER, *FORMS) and not re.fullmatch(r"every:[1-9]\d*", self.by):
+            raise InputError(
+                f"Expected --by as auto, day, hour, folder or every:200, but got {self.by!r}."
+            )
         if self.baseline is not None:
-            Baseline(self.baseline)
+            check_baseline(self.baseline)
         if self.keep is not None and not re.fullmatch(r"[1-9]\d*d?", self.keep):
             raise InputError(f"Expected --keep as days (90d) or images (5000) but got {self.keep}.")
         for name, value in (("--depth", self.depth), ("--worst", self.k)):
@@ -128,11 +131,6 @@ class MonitorSettings:
             raise InputError(
                 f"Expected --alarm-below over 0 and under 1 but got {self.alarm_below:g}."
             )
-
-    @property
-    def alarm_on(self) -> tuple[str, ...]:
-        """States that are alarms."""
-        return (FELL, BELOW, CHANGED) if self.alarm_on_changed else (FELL, BELOW)
 
     def check(self, estimator: AccuracyEstimator) -> None:
         """Refuse, before anything is observed, what an estimator cannot give."""
@@ -170,6 +168,9 @@ class MonitoredSite(Result):
         The state is a key of `STATES`.
     reasons : dict of str to str
         Every state that holds, the one that counts first, with the reason.
+    alarms : tuple of str
+        The states among these that are alarms: ``fell``, ``below``, and ``changed`` where that was
+        requested.
     window : str
         The latest complete window; the latest one where none is complete. Where it cannot be
         judged, the latest one that could be, if that has an alarm.
@@ -216,6 +217,7 @@ class MonitoredSite(Result):
     target: str
     n_images: int
     n_unreadable: int
+    alarms: tuple[str, ...] = ()
     change_windows: int = 1
     units: str = ""
     rank: float = np.nan
@@ -377,12 +379,8 @@ class Monitored:
 
     @property
     def alarms(self) -> tuple[MonitoredSite, ...]:
-        """Sites with an alarm; see `MonitorSettings.alarm_on`."""
-        return tuple(site for site in self.sites if self.kinds(site))
-
-    def kinds(self, site: MonitoredSite) -> list[str]:
-        """Return the alarms of a site: ``fell``, ``below``, ``changed``."""
-        return [kind for kind in site.reasons if kind in self.settings.alarm_on]
+        """Sites with an alarm."""
+        return tuple(site for site in self.sites if site.alarms)
 
     def to_dict(self) -> dict[str, float]:
         """Return the numbers of every site under flat keys, each behind the name of its site."""
@@ -394,7 +392,7 @@ class Monitored:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a site: its state and its latest complete window."""
-        nested = ("history", "per_category", "beside", "warnings", "drifts", "reasons")
+        nested = ("history", "per_category", "beside", "warnings", "drifts", "reasons", "alarms")
         return pd.DataFrame(
             [
                 {name: value for name, value in vars(site).items() if name not in nested}
@@ -415,12 +413,15 @@ class Monitored:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
+def look_of(window: Window | None) -> SiteLook | None:
+    """Return the look of a window that no more images may come to."""
+    if window is None or not window["look"] or not window["complete"]:
+        return None
+    return SiteLook.from_dict(window["look"])
+
+
 def reasons_of(
-    window: Window | None,
-    look: SiteLook | None,
-    learning: str,
-    settings: MonitorSettings,
-    text: Callable[[float], str],
+    window: Window | None, learning: str, settings: MonitorSettings, text: Callable[[float], str]
 ) -> dict[str, str]:
     """Return every state that holds at a site, the one that counts first, and why.
 
@@ -428,6 +429,8 @@ def reasons_of(
     learning: why there is no full baseline; empty where there is one.
     text: writes a value of the target.
     """
+    look = look_of(window)
+    learning = learning or ("" if look else "there is no complete window after the baseline yet")
     if window is None:
         return {LEARNING: learning}
     n, lost = window["n_images"], window["n_unreadable"]
@@ -486,21 +489,3 @@ def history_row(window: Window) -> dict[str, Any]:
     for category, ends in window["per_category"].items():
         row |= {f"{name}/{category}": value for name, value in ends.items()}
     return row
-
-
-def units_text(look: SiteLook) -> str:
-    """Say how many independent units a look counted."""
-    before, after = look.units
-    return f"{before} independent {look.of} in the baseline, {after} in the window"
-
-
-def ordered(sites: Sequence[MonitoredSite], settings: MonitorSettings) -> tuple[MonitoredSite, ...]:
-    """Sort sites: alarms first, then changed ones, then by their values, unknown ones last."""
-
-    def place(site: MonitoredSite) -> tuple[bool, bool, bool, float, str]:
-        unknown = site.value != site.value
-        alarm = any(kind in settings.alarm_on for kind in site.reasons)
-        changed = site.state == CHANGED
-        return not alarm, not changed, unknown, 0.0 if unknown else site.value, site.name
-
-    return tuple(sorted(sites, key=place))

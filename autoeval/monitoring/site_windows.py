@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.errors import InputError
-from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import (
     Categories,
@@ -29,17 +27,11 @@ from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, SCALES, SHOWN, TESTED, SiteLook, look_at
 from autoeval.monitoring.monitor_store import BOX, CameraImage, MonitorStore
 from autoeval.monitoring.monitored import MonitorSettings
-from autoeval.monitoring.windows import (
-    FEWEST,
-    Baseline,
-    windows_of,
-    would_be_full,
-)
+from autoeval.monitoring.windows import baseline_of, windows_of
 from autoeval.notices import codes_of
 from autoeval.runtime.files import plain
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint, points_at
-from autoeval.words import listed
 
 MOST_CATEGORIES = 4  # of a site that are tested each by itself
 STEADY = 1e-3  # windows whose boxes are less likely than that if nothing changed are not steady
@@ -76,18 +68,6 @@ class SiteCategories:
         """Return the categories of a site with the detector's words; None for its own words."""
         return named_categories(self.of_site.get(site) or self.named, self.of_fit)
 
-    def names(self, site: str) -> tuple[str, ...]:
-        """Return the categories that may be estimated at a site."""
-        return tuple(self.given(site) or self.words)
-
-    def present_at(self, site: str) -> tuple[str, ...]:
-        """Return the categories of a site that count there, found or not."""
-        names = self.names(site)
-        if site in self.of_site:
-            return names
-        known = [name for name in self.present if name in names]
-        return checked_present(known, self.given(site), names)
-
     def site(self, site: str, images: Sequence[CameraImage]) -> Site:
         """Lay out images of a site with the boxes of its categories, as an estimate takes them."""
         described = tuple(
@@ -105,7 +85,11 @@ class SiteCategories:
         given = self.given(site)
         if given is not None:
             made = made.as_categories(list(given), words_of(given))
-        return replace(made, named=given is not None, present=self.present_at(site))
+        present = tuple(given or self.words)  # those of a single site count there, found or not
+        if site not in self.of_site:
+            known = [name for name in self.present if name in present]
+            present = checked_present(known, given, present)
+        return replace(made, named=given is not None, present=present)
 
     def check(self, known_words: Sequence[str]) -> list[str]:
         """Refuse categories without a known word of the detector; warn of words not known."""
@@ -117,20 +101,6 @@ class SiteCategories:
             if given
             for warning in check_words(given, set(known_words))
         ]
-
-    def check_sites(self, sites: Sequence[str]) -> None:
-        """Refuse categories of a site that there is not."""
-        check_named_sites(self.of_site, sites, "--site-category")
-
-
-def check_named_sites(named: Mapping[str, object], sites: Sequence[str], option: str) -> None:
-    """Refuse options of sites that there are not."""
-    unknown = [name for name in named if name not in sites]
-    if unknown:
-        raise InputError(
-            f"{option} names {listed(unknown)}, but there is no such site: the sites are "
-            f"{listed(list(sites), 10)}."
-        )
 
 
 def _columns(
@@ -151,84 +121,75 @@ def _columns(
 
 @dataclass(frozen=True, eq=False)
 class WatchedSites:
-    """What all sites of a run have in common."""
+    """What all sites of a run have in common.
+
+    began: when the run began, in seconds since 1970: what is complete then is complete.
+    of_files: of each site the largest ``unseen`` and ``floor`` of its results files; see `Site`.
+    """
 
     estimator: AccuracyEstimator
+    store: MonitorStore
     settings: MonitorSettings
     categories: SiteCategories
-    store: MonitorStore
-    now: datetime
-    kept: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]  # see `MonitorStore.windows`
-    of_files: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # unseen, floor
+    began: float = field(default_factory=time.time)
+    of_files: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+Kept = Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
+"""Digest and content of windows that were computed before; see `MonitorStore.windows`."""
 
 
 class SiteWindows:
     """The windows of one site; those that did not change since the last run are taken from it.
 
     images: its rows of `MonitorStore.index`, sorted by time.
+    learning: why there is no full baseline; empty where there is one.
+    n_dropped: windows that were never estimated, and whose boxes are dropped.
     """
 
     def __init__(self, name: str, images: pd.DataFrame, shared: WatchedSites) -> None:
         self.name, self.images, self.shared = name, images, shared
-        settings = shared.settings
-        self.windows = windows_of(images, settings.by, shared.now)
-        baseline = Baseline.of_site(settings.baseline, images)
-        n = baseline.length(images, self.windows)
-        size = sum(map(len, self.windows[:n]))
-        full = baseline.full(images) and size >= FEWEST
-        self.n_baseline = n if full else 0
-        self.learning = "" if full else self._why_learning(baseline)
+        settings, now = shared.settings, datetime.fromtimestamp(shared.began)
+        self.windows = windows_of(images, settings.by, now)
+        n, self.learning = baseline_of(settings.baseline, images, self.windows, now)
+        self.n_baseline = 0 if self.learning else n
+        self.n_dropped = 0
         self._sites: dict[int, Site] = {}
-        self.n_dropped = 0  # windows that were never estimated, and whose boxes are dropped
         self._rows: list[dict[str, Any]] = []
         self._steady: list[dict[str, np.ndarray]] = []
         self._n_looked = 0  # rows whose means are in `_steady`, where they are steady
 
-    def _why_learning(self, baseline: Baseline) -> str:
-        text = f"the baseline ({baseline.text}) {baseline.progress(self.images)}"
-        better = would_be_full(self.images, self.shared.now)
-        return text + (f"; with {better} it would be full now" if better else "")
-
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self, kept: Kept) -> list[dict[str, Any]]:
         """Return one row a window, in order of time, and the digest of each as ``digest``.
 
-        A window whose boxes are no longer kept, and that was not computed before, is left out, and
-        counted as `n_dropped`.
+        A digest is of the images of a window and of those that it is compared with. A window whose
+        boxes are no longer kept, and that was not computed before, is left out, and counted as
+        `n_dropped`.
         """
-        self._rows, self._steady, self._n_looked, self.n_dropped = [], [], 0, 0
+        columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
+        own = [_digest(repr(columns[window.places].tolist())) for window in self.windows]
+        of_images = (self.images["kept"] | (self.images["unreadable"] != "")).to_numpy(bool)
+        there = [bool(of_images[window.places].all()) for window in self.windows]
+        n = self.n_baseline
         for k, window in enumerate(self.windows):
-            digest = self._digest(k)
-            kept_digest, kept = self.shared.kept.get((self.name, window.name), ("", None))
-            there = self._is_kept(k)
-            if kept is not None and (kept_digest == digest or not there):
-                self._rows.append({**kept, "digest": kept_digest, "complete": window.complete})
-            elif there:
+            compared = [*range(n), *range(max(n, k + 1 - SCALES[-1]), k)] if 0 < n <= k else []
+            digest = _digest("".join([own[k], str(k < n), *(own[place] for place in compared)]))
+            kept_digest, row = kept.get((self.name, window.name), ("", None))
+            complete = there[k] and all(there[place] for place in compared if place < n)
+            if row is not None and (kept_digest == digest or not complete):
+                self._rows.append({**row, "digest": kept_digest, "complete": window.complete})
+            elif complete:
                 self._rows.append({**self._computed(k), "digest": digest})
             else:
                 self.n_dropped += 1
-            for old in [
-                place for place in self._sites if self.n_baseline <= place < k - SCALES[-1]
-            ]:
+            for old in [place for place in self._sites if n <= place < k - SCALES[-1]]:
                 del self._sites[old]  # of the windows only the baseline and the latest stay
         return self._rows
 
-    @cached_property
-    def level_before(self) -> float:
-        """Accuracy at the baseline: as labels measured it, or the mean over its windows."""
-        measured = self.shared.settings.labelled.get(self.name)
-        if measured is not None:
-            return measured
-        values = [row["value"] for row in self._rows if row["baseline"]]
-        values = [value for value in values if value == value]
-        return float(np.mean(values)) if values else float("nan")
-
     def _computed(self, k: int) -> dict[str, Any]:
         """Estimate a window, and after the baseline compare it with that."""
-        window, settings = self.windows[k], self.shared.settings
+        window, site = self.windows[k], self._site(k)
         images = self.images.iloc[window.places]
-        lost = int((images["unreadable"] != "").sum())
-        site = self._site(k)
-        n = len(site)
         row: dict[str, Any] = {
             "site": self.name,
             "window": window.name,
@@ -236,34 +197,62 @@ class SiteWindows:
             "baseline": k < self.n_baseline,
             "first": plain(images["taken"].min()),
             "last": plain(images["taken"].max()),
-            "n_images": n,
-            "n_unreadable": lost,
+            "n_images": len(site),
+            "n_unreadable": int((images["unreadable"] != "").sum()),
             "n_boxes": len(site.boxes),
-            **_values_of(self._estimate(site) if n else None, settings),
+            **self._estimated(site),
             "look": None,
             "means": {},
             "shown": {},
         }
-        if n:
+        if len(site):
             numbers = box_numbers(site.boxes, self._calibration(site)).mean(axis=0)
             row["shown"] = {name: float(numbers[AT[SHOWN.get(name, name)]]) for name in TESTED}
-        if 0 < self.n_baseline <= k and n:
+        if 0 < self.n_baseline <= k and len(site):
             look, means = self._look(k)
             row["look"] = look.to_dict()
             row["means"] = {name: values.tolist() for name, values in means.items()}
         return row
 
-    def _estimate(self, site: Site) -> Estimate:
-        settings = self.shared.settings
-        known = settings.known.get(self.name, "")
-        return self.shared.estimator.predict_site(
-            replace(site, known=known), settings.score_thr, settings.iou, brief=True
+    def _estimated(self, site: Site) -> dict[str, Any]:
+        """Return what is kept of the estimate of a window; NaN where it has no image."""
+        nothing, settings = float("nan"), self.shared.settings
+        if not len(site):
+            return {
+                **dict.fromkeys(("value", "lower", "upper"), nothing),
+                **{"per_category": {}, "beside": {}, "warnings": [], "scores": []},
+            }
+        estimate = self.shared.estimator.predict_site(
+            replace(site, known=settings.known.get(self.name, "")),
+            settings.score_thr,
+            settings.iou,
+            brief=True,
         )
+        points = () if settings.score_thr is None else points_at(settings.score_thr, settings.iou)
+        scores = estimate.site.row.get("rows") if estimate.site is not None else None
+        scores = {} if scores is None else scores
+        columns = {}  # without what is no number or word
+        for name in scores:
+            values = np.asarray(scores[name])
+            if values.dtype.kind in "biuf" or all(isinstance(v, str) for v in values.tolist()):
+                columns[str(name)] = values.tolist()
+        return {
+            "value": estimate.value,
+            "lower": estimate.lower,
+            "upper": estimate.upper,
+            "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
+            "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
+            "warnings": codes_of([*filter(None, [estimate.width_warning]), *estimate.warnings]),
+            "scores": [
+                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+            ],
+        }
 
     def _look(self, k: int) -> tuple[SiteLook, dict[str, np.ndarray]]:
         """Compare the windows up to one with the baseline; the means of its numbers, too."""
-        first = max(self.n_baseline, k + 1 - SCALES[-1])
-        base = [place for place in range(self.n_baseline) if len(self._site(place))]
+        n, shared = self.n_baseline, self.shared
+        first = max(n, k + 1 - SCALES[-1])
+        base = [place for place in range(n) if len(self._site(place))]
         later = [place for place in range(first, k + 1) if len(self._site(place))]
         counted, shown = self._likely([*base, *later])
         numbers = {place: self._numbers(place, counted, shown) for place in (*base, *later)}
@@ -274,15 +263,19 @@ class SiteWindows:
             if row["look"] and row["look"]["p"] >= STEADY:
                 self._steady.append({name: np.array(v) for name, v in row["means"].items()})
         steady += [means for means in self._steady if means.keys() >= {ALL, *shown}]
-        estimator = self.shared.estimator
+        level = shared.settings.labelled.get(self.name)
+        if level is None:
+            values = [row["value"] for row in self._rows[:n] if row["baseline"]]
+            values = [value for value in values if value == value]
+            level = float(np.mean(values)) if values else float("nan")
         look = look_at(
-            k + 1 - self.n_baseline,
+            k + 1 - n,
             [numbers[place] for place in base],
             [numbers[place] for place in later],
             steady,
-            None if OperatingPoint.of(estimator.target) else shipped_model(),
-            self.level_before,
-            estimator.level,
+            None if OperatingPoint.of(shared.estimator.target) else shipped_model(),
+            level,
+            shared.estimator.level,
         )
         return look, _means(numbers[k])
 
@@ -331,66 +324,10 @@ class SiteWindows:
             self._sites[k] = replace(site, floor=floor, unseen=known.get("unseen", 0.0))
         return self._sites[k]
 
-    def _is_kept(self, k: int) -> bool:
-        """Whether the boxes of a window are there, and of what it is compared with."""
-        needed = [k]
-        if 0 < self.n_baseline <= k:
-            needed += [*range(self.n_baseline)]
-        return all(self._there[self.windows[place].places].all() for place in needed)
 
-    @cached_property
-    def _there(self) -> np.ndarray:
-        """Of which images nothing was dropped, (N,) bool."""
-        return (self.images["kept"] | (self.images["unreadable"] != "")).to_numpy(bool)
-
-    def _digest(self, k: int) -> str:
-        """Hash of which images a window consists of, and those that it is compared with."""
-        parts = [self._own_digests[k], str(k < self.n_baseline)]
-        if 0 < self.n_baseline <= k:
-            parts += self._own_digests[: self.n_baseline]
-            parts += self._own_digests[max(self.n_baseline, k + 1 - SCALES[-1]) : k]
-        return hashlib.sha256("".join(parts).encode()).hexdigest()[:20]
-
-    @cached_property
-    def _own_digests(self) -> list[str]:
-        columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
-        return [
-            hashlib.sha256(repr(columns[window.places].tolist()).encode()).hexdigest()[:20]
-            for window in self.windows
-        ]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def _means(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: values.mean(axis=0) for name, values in numbers.items()}
-
-
-def _values_of(estimate: Estimate | None, settings: MonitorSettings) -> dict[str, Any]:
-    """Return what is kept of an estimate; NaN where there is none."""
-    nothing = float("nan")
-    if estimate is None:
-        return {
-            **dict.fromkeys(("value", "lower", "upper"), nothing),
-            **{"per_category": {}, "beside": {}, "warnings": [], "scores": []},
-        }
-    points = () if settings.score_thr is None else points_at(settings.score_thr, settings.iou)
-    scores = estimate.site.row.get("rows") if estimate.site is not None else None
-    return {
-        "value": estimate.value,
-        "lower": estimate.lower,
-        "upper": estimate.upper,
-        "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
-        "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
-        "warnings": codes_of([*filter(None, [estimate.width_warning]), *estimate.warnings]),
-        "scores": [] if scores is None or not len(scores) else _plain_columns(scores),
-    }
-
-
-def _plain_columns(scores: Mapping[str, Any] | pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of scores, without what is no number or word."""
-    kept = {}
-    for name in scores:
-        values = np.asarray(scores[name])
-        listed_values = values.tolist()
-        if values.dtype.kind in "biuf" or all(isinstance(value, str) for value in listed_values):
-            kept[str(name)] = listed_values
-    return [dict(zip(kept, row, strict=True)) for row in zip(*kept.values(), strict=True)]

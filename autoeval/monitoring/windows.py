@@ -66,26 +66,21 @@ class Clock:
         ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock was
         reset.
         """
-        taken, source = self._read(path, name, listed)
+        if self.source not in (AUTO, EXIF, FILE):
+            taken, source = time_of_form(name, self.source), IN_NAME
+        elif path is None and listed is None and self.source == AUTO:
+            taken, source = time_in_name(name), IN_NAME
+        elif path is None:
+            taken, source = listed, LISTED
+        else:
+            taken, source = exif_time(path) if self.source != FILE else None, EXIF
+            if taken is None and self.source != EXIF:
+                taken, source = _changed(path), FILE
         if taken is None:
             return None, NOWHERE
         if not EARLIEST <= taken <= datetime.now() + timedelta(days=1):
             return None, UNTRUE
         return taken, source
-
-    def _read(
-        self, path: PathLike | None, name: str, listed: datetime | None
-    ) -> tuple[datetime | None, str]:
-        if self.source not in (AUTO, EXIF, FILE):
-            return time_of_form(name, self.source), IN_NAME
-        if path is None and listed is None and self.source == AUTO:
-            return time_in_name(name), IN_NAME
-        if path is None:
-            return listed, LISTED
-        taken = exif_time(path) if self.source != FILE else None
-        if taken is not None or self.source == EXIF:
-            return taken, EXIF
-        return _changed(path), FILE
 
 
 def time_of_form(name: str, form: str) -> datetime | None:
@@ -135,17 +130,11 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
             "times-of-different-clocks",
             f"times from different clocks ({numbers}): name one with --time",
         )
-    yield from _jumps(index[index["taken"].notna() & (index["taken_from"] != IN_NAME)])
-
-
-def _jumps(index: pd.DataFrame) -> Iterator[Notice]:
-    """Look for times that go back in the order of names, where that is otherwise their order."""
-    if len(index) < 2:
-        return
-    by_name = _by_name(index)
+    # Times that go back in the order of names, where that is otherwise their order.
+    by_name = _by_name(index[index["taken"].notna() & (index["taken_from"] != IN_NAME)])
     steps = by_name["taken"].diff()
     back = steps < -SEVERAL
-    if 0 < back.sum() <= max(1, FEW_JUMPS * len(index)):
+    if 0 < back.sum() <= max(1, FEW_JUMPS * len(by_name)):
         first = int(back.to_numpy().argmax())
         yield (
             Notice(
@@ -177,17 +166,9 @@ class Window:
         return len(self.places)
 
 
-def check_by(by: str) -> None:
-    """Refuse what is no kind of windows."""
-    if by not in (AUTO, FOLDER, DAY, HOUR) and not re.fullmatch(r"every:[1-9]\d*", by):
-        raise InputError(f"Expected --by as auto, day, hour, folder or every:200, but got {by!r}.")
-
-
 def in_time(index: pd.DataFrame) -> pd.DataFrame:
     """Sort the images of a site by time; equal times, and images without, by number and name."""
-    names = [natural_order(name) for name in index["name"]]
-    by_name = index.iloc[sorted(range(len(index)), key=names.__getitem__)]
-    return by_name.sort_values(["taken", "number"], kind="stable", na_position="last")
+    return _by_name(index).sort_values(["taken", "number"], kind="stable", na_position="last")
 
 
 def kind_of(images: pd.DataFrame, by: str) -> str:
@@ -237,66 +218,54 @@ def _together(names: np.ndarray) -> list[tuple[str, np.ndarray]]:
     return [(name, np.flatnonzero(names == name)) for name in order if name]
 
 
-@dataclass(frozen=True)
-class Baseline:
-    """What a site is compared with: the windows that begin in its first days, hours or images.
+def check_baseline(text: str) -> None:
+    """Refuse what is no baseline; see `baseline_of`."""
+    if re.fullmatch(r"[1-9]\d*[dh]?", text):
+        return
+    try:
+        datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(
+            f"Expected --baseline as days (7d), hours (12h), images (200) or a date (2026-03-01), "
+            f"but got {text!r}."
+        ) from error
 
-    ``"7d"`` is for the first seven days of images of each site, ``"12h"`` for hours, ``"200"`` for
-    its first 200 images, and a date such as ``"2026-03-01"`` for everything before it.
+
+def baseline_of(
+    text: str | None, images: pd.DataFrame, windows: Sequence[Window], now: datetime
+) -> tuple[int, str]:
+    """Return how many of the windows of a site are its baseline, and why that is not full.
+
+    `text` is ``"7d"`` for the windows that begin in the first seven days of the images of the site,
+    which are sorted by `in_time`, ``"12h"`` for hours, ``"200"`` for its first 200 images, and a
+    date such as ``"2026-03-01"`` for everything before it; by default seven days, or 100 images
+    where none has a time. A full baseline has `FEWEST` images, and the site has images after it;
+    then the reason is empty.
     """
-
-    text: str = USUAL
-
-    @classmethod
-    def of_site(cls, text: str | None, images: pd.DataFrame) -> Baseline:
-        """Return the baseline of a site; by default seven days, or images where none has a time."""
-        usual = USUAL if images["taken"].notna().any() else USUAL_UNTIMED
-        return cls(text or usual)
-
-    def __post_init__(self) -> None:
-        if re.fullmatch(r"[1-9]\d*[dh]?", self.text):
-            return
-        try:
-            datetime.fromisoformat(self.text)
-        except ValueError as error:
-            raise InputError(
-                f"Expected --baseline as days (7d), hours (12h), images (200) or a date "
-                f"(2026-03-01), but got {self.text!r}."
-            ) from error
-
-    def length(self, images: pd.DataFrame, windows: Sequence[Window]) -> int:
-        """Return how many of the windows of a site, sorted by time, are its baseline."""
-        first = [int(window.places[0]) for window in windows]
-        if self.text.isdecimal():
-            return int(np.searchsorted(first, int(self.text)))
-        taken = images["taken"].iloc[first] if first else images["taken"].iloc[:0]
-        return int((taken < self._end(images)).sum())
-
-    def full(self, images: pd.DataFrame) -> bool:
-        """Whether images of a site, sorted by time, reach beyond its baseline."""
-        if self.text.isdecimal():
-            return len(images) >= int(self.text)
-        return bool((images["taken"] >= self._end(images)).any())
-
-    def progress(self, images: pd.DataFrame) -> str:
-        """Say how much of the baseline there is, such as ``"has 2 of 7 days"``."""
-        if self.text.isdecimal():
-            return f"has {len(images)} of {counted(int(self.text), 'image')}"
-        if images["taken"].isna().all():
-            return "needs times, and no image has one"
-        unit = UNITS.get(self.text[-1], "")
-        if not unit:
-            n_before = int((images["taken"] < self._end(images)).sum())
-            after = "" if self.full(images) else ", and none is later"
-            return f"has {counted(n_before, 'image')} before that day{after}; {FEWEST} are needed"
-        n = images["taken"].dropna().dt.floor(FLOORS[self.text[-1]]).nunique()
-        return f"has {n} of {counted(int(self.text[:-1]), unit)}"
-
-    def _end(self, images: pd.DataFrame) -> pd.Timestamp:
-        if self.text[-1] not in UNITS or images["taken"].isna().all():
-            return pd.Timestamp.max if self.text[-1] in UNITS else pd.Timestamp(self.text)
-        length = pd.Timedelta(int(self.text[:-1]), unit=self.text[-1])
-        return images["taken"].min().floor(FLOORS[self.text[-1]]) + length
+    taken = images["taken"]
+    text = text or (USUAL if taken.notna().any() else USUAL_UNTIMED)
+    first = [int(window.places[0]) for window in windows]
+    unit = text[-1]
+    if text.isdecimal():
+        n, full = int(np.searchsorted(first, int(text))), len(images) >= int(text)
+        progress = f"has {len(images)} of {counted(int(text), 'image')}"
+    elif taken.isna().all():
+        n, full, progress = 0, False, "needs times, and no image has one"
+    elif unit in UNITS:
+        end = taken.min().floor(FLOORS[unit]) + pd.Timedelta(int(text[:-1]), unit=unit)
+        n, full = int((taken.iloc[first] < end).sum()), bool((taken >= end).any())
+        n_units = taken.dropna().dt.floor(FLOORS[unit]).nunique()
+        progress = f"has {n_units} of {counted(int(text[:-1]), UNITS[unit])}"
+    else:
+        end = pd.Timestamp(text)
+        n, full = int((taken.iloc[first] < end).sum()), bool((taken >= end).any())
+        before = f"has {counted(int((taken < end).sum()), 'image')} before that day"
+        progress = f"{before}{'' if full else ', and none is later'}; {FEWEST} are needed"
+    if full and sum(map(len, windows[:n])) >= FEWEST:
+        return n, ""
+    better = would_be_full(images, now)
+    progress += f"; with {better} it would be full now" if better else ""
+    return n, f"the baseline ({text}) {progress}"
 
 
 def would_be_full(images: pd.DataFrame, now: datetime) -> str:

@@ -62,7 +62,7 @@ def remember(store: MonitorStore, monitored: Monitored) -> None:
 def _alarms_of(monitored: Monitored) -> dict[tuple[str, str], dict[str, Any]]:
     alarms = {}
     for site in monitored.alarms:
-        for kind in monitored.kinds(site):
+        for kind in site.alarms:
             values = {name: getattr(site, name) for name in SENT_FIELDS}
             alarms[site.name, kind] = plain(
                 {"site": values.pop("name"), "kind": kind, "reason": site.reasons[kind], **values}
@@ -181,7 +181,7 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
     for site in monitored.sites:
         named = (site.name, monitored.target)
         states.labels(*named, site.state).set(1)
-        alarmed = monitored.kinds(site)
+        alarmed = site.alarms
         known = not NOT_KNOWN & site.reasons.keys()
         if alarmed or known:
             alarm.labels(*named).set(int(bool(alarmed)))

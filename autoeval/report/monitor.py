@@ -83,7 +83,7 @@ def monitored_text(
     table = to_terminal(site_rows(monitored).head(SHOWN))
     sites_of: dict[str, list[str]] = {}  # by what is said of them
     for site in sites:
-        if site.reason and not monitored.kinds(site):
+        if site.reason and not site.alarms:
             sites_of.setdefault(f"{site.state}: {site.reason}", []).append(site.name)
     why = [f"{listed(names)} {text}" for text, names in sites_of.items()]
     commands = [f"label {name}: {command}" for name, command in label_commands.items()]
@@ -113,7 +113,9 @@ def monitored_values(
     """Return the content of ``result.json``; `about` is what it is about."""
     sites = []
     for site in monitored.sites:
-        values = {name: value for name, value in vars(site).items() if name != "history"}
+        values = {
+            name: value for name, value in vars(site).items() if name not in ("history", "alarms")
+        }
         # far faster than pandas at a few rows of each of many sites
         columns = [site.history[name].tolist() for name in site.history]
         rows = [dict(zip(site.history, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -126,7 +128,7 @@ def monitored_values(
         "alarms": [
             {"site": site.name, "kind": kind, "reason": site.reasons[kind]}
             for site in monitored.alarms
-            for kind in monitored.kinds(site)
+            for kind in site.alarms
         ],
         **notice_values(monitored.warnings),
     }
@@ -189,7 +191,7 @@ def alarm_lines(monitored: Monitored) -> list[str]:
     """Return one sentence an alarm."""
     lines = []
     for site in monitored.alarms:
-        for kind in monitored.kinds(site):
+        for kind in site.alarms:
             text = f"{site.name} {kind} in {site.window}: {site.reasons[kind]}"
             if site.change_text and kind != "below":
                 text += f"; {monitored.target} {site.change_text}"
@@ -309,7 +311,7 @@ def _board_item(
     note = f"{site.state}; {counted(site.n_images, 'image')} in {site.window or 'no window'}"
     if not math.isnan(site.p_worst):
         note += f"; among the {monitored.settings.k} worst: {site.p_worst:.0%}"
-    alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in monitored.kinds(site))
+    alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in site.alarms)
     facts = [f"{site.state}: {site.reason}"] if site.reason else []
     if not math.isnan(site.value):
         facts.append(f"{monitored.target} {site.value_text}")

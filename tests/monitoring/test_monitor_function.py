@@ -73,7 +73,7 @@ def test_settings_and_what_is_said_of_the_files_act(world, watched, tmp_path):
     options = {"work_dir": tmp_path / "work", "alarm_below": 0.9}
     again = autoeval.monitor(world / "fit", world / "sites", **options)
     assert len(again.alarms) > 0 and len(watched.alarms) == 0
-    assert again.kinds(again.alarms[0]) == ["below"] and again.alarms[0].state == "learning"
+    assert again.alarms[0].alarms == ("below",) and again.alarms[0].state == "learning"
     given = autoeval.Predictions(world / "sites", reference=world / "sites")
     with pytest.raises(InputError, match="fitted without a reference detector"):
         autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")
@@ -83,11 +83,11 @@ def test_settings_and_what_is_said_of_the_files_act(world, watched, tmp_path):
 
 def test_why_an_interval_below_zero_is_no_alarm_is_said():
     """The boxes of a third look may move so by chance: .02 is over .05 / (3 * 4)."""
-    window = {"n_images": 20, "n_unreadable": 0, "value": 0.4, "lower": 0.3, "upper": 0.5}
-    for p, states in ((0.02, ["ok"]), (0.001, ["fell"])):
-        look = SiteLook(3, (Change(-0.16, -0.29, -0.03),), p, (20, 20), "blocks of images")
-        reasons = reasons_of(window, look, "", MonitorSettings(), str)
+    for p, upper, states in ((0.02, -0.03, ["ok"]), (0.001, -0.03, ["fell"]), (0.02, 0.01, ["ok"])):
+        look = SiteLook(3, (Change(-0.16, -0.29, upper),), p, (20, 20), "blocks of images")
+        window = {"n_images": 20, "n_unreadable": 0, "value": 0.4, "lower": 0.3, "upper": 0.5}
+        window |= {"complete": True, "look": look.to_dict()}
+        reasons = reasons_of(window, "", MonitorSettings(), str)
         assert list(reasons) == states
-        assert ("the interval of the change is below 0" in reasons[states[0]]) == (p == 0.02)
-    steady = SiteLook(3, (Change(-0.16, -0.33, 0.01),), 0.02, (20, 20), "blocks of images")
-    assert reasons_of(window, steady, "", MonitorSettings(), str) == {"ok": ""}
+        below = "the interval of the change is below 0" in reasons[states[0]]
+        assert below == (p == 0.02 and upper < 0)

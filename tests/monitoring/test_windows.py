@@ -6,13 +6,8 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.monitoring.windows import (
-    Baseline,
-    check_by,
-    in_time,
-    windows_of,
-    would_be_full,
-)
+from autoeval.monitoring.monitored import MonitorSettings
+from autoeval.monitoring.windows import baseline_of, in_time, windows_of, would_be_full
 
 NOW = datetime(2026, 3, 4, 9, 30)
 
@@ -63,7 +58,7 @@ def test_by_default_days_or_images_where_none_has_a_time():
 @pytest.mark.parametrize("by", ["week", "every:0", "every:", "every:-3", "every:2s"])
 def test_what_is_no_window_is_refused(by):
     with pytest.raises(InputError, match="--by"):
-        check_by(by)
+        MonitorSettings(by=by)
 
 
 @pytest.mark.parametrize(
@@ -80,28 +75,43 @@ def test_what_is_no_window_is_refused(by):
 def test_the_baseline_is_the_windows_that_begin_in_it(text, n, full):
     taken = hours(10, start="2026-03-02 00:00", minutes=720)
     windows = windows_of(taken, "day", datetime(2026, 4, 1))
-    baseline = Baseline(text)
-    assert baseline.length(taken, windows) == (n if text != "30h" else 2)
-    assert baseline.full(taken) == full
+    length, learning = baseline_of(text, taken, windows, NOW)
+    assert length == (n if text != "30h" else 2)
+    # of windows that hold under eight images a baseline is not full either
+    assert (not learning) == (full and sum(map(len, windows[:length])) >= 8)
+    many = hours(80, start="2026-03-02 00:00", minutes=90)  # sixteen a day
+    if full and text != "4":
+        assert baseline_of(text, many, windows_of(many, "day", NOW), NOW)[1] == ""
+
+
+def progress(text, taken):
+    """How far the baseline is that images of days fill, without what would be full."""
+    _, learning = baseline_of(text, taken, windows_of(taken, "day", NOW), NOW)
+    return learning.partition(";")[0] if "needed" not in learning else learning
 
 
 def test_how_far_a_baseline_is_and_what_would_be_full():
     taken = hours(30, start="2026-03-02 00:00")
-    assert Baseline("7d").progress(taken) == "has 2 of 7 days"
-    assert Baseline("2026-03-01").progress(taken) == "has 0 images before that day; 8 are needed"
-    later = Baseline("2026-04-01").progress(taken)
-    assert later == "has 30 images before that day, and none is later; 8 are needed"
-    untimed = Baseline("7d").progress(taken.assign(taken=pd.NaT))
-    assert untimed == "needs times, and no image has one"
+    assert progress("7d", taken) == "the baseline (7d) has 2 of 7 days"
+    text = progress("2026-03-01", taken)
+    assert text.startswith(
+        "the baseline (2026-03-01) has 0 images before that day; 8 are needed; with --by every:8 "
+    )
+    later = progress("2026-04-01", taken)
+    assert "has 30 images before that day, and none is later; 8 are needed" in later
+    untimed = progress("7d", taken.assign(taken=pd.NaT))
+    assert untimed == "the baseline (7d) needs times, and no image has one"
     assert would_be_full(hours(48, start="2026-03-02 00:00"), NOW) == "--by day --baseline 1d"
     assert would_be_full(taken, NOW) == "--by every:8 --baseline 16"  # the second day has six
     assert would_be_full(hours(60, minutes=5), NOW) == "--by hour --baseline 4h"
     assert would_be_full(hours(60, minutes=10), NOW) == "--by every:25 --baseline 25"
     assert would_be_full(hours(9, minutes=10), NOW) == ""
-    assert Baseline.of_site(None, images(None)).text == "100"
+    few = images(*[None] * 20)
+    _, learning = baseline_of(None, few, windows_of(few, "auto", NOW), NOW)
+    assert learning.startswith("the baseline (100) has 20 of 100 images")
 
 
 @pytest.mark.parametrize("text", ["soon", "0d", "-3", "3w"])
 def test_what_is_no_baseline_is_refused(text):
     with pytest.raises(InputError, match="--baseline"):
-        Baseline(text)
+        MonitorSettings(baseline=text)

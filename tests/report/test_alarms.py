@@ -32,6 +32,7 @@ def site(name, state, value=0.25, **more):
     ends = {"value": value, "lower": value - 0.1, "upper": value + 0.1}
     known = {"window": "2026-03-02", "level": 0.9, "target": "mAP", "n_images": 12}
     reasons = {state: "why", **more.pop("also", {})}
+    known["alarms"] = tuple(kind for kind in reasons if kind in ("fell", "below"))
     return MonitoredSite(
         name, state, reasons, **{**ends, **NOTHING, **known, "n_unreadable": 0, **more}
     )
