@@ -36,11 +36,13 @@ from autoeval.monitoring.monitored import (
     look_of,
     reasons_of,
 )
-from autoeval.monitoring.results_files import ResultsReader, find_results, read_results
-from autoeval.monitoring.site_pass import (
+from autoeval.monitoring.reading import (
+    ResultsReader,
     SiteImage,
     SitePass,
+    find_results,
     observe_sites,
+    read_results,
     site_images,
     site_observer,
 )
@@ -140,21 +142,15 @@ def monitor_predictions(
         )
     given = with_chosen_reference(predictions, estimator.context_)
     reference = next(iter(given.references), None)
-    if given.reference_names and not reference:
+    names, reference_names = read_names(given.names), read_names(given.reference_names)
+    given = replace(given, names=names, reference_names=reference_names)
+    if reference_names and not reference:
         raise InputError(
             "`reference_names` belongs to the boxes of a reference detector, and there are none: "
             "give `reference`, too, or leave it out."
         )
     estimator.check_reference(reference is not None)
-    reader = ResultsReader(
-        estimator.looks_,
-        Clock(time_form),
-        shared.settings.depth,
-        read_names(given.names),
-        not given.complete,
-        read_names(given.reference_names),
-        given.numbering,
-    )
+    reader = ResultsReader(given, estimator.looks_, Clock(time_form), shared.settings.depth)
     files = find_results(given.path, reference=reference, image_list=images_list)
     warnings, of_files = read_results(files, reader, store)
     words = store.add_words(estimator.looks_.categories)

@@ -1,0 +1,481 @@
+"""Reading the boxes of sites into the store: of results files, or of a detector that is run.
+
+Results files are one for each site or part of a site, or one for all sites; those that have not
+changed stay closed. Images are observed once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.boxes import Boxes, LabelledImage
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.given import Predictions
+from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.pass_settings import PassSettings
+from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
+from autoeval.estimation.observation.samples import ImageLoading, PassLog, UnlabelledSamples
+from autoeval.estimation.read_site import site_of_files
+from autoeval.estimation.run_detector import fitted_reference, own_words
+from autoeval.io.image_lists import ImageFile, natural_order, walk
+from autoeval.io.predictions import read_image_list
+from autoeval.io.same_files import file_stamp, path_stamp
+from autoeval.model.features import REFERENCE_FEATURES
+from autoeval.monitoring.monitor_store import (
+    BOX,
+    CameraImage,
+    ImageRow,
+    MonitorStore,
+    box_rows,
+    site_of,
+)
+from autoeval.monitoring.windows import Clock
+from autoeval.notices import Notice, codes_of, notices_of
+from autoeval.runtime.files import PathLike
+from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
+from autoeval.runtime.progress import progress_bar
+from autoeval.sites.file_looks import Looks
+from autoeval.words import counted, listed, printable
+
+RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
+HIDDEN = re.compile(r"(^|/)\.")
+LISTS = ("", ".txt", ".json")
+MOST_ALIKE = 3  # warnings of one kind that are shown each
+IN_BATCH = 128
+
+
+@dataclass(frozen=True)
+class ResultsFile:
+    """A results file, with what belongs to it."""
+
+    path: Path
+    name: str = ""  # path below the folder, without suffix; empty for a single file of all sites
+    reference: Path | None = None  # results of a reference detector
+    image_list: Path | None = None  # all images; see `read_image_list`
+    folder: str = ""  # with which the file names in that list begin that are of this file
+
+    @property
+    def stamp(self) -> str:
+        """Sizes and times of the files: another one means that they have changed."""
+        files = (self.path, self.image_list, self.reference)
+        return "; ".join(path_stamp(p) for p in files if p)
+
+    @cached_property
+    def images(self) -> tuple[LabelledImage, ...] | None:
+        """All images that the detector was run on, where they are listed.
+
+        Of a list of all sites those in the folder of this file's name; InputError if there are
+        none.
+        """
+        if self.image_list is None:
+            return None
+        images = _images(self.image_list, path_stamp(self.image_list))
+        in_folder = tuple(image for image in images if image.file_name.startswith(self.folder))
+        if not in_folder:
+            raise InputError(
+                f"{self.image_list} lists no image in a folder {self.folder}, as the results file "
+                f"{self.path} is called."
+            )
+        return in_folder
+
+
+def find_results(
+    predictions: PathLike,
+    *,
+    reference: PathLike | None = None,
+    image_list: PathLike | None = None,
+) -> list[ResultsFile]:
+    """Find the results files of all sites; none is opened.
+
+    `predictions` is a folder with results files, at any depth, or one file whose images are named
+    by ``file_name`` in a folder for each site; `reference` the same of a reference detector.
+    `image_list` is for a folder of results files a folder that holds, for each ``NAME.json`` among
+    them, ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a single list of file names
+    in a folder for each site. Raises InputError if there is no results file, two have the same
+    name, or what belongs to one is missing.
+    """
+    if not isinstance(predictions, str | os.PathLike):
+        raise InputError(
+            "Expected predictions as files, a folder with those of each site, but got "
+            f"{type(predictions).__name__}."
+        )
+    path = Path(predictions)
+    stronger, lists = (None if p is None else Path(p) for p in (reference, image_list))
+    if path.is_file():
+        return [ResultsFile(path, "", stronger, lists)]
+    if not path.is_dir():
+        raise InputError(f"No results file or folder {path}: check the path.")
+    names = [name for name in walk(path) if RESULTS.search(name) and not HIDDEN.search(name)]
+    names.sort(key=natural_order)
+    if not names:
+        raise InputError(
+            f"No results file in {path}: expected one for each site, such as gate.json, in COCO's "
+            "results format."
+        )
+    files = [
+        ResultsFile(
+            path / name,
+            file_name,
+            stronger and stronger / name,
+            *_list_of(lists, file_name),
+        )
+        for name in names
+        for file_name in [RESULTS.sub("", printable(name))]
+    ]
+    for file in files:
+        if file.reference and not file.reference.is_file():
+            raise InputError(
+                f"Expected {file.reference}, the results of the reference detector of {file.name}, "
+                "but there is none."
+            )
+    for one, other in pairwise(files):
+        if one.name == other.name:
+            raise InputError(
+                f"{one.path} and {other.path} are results of one name: keep one of them."
+            )
+    return files
+
+
+@lru_cache(1)
+def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
+    """Read a list once, though it may be of many files; another stamp means another list."""
+    unread = list[str]()
+    images = read_image_list(path, unread)
+    if unread:  # of which the windows would lack images or their times
+        raise InputError(f"{path}: {unread[0]}.")
+    return images
+
+
+def _list_of(lists: Path | None, name: str) -> tuple[Path | None, str]:
+    """Return what lists the images of a file, and with what their names begin there."""
+    if lists is None or not lists.is_dir():
+        return lists, f"{name}/" if lists else ""
+    paths = [lists / f"{name}{suffix}" for suffix in LISTS]
+    image_list = next((path for path in paths if path.exists()), None)
+    if image_list is None:
+        raise InputError(
+            f"Expected the images of {name} as {paths[1]}, {paths[2]} or a folder {paths[0]}, but "
+            "there is none of these."
+        )
+    return image_list, ""
+
+
+@dataclass(frozen=True, eq=False)
+class ResultsReader:
+    """Turns results files into records.
+
+    predictions: how they are read; the path and the reference are those of each file.
+    looks: of the predictions of the fit.
+    depth: how many folders name a site; by default the file does.
+    """
+
+    predictions: Predictions
+    looks: Looks
+    clock: Clock
+    depth: int | None = None
+
+    def read(
+        self, file: ResultsFile, before: set[str], store: MonitorStore
+    ) -> tuple[list[ImageRow], dict[str, Any]]:
+        """Read a file, in the words that a store knows then; raises as `site_of_files`.
+
+        before: images of the store that an earlier version of the file named.
+        Returns its images, and a note: ``warnings`` of the file, its ``sites``, and ``floor`` and
+        ``unseen``, see `Site`.
+        """
+        given = replace(self.predictions, path=file.path, reference=file.reference)
+        site = site_of_files(given, self.looks, file.images)
+        in_file = site.boxes.categories
+        words = store.add_words([*self.looks.categories, *in_file])
+        site = site.as_categories(words, {word: word for word in in_file})
+        warnings = [*site.warnings, *site.left_out]
+        times = {image.taken for image in site.boxes.images}
+        one_time = len(site) > 1 and len(times) == 1 and None not in times
+        if one_time:  # as where a tool wrote the time of its export
+            warnings.append(
+                Notice("times-equal", "all images have the same time: taken as without one")
+            )
+        found = _rows_of_images(site.boxes)
+        stronger = None if site.reference is None else _rows_of_images(site.reference)
+        rows = []
+        for k, image in enumerate(site.boxes.images):
+            name = printable(image.file_name)
+            if file.name and not name.startswith(f"{file.name}/"):
+                name = f"{file.name}/{name}"  # unique among the images of all sites
+            taken, source = self.clock.read(None, name, None if one_time else image.taken)
+            passes = [found[k]] if stronger is None else [found[k], stronger[k]]
+            of_site = site_of(f"{file.name}/" if file.name else name, self.depth)
+            record = CameraImage(name, of_site, image.size or (0, 0), taken, *passes)
+            content = (of_site, record.size, taken, *(boxes.tobytes() for boxes in passes))
+            stamp = hashlib.sha256(repr(content).encode()).hexdigest()[:20]
+            rows.append(ImageRow(record, stamp, source))
+        if lost := before - {row.image.name for row in rows}:
+            shown = f"{counted(len(before), 'image')} that it named before"
+            text = (
+                f"no longer names {len(lost)} of {shown} ({listed(sorted(lost), most=2)}): they "
+                "still count, for a site is compared with its history. To leave them out, start "
+                "again with another --work-dir"
+            )
+            warnings.append(Notice("images-no-longer-named", text))
+        sites = sorted({row.image.site for row in rows})
+        note = {"warnings": codes_of(warnings), "sites": sites, "unseen": site.unseen}
+        return rows, {**note, "floor": site.floor}
+
+
+def _rows_of_images(found: Boxes) -> list[np.ndarray]:
+    """Return the boxes of each image, in the order of the file."""
+    order = np.argsort(found.image, kind="stable")
+    rows = box_rows(found.boxes[order], found.scores[order], found.label[order])
+    ends = np.searchsorted(found.image[order], np.arange(1, len(found.images)))
+    return np.split(rows, ends)
+
+
+def read_results(
+    files: Sequence[ResultsFile], reader: ResultsReader, store: MonitorStore
+) -> tuple[tuple[str, ...], dict[str, dict[str, float]]]:
+    """Read the files that are new or have changed, and keep the images that are.
+
+    Images that an earlier version of a file had, and that it no longer names, stay and are counted
+    in a warning. Returns warnings (with the files they are of; files that cannot be read), and of
+    each site the largest ``unseen`` and ``floor`` of its files; see `Site`. Raises InputError if
+    the store holds records that were made with other settings.
+    """
+    given = reader.predictions
+    how: dict[str, Any] = {"names": dict(given.names)}  # type: ignore[arg-type]
+    how |= {"numbering": given.numbering} if given.numbering else {}
+    if any(file.reference for file in files):
+        how["reference"] = dict(given.reference_names)  # type: ignore[arg-type]
+    store.check(
+        {
+            "predictions": how,
+            "words of the detector": sorted(reader.looks.categories),
+            "depth": reader.depth,
+            "time": reader.clock.source,
+        }
+    )
+    notes = store.files()
+    failed: list[str] = []
+    changed = [file for file in files if notes.get(file.name, {}).get("stamp") != file.stamp]
+    observed = _images_of_files(files, store.index()["name"]) if changed else {}
+    with progress_bar(len(changed), "reading results files", unit="file") as bar:
+        for file in changed:
+            stamp, name = file.stamp, file.name or file.path.name
+            try:
+                rows, note = reader.read(file, observed[file.name], store)
+            except InputError as error:
+                failed.append(Notice("file-unreadable", f"could not be read: {name} ({error})"))
+                continue
+            finally:
+                bar.update()
+            store.add(rows, numbered=True, file=(file.name, stamp, note))
+            notes[file.name] = {"stamp": stamp, **note}
+    known = {file.name: file.name or file.path.name for file in files if file.name in notes}
+    sites = {site for name in known for site in notes[name]["sites"]}
+    gone = [site for name in notes.keys() - known.keys() for site in notes[name]["sites"]]
+    if gone := sorted(set(gone) - sites):
+        failed.append(
+            Notice(
+                "site-without-file",
+                "no file is of this site any more, and no new image can come: its state is that of "
+                "the images that were read before",
+            ).prefixed(listed(gone, most=3))
+        )
+    of_sites: dict[str, dict[str, float]] = {}
+    for note in notes.values():
+        for site in note["sites"]:
+            largest = of_sites.setdefault(site, {"unseen": 0.0, "floor": 0.0})
+            largest |= {name: max(value, note[name]) for name, value in largest.items()}
+    notes_of = {known[name]: notes[name] for name in known}
+    return (*_warnings(notes_of), *failed), of_sites
+
+
+def _images_of_files(files: Sequence[ResultsFile], observed: Iterable[str]) -> dict[str, set[str]]:
+    """Return the observed images of each file: those in its folder, and in no file's below it."""
+    images: dict[str, set[str]] = {file.name: set() for file in files}
+    for name in observed:
+        folder = name
+        while folder:
+            folder = folder.rpartition("/")[0]
+            if folder in images:
+                images[folder].add(name)
+                break
+    return images
+
+
+def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
+    """Return each warning once, with the files it is of.
+
+    Of more than `MOST_ALIKE` of one kind that differ in their numbers the first is an example.
+    """
+    files: dict[Notice, list[str]] = {}
+    for name, note in notes.items():
+        for warning in notices_of(note["warnings"]):
+            files.setdefault(warning, []).append(name)
+    of_code: dict[str, list[Notice]] = {}
+    for warning in files:
+        of_code.setdefault(warning.code, []).append(warning)
+    for alike in of_code.values():
+        if len(alike) <= MOST_ALIKE:
+            yield from (warning.prefixed(listed(files[warning], most=3)) for warning in alike)
+            continue
+        names = [name for warning in alike for name in files[warning]]
+        yield alike[0].prefixed(f"{listed(names, most=3)}; in {files[alike[0]][0]}")
+
+
+@dataclass(frozen=True)
+class SiteImage:
+    """An image file of a site; another stamp means another image, see `file_stamp`."""
+
+    file: ImageFile
+    site: str
+    stamp: str
+
+
+def site_images(
+    files: Iterable[ImageFile], *, depth: int | None = None
+) -> tuple[list[SiteImage], list[str]]:
+    """Look at the files of all sites, and name those that are no longer there; none is opened."""
+    images, vanished = [], []
+    for file in files:
+        try:
+            stamp = file_stamp(file.path)
+        except OSError:
+            vanished.append(file.image_id)
+            continue
+        images.append(SiteImage(file, site_of(file.image_id, depth), stamp))
+    return images, vanished
+
+
+def site_observer(
+    estimator: AccuracyEstimator,
+    detector: ImageDetector,
+    *,
+    reference: Reference | None = None,
+    reading: ImageLoading | None = None,
+) -> Observer:
+    """Make the plain pass over the images of sites, in the detector's own words.
+
+    `reference` is run beside it; by default that of the fit, where it was a detector. Raises
+    InputError if the detector is another one, and if a reference is missing, is read by nothing, or
+    is predictions.
+    """
+    if isinstance(reference, PredictionsReference):
+        raise InputError(
+            "Beside a detector that is run on the images of sites a reference detector is run, too "
+            "(--reference ALIAS): its results files belong to --predictions."
+        )
+    if reference is None and {*REFERENCE_FEATURES} & {*estimator.regression_.features_}:
+        reference = fitted_reference(estimator.loading_)
+    estimator.check_reference(reference is not None)
+    estimator.check_detector(detector)
+    settings = PassSettings(reference=reference)
+    return Observer(detector, own_words(detector), settings, reading=reading)
+
+
+class SitePass(TravellingObserver):
+    """Observes the `SiteImage` of a job and returns an `ImageRow` of each, as ``row``."""
+
+    def __init__(
+        self, observer: Observer, clock: Clock, *, load: LoadDetector | None = None
+    ) -> None:
+        super().__init__(observer, load=load)
+        self.clock = clock
+
+    def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
+        """Observe a batch; files that vanished leave no row, others that cannot be read a reason.
+
+        Raises FileNotFoundError if all have vanished.
+        """
+        images: Sequence[SiteImage] = job.payload
+        by_name, log = {image.file.image_id: image for image in images}, PassLog()
+        samples = UnlabelledSamples([image.file for image in images])
+        rows = []
+        for sample, evidence in self.observer.each(samples, log=log):
+            image = by_name[sample.image_id]
+            passes = [evidence.clean, *filter(None, [evidence.reference])]
+            boxes = [box_rows(found.boxes, found.scores, found.labels) for found in passes]
+            rows.append(self._row(image, evidence.image_size, boxes))
+            advance(1)
+        for k, reason in log.unreadable.items():
+            if images[k].file.path.exists():
+                rows.append(self._row(images[k], (0, 0), [np.empty(0, BOX)], why=reason))
+        if not rows:
+            raise FileNotFoundError(f"{images[0].file.path} and all {len(images)} of its batch")
+        return [{"row": row} for row in rows]
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """What its records depend on, as nested plain values."""
+        return {**self.observer.context(), "time": self.clock.source}
+
+    def _row(
+        self,
+        image: SiteImage,
+        size: tuple[int, int],
+        passes: Sequence[np.ndarray],
+        why: str = "",
+    ) -> ImageRow:
+        taken, source = self.clock.read(image.file.path, image.file.image_id)
+        record = CameraImage(image.file.image_id, image.site, size, taken, *passes)
+        return ImageRow(record, image.stamp, source, why)
+
+
+class _StoredJobs:
+    """A monitor's store as `run_jobs` sees it: jobs whose images are kept are finished."""
+
+    def __init__(self, store: MonitorStore) -> None:
+        self.store = store
+        self.folder = store.folder
+
+    def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
+        """Keep no list: the images themselves are known."""
+
+    def finished(self, keys: Iterable[str]) -> set[str]:
+        return self.store.finished(keys)
+
+    def write(self, key: str, rows: list[dict[str, Any]]) -> None:
+        self.store.add([row["row"] for row in rows], job=key)
+
+    def write_failure(self, key: str, error: str, columns: Mapping[str, Any]) -> None:
+        """Leave no row: the next run observes the images again."""
+
+    def clear(self, key: str) -> None:
+        """Nothing is ever half written."""
+
+
+def observe_sites(
+    images: Sequence[SiteImage],
+    work: SitePass,
+    store: MonitorStore,
+    *,
+    executor: Executor | None = None,
+    in_batch: int = IN_BATCH,
+) -> JobCounts:
+    """Observe the images that a store does not hold yet, batch by batch.
+
+    A kill loses a batch at most. Raises InputError if the store holds what another detector, or
+    other settings, left of the images.
+    """
+    store.check(work.made_with)
+    index = store.index()
+    observed = set(zip(index["name"], index["stamp"], strict=True))
+    new = [image for image in images if (image.file.image_id, image.stamp) not in observed]
+    fingerprint, jobs = work.observer.detector.fingerprint, []
+    for k in range(0, len(new), in_batch):
+        batch = tuple(new[k : k + in_batch])
+        content = repr((fingerprint, [(image.file.image_id, image.stamp) for image in batch]))
+        key = hashlib.sha256(content.encode()).hexdigest()[:20]
+        jobs.append(Job(key, len(batch), batch))
+    return run_jobs(jobs, work, _StoredJobs(store), what="observing images", executor=executor)
