@@ -109,6 +109,7 @@ def site_of_files(
     categories: Categories | None = None,
     present: Collection[str] = (),
     labelled: LabelSet | None = None,
+    all_seen: bool = False,
 ) -> Site:
     """Read the predictions of new images, as those of a fit: boxes, images, categories that count.
 
@@ -117,6 +118,8 @@ def site_of_files(
     categories: that may count, each with the detector's words for it; by default each of these.
     present: categories that are said to be there.
     labelled: labels of some of the images, which tell images with equal boxes apart.
+    all_seen: whether the detector is known to have seen all images: those without a box, however
+        many, are then never taken as not seen.
     """
     described, image_files, unplaced = listed_images(images)
     named = isinstance(images, str | os.PathLike)
@@ -148,7 +151,7 @@ def site_of_files(
         )
         notice = Notice("images-without-box-unknown", text, severity="note")
         site = replace(site, warnings=(*site.warnings, notice))
-    elif images is not None:
+    elif images is not None and not all_seen:
         every = np.arange(len(site))
         absent, notes = unseen_images(site.boxes, every, "the file", complete=files.complete)
         site = replace(site, warnings=(*site.warnings, *notes)).without_images(absent)

@@ -196,7 +196,8 @@ class ResultsReader:
         ``unseen``, see `Site`.
         """
         given = replace(self.predictions, path=file.path, reference=file.reference)
-        site = site_of_files(given, self.looks, file.images)
+        # A camera that has gone dark finds nothing in any image: all that are listed count.
+        site = site_of_files(given, self.looks, file.images, all_seen=True)
         in_file = site.boxes.categories
         words = store.add_words([*self.looks.categories, *in_file])
         site = site.as_categories(words, {word: word for word in in_file})

@@ -1,0 +1,26 @@
+"""What results files of many sites are warned of."""
+
+import pytest
+
+from autoeval.monitoring.reading import _warnings
+from autoeval.notices import Notice, codes_of
+
+
+def noted(*texts):
+    """Notes of files a, b, c, ..., each with one warning of a kind."""
+    notices = {"abcdef"[k]: Notice("low-scores-missing", text) for k, text in enumerate(texts)}
+    return {name: {"warnings": codes_of([notice])} for name, notice in notices.items()}
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["cut"] * 5, ["a, b, c and 2 more: cut"]),
+        (["1 box", "2 boxes"], ["a: 1 box", "b: 2 boxes"]),
+        # one line for all sites of which a fit says the same but for its number
+        ([f"{n} boxes" for n in (5, 6, 7, 8)], ["a, b, c and 1 more; in a: 5 boxes"]),
+    ],
+)
+def test_a_kind_of_warning_of_many_files_is_one_line(texts, expected):
+    shown = list(_warnings(noted(*texts)))
+    assert shown == expected and {notice.code for notice in shown} == {"low-scores-missing"}
