@@ -36,7 +36,7 @@ from autoeval.monitoring.monitored import (
     look_of,
     reasons_of,
 )
-from autoeval.monitoring.reading import (
+from autoeval.monitoring.read_sites import (
     ResultsReader,
     SiteImage,
     SitePass,

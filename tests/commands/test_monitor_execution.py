@@ -9,7 +9,7 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.image_lists import load_image_folder
 from autoeval.monitoring.monitor_store import MonitorStore
-from autoeval.monitoring.reading import (
+from autoeval.monitoring.read_sites import (
     SitePass,
     observe_sites,
     site_images,

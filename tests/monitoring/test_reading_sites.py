@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoeval.monitoring.reading import _warnings
+from autoeval.monitoring.read_sites import _warnings
 from autoeval.notices import Notice, codes_of
 
 

@@ -18,7 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.image_lists import load_image_folder
 from autoeval.monitoring.monitor_store import MonitorStore
-from autoeval.monitoring.reading import (
+from autoeval.monitoring.read_sites import (
     SitePass,
     observe_sites,
     site_images,
