@@ -35,6 +35,8 @@ from autoeval.targets import OperatingPoint, points_at
 
 MOST_CATEGORIES = 4  # of a site that are tested each by itself
 STEADY = 1e-3  # windows whose boxes are less likely than that if nothing changed are not steady
+Kept = Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
+"""Digest and content of windows that were computed before; see `MonitorStore.windows`."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +135,6 @@ class WatchedSites:
     categories: SiteCategories
     began: float = field(default_factory=time.time)
     of_files: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-
-Kept = Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
-"""Digest and content of windows that were computed before; see `MonitorStore.windows`."""
 
 
 class SiteWindows:
