@@ -259,7 +259,7 @@ def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.Dat
     columns = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
     columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
     for target in (name for at in THRESHOLDS for name in points_at(at)):
-        table = with_target(table, target)
+        table = pd.DataFrame(with_target(table, target))
         columns += [target, features_at(target)[0]]
     return table.reindex(columns=[*columns, *REFERENCE_FEATURES, REFERENCE_TRUE])
 

@@ -1,6 +1,8 @@
-"""A few labels where there are many categories: prediction files of 80 and of 15 categories.
+"""Prediction files of several categories: a few labels, and which categories count.
 
-    python -m benchmarks.many_categories DATA PREDICTIONS [--out FILE]
+labels: estimates from a few labels where there are many categories, 80 and 15.
+
+    python -m benchmarks.many_categories labels DATA PREDICTIONS [--out FILE]
         [--draws N] [--detectors NAME ...] [--work-dir DIR] [--swapped]
 
 DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. Each detector is fitted on
@@ -8,6 +10,18 @@ the 164 `val` images of ``all/coco_mini``; its pools are the other 190 images of
 ``all/robot_home``. Of a pool k images are drawn by a plan, again and again, and taken as labelled.
 `--swapped` fits on the 190 images, and its pool are the 164: images on which constants may be
 chosen.
+
+presence: which categories count in the first number, and how its interval is moved to their mean.
+
+    python -m benchmarks.many_categories presence DATA PREDICTIONS [--detectors NAME ...]
+        [--work-dir DIR]
+
+Each detector is fitted on every set in ``two``, with its words for vehicles and persons, and
+estimated at the sets of other origins there, in which both are labelled: on all images, on those
+without a labelled person and on those without a labelled vehicle (20 or more). And on one half of
+``all/coco_mini`` with all its categories, for the other half and for draws of 30 images of it. The
+true value is COCO's: the mean over the categories with a label. Prints the errors in points by rule
+and form of the interval, and the share that each detector would have by the others.
 """
 
 from __future__ import annotations
@@ -22,8 +36,12 @@ import numpy as np
 import pandas as pd
 
 import autoeval
-from autoeval.accuracy.coco_evaluation import rank_categories
+from autoeval.accuracy.coco_evaluation import coco_summary, rank_categories
+from autoeval.estimation.category_scores import site_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.given import Predictions
+from autoeval.estimation.labelled_sets import labels_with_files
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.labelled_estimate import TargetEstimates, estimate_target, estimate_with_labels
@@ -31,12 +49,20 @@ from autoeval.labels.matching import match_labels, on_labelled_categories
 from autoeval.labels.outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan, balanced_order
 from autoeval.report.text import format_cells, to_markdown
+from autoeval.sites.site import Site
+from benchmarks.panel import LEVEL, group_of, interval_score
+from benchmarks.parts import run_part
 
 SET, HOME = "coco_mini", "robot_home"
 SIZES = {SET: (10, 20, 40, 50, 100), HOME: (10, 20, 40)}
 DETECTORS = ("nanodet_plus", "yolo26n", "yolov8n", "fastestdet")
 LOWEST_SCORE = 0.05
 """Of the boxes that are read: some files reach further down, others do not."""
+WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
+FEWEST_IMAGES, DRAWN, DRAWS = 20, 30, 10
+SHARES = (0.0, 0.03, 0.05, 0.1, 0.2, 0.3)
+EVERY = "every category"  # of those named at the fit, or with a likely box
+FORMS = ("raw", "moved", "widened")
 
 
 @dataclass(frozen=True)
@@ -186,7 +212,11 @@ def measure(pool: Pool, k: int, draws: int) -> tuple[dict, list[dict]]:
 
 
 BARS = {SET: {20: 10.0, 50: 6.0, 100: 4.5}, HOME: {10: 11.0, 20: 8.0, 40: 4.5}}
+
+
 COVERAGE, OF_CATEGORIES = (0.87, 0.96), (0.86, 0.95)
+
+
 FORMATS = {
     **dict.fromkeys(("MAE", "bias", "label-free ±", "half-width", "widest", "forecast"), "{:.1f}"),
     **dict.fromkeys(("measured", "expected"), "{:.0f}"),
@@ -242,22 +272,22 @@ def report(rows: pd.DataFrame, each: pd.DataFrame) -> str:
     return "\n\n".join([*parts, "## What is not reached", "\n".join(missed) or "Nothing."])
 
 
-def parse_args() -> argparse.Namespace:
-    """Read the options."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def add_subject(parser: argparse.ArgumentParser) -> None:
+    """Add DATA, PREDICTIONS and the detectors."""
     parser.add_argument("data", type=Path)
     parser.add_argument("predictions", type=Path)
     parser.add_argument("--detectors", nargs="+", default=DETECTORS, metavar="NAME")
+
+
+def few_labels(words: list[str]) -> None:
+    """Fit, plan, draw, and print the tables."""
+    parser = argparse.ArgumentParser(prog="many_categories labels")
+    add_subject(parser)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--swapped", action="store_true", help="fit on the part that is the pool")
     parser.add_argument("--work-dir", type=Path, default=Path("work_dirs/many_categories"))
     parser.add_argument("--out", type=Path, help="for the tables; printed by default")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Fit, plan, draw, and print the tables."""
-    args = parse_args()
+    args = parser.parse_args(words)
     rows, each = [], []
     for detector in args.detectors:
         folder = args.work_dir / detector
@@ -274,5 +304,146 @@ def main() -> None:
         print(page)
 
 
+def read_sets(data: Path, predictions: Path, folder: Path) -> Iterator[tuple[Site, str]]:
+    """Read the sets of two categories, and the halves of the set of 80, each with its kind."""
+    for path in sorted((predictions / "two").glob("*.json")):
+        labels = data / "two" / path.stem / "annotations.json"
+        made = labels_with_files(labels, Predictions(path, complete=False), words=WORDS)
+        yield replace(made, name=path.stem, group=group_of(path.stem)), "two categories"
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in ("val", "train"):
+        labels = write_part(data / "all" / SET / "annotations.json", part, folder / f"{part}.json")
+        boxes = write_boxes(predictions / "all" / f"{SET}.json", labels, folder / f"{part}_b.json")
+        made = labels_with_files(labels, Predictions(boxes, complete=False))
+        yield replace(made, name=part, group=part), "80 categories"
+
+
+def parts_of(site: Site, kind: str) -> Iterator[tuple[str, Site]]:
+    """Yield the images of a site that are estimated, by a name."""
+    yield "all", site
+    if kind == "80 categories":
+        rng = np.random.default_rng(0)
+        for k in range(DRAWS):
+            drawn = np.sort(rng.choice(len(site), DRAWN, replace=False))
+            yield f"draw {k}", site.on_images(drawn)
+        return
+    for name, ranking in zip(site.boxes.categories, site.evaluation.rankings, strict=True):
+        without = np.flatnonzero(ranking.n_true == 0)
+        if len(without) >= FEWEST_IMAGES:
+            yield f"without {name}", site.on_images(without)
+
+
+def true_map(site: Site) -> float:
+    """Return COCO's mAP: the mean over the categories with a label."""
+    labelled = [ranking for ranking in site.evaluation.rankings if ranking.n_true.any()]
+    return float(
+        np.mean([coco_summary(ranking.average_precision())["mAP"] for ranking in labelled])
+    )
+
+
+def presence_estimates(fitted: AccuracyEstimator, site: Site, named: bool) -> pd.DataFrame:
+    """Estimate a site by every rule and every form of the interval."""
+    regression, names = fitted.regression_, site.boxes.categories
+    site = replace(site, calibration=fitted.calibration_, present=names if named else ())
+    presence, scores = site.presence, site_scores(site, regression.features_)
+    if not scores or not presence.likely.any():
+        return pd.DataFrame()
+    rows = regression.site_rows(site_rows(scores, presence))
+    likely, expected = rows["likely_boxes"] > 0, rows["expected_objects"]
+    chosen = {EVERY: np.ones(len(expected), bool)}
+    for share in SHARES:
+        chosen[f"{share:g}"] = likely & (expected >= share * expected[likely].mean())
+    each, found = regression.distribution(rows).mean, []
+    for rule, counted in chosen.items():
+        weights = counted / counted.sum()
+        whole = regression.distribution(rows, weights[None])
+        low, high = (float(whole.quantile(q)[0]) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        raw, value = float(whole.mean[0]), float(weights @ np.clip(each, 0, 1))
+        nearest = float(np.clip(raw, 0, 1))
+        for form in FORMS:
+            shown = nearest if form == "raw" else value
+            more = 0.0 if form == "moved" else abs(shown - raw)
+            ends = np.clip([shown - (raw - low) - more, shown + (high - raw) + more], 0, 1)
+            found.append((rule, form, int(counted.sum()), shown, *ends))
+    columns = ["rule", "form", "categories", "estimate", "lower", "upper"]
+    return pd.DataFrame(found, columns=columns)
+
+
+def measure_presence(data: Path, predictions: Path, detector: str, folder: Path) -> pd.DataFrame:
+    """Fit one detector on each set, and estimate the others."""
+    sets, tables = list(read_sets(data, predictions / detector, folder)), []
+    for home, kind in sets:
+        fitted = fit_sets([home], context={})
+        for site, other in sets:
+            if other != kind or site.group == home.group:
+                continue
+            for part, images in parts_of(site, kind):
+                rows = presence_estimates(fitted, images, kind == "two categories")
+                rows = rows.assign(kind=kind, part=part.partition(" ")[0], site=site.name)
+                rows = rows.assign(home=home.name, detector=detector, true=true_map(images))
+                tables.append(rows)
+    return pd.concat(tables, ignore_index=True)
+
+
+def presence_errors(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return errors in points; each site of each detector counts once."""
+    table = table.assign(
+        error=table["estimate"] - table["true"],
+        inside=(table["lower"] <= table["true"]) & (table["true"] <= table["upper"]),
+        width=table["upper"] - table["lower"],
+        score=interval_score(table),
+    )
+    table["MAE"] = table["error"].abs()
+    columns = ["MAE", "error", "inside", "width", "score", "categories"]
+    unit = list(dict.fromkeys([*by, "detector", "site", "part"]))
+    cells = table.groupby(unit, sort=False)[columns].mean()
+    means = cells.groupby(by, sort=False).mean().reset_index()
+    points = ["MAE", "error", "width", "score"]
+    return means.assign(**{name: 100 * means[name] for name in points}).rename(
+        columns={"error": "bias", "inside": "coverage"}
+    )
+
+
+def chosen_by_others(table: pd.DataFrame) -> pd.DataFrame:
+    """Choose the share by the MAE of the other detectors, and measure it on the one left out."""
+    moved, rows = table[(table["form"] == "moved") & (table["rule"] != EVERY)], []
+    for detector in table["detector"].unique():
+        others = presence_errors(moved[moved["detector"] != detector], ["kind", "rule"])
+        best = others.groupby("rule")["MAE"].mean().idxmin()
+        own = presence_errors(moved[moved["detector"] == detector], ["kind", "rule"])
+        errors = own.groupby("rule")["MAE"].mean()
+        rows.append((detector, best, errors[best], errors["0.1"]))
+    return pd.DataFrame(rows, columns=["left out", "share", "MAE", "MAE of a tenth"])
+
+
+def presence(words: list[str]) -> None:
+    """Print errors by rule and form, by part of the sites, and the choice of the share."""
+    parser = argparse.ArgumentParser(prog="many_categories presence")
+    add_subject(parser)
+    parser.add_argument("--work-dir", type=Path, default=Path("work_dirs/presence"))
+    args = parser.parse_args(words)
+    table = pd.concat(
+        [
+            measure_presence(args.data, args.predictions, detector, args.work_dir / detector)
+            for detector in args.detectors
+        ],
+        ignore_index=True,
+    )
+    formats = dict.fromkeys(["MAE", "bias", "width", "score", "categories"], "{:.1f}")
+    formats |= {"coverage": "{:.0%}", "MAE of a tenth": "{:.1f}"}
+    table.to_parquet(args.work_dir / "estimates.parquet")
+    shown = [
+        presence_errors(table, ["kind", "rule", "form"]),
+        presence_errors(table[table["form"] == "moved"], ["kind", "part", "rule"]),
+    ]
+    if len(args.detectors) > 1:
+        shown.append(chosen_by_others(table))
+    for rows in shown:
+        print(to_markdown(format_cells(rows, formats)) + "\n")
+
+
+PARTS = {"labels": few_labels, "presence": presence}
+
+
 if __name__ == "__main__":
-    main()
+    run_part(__doc__, PARTS)

@@ -1,13 +1,23 @@
-"""Make the tables of the panel of detectors from boxes; the shipped priors are trained on them.
+"""The panel of detectors: its tables, and the errors of priors on what is left out of them.
 
-    python -m benchmarks.panel DATA NAME=PREDICTIONS ...
+    python -m benchmarks.panel tables DATA NAME=PREDICTIONS ...
+    python -m benchmarks.panel accuracy [--out FILE]
+    python -m benchmarks.panel operating-points [--out FILE]
+    python -m benchmarks.panel floors DATA NAME=PREDICTIONS ... [--out FILE]
+    python -m benchmarks.panel thresholds DATA NAME=PREDICTIONS ... [--out FILE]
 
-scores the labelled sets under DATA (``<task>/<site>/annotations.json``, for the tasks vehicle,
-person, two and all) by the predictions of each detector (``<task>/<site>.json``), calibrated on the
-`val` images of ``all/coco_mini``, as they are and cut at the scores of `FLOORS`, and writes the
-tables that `autoeval.model.train_prior` reads and describes, in ``meta_sets/panel``. Detectors that
-are there already are kept or replaced. `benchmarks/panel_errors.py` measures the priors on
-detectors and groups that are left out.
+`tables` scores the labelled sets under DATA (``<task>/<site>/annotations.json``, for the tasks
+vehicle, person, two and all) by the predictions of each detector (``<task>/<site>.json``),
+calibrated on the `val` images of ``all/coco_mini``, as they are and cut at the scores of `FLOORS`,
+and writes the tables that `autoeval.model.train_prior` reads and describes, in
+``meta_sets/panel``. Detectors that are there already are kept or replaced.
+
+The others read these tables. `accuracy` fits the prior of average precision for each detector on
+the others, without a quarter of the groups in turn, and prints the errors there;
+`operating-points` does so for precision, recall and F1 at a threshold. `floors` repeats `accuracy`
+for files that are cut at each score of the panel: with labelled files and sites cut alike, and with
+labelled files from the lowest score on (*mixed*). `thresholds` compares the score threshold that is
+chosen at each site, without labels and with 20, with that of the labelled set.
 """
 
 from __future__ import annotations
@@ -15,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +33,43 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from autoeval.accuracy.measures import RankedDetections, image_counts, influence_on, value_of
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
+from autoeval.estimation.calibrating import (
+    calibrated_rows,
+    cross_fitted,
+    fit_calibration,
+    rows_above,
+)
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
+from autoeval.estimation.threshold_choice import choose_threshold, exact_curve
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
+from autoeval.labels.assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
 from autoeval.model.features import FEATURES
-from autoeval.model.pair_table import features_at, with_target
+from autoeval.model.pair_table import CATEGORY, features_at, with_target
 from autoeval.model.regression import Regression
-from autoeval.model.train_prior import COMMON, FLOORS, TABLES
+from autoeval.model.train_prior import (
+    COMMON,
+    FLOORS,
+    QUARTERS,
+    TABLES,
+    enough,
+    fit_prior,
+    kin,
+    operating_point_prior,
+    quarters,
+    read_operating_points,
+    read_scores,
+)
 from autoeval.model.train_prior import THRESHOLDS as FITTED
+from autoeval.report.text import to_markdown
 from autoeval.runtime.files import write_text
 from autoeval.sites.site import Site, labelled_site
-from autoeval.targets import points_at
+from autoeval.targets import MEASURES, points_at
 
 WORDS = {name: "vehicle" for name in ("car", "bus", "truck", "vehicle")} | {"person": "person"}
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person"), "all": ()}
@@ -46,7 +78,6 @@ LABELLED = "coco_mini"
 THRESHOLDS = (0.1, *FITTED, 0.7)
 COLUMNS = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
 ACCURACIES = ["mAP", "mAP50", "mAP75"]
-
 # A prior so wide that the table of the panel does not depend on the panel.
 WIDE = CalibrationPrior(
     (Usual(np.array([0.0, 1.0, 1.0]), 9 * np.eye(3), 1e-9 * np.eye(3)),) * 10,
@@ -58,15 +89,53 @@ WEAK = CalibrationPrior(
     Usual(np.array([-1.0, -2.0, 3.0]), np.eye(3), 1e-9 * np.eye(3)),
 )
 FEWEST_LABELS = 100  # of a site whose calibration is fitted alone
+LEVEL = 0.9  # of the intervals
+BY_ESTIMATE = (0, 5, 10, 20, 35, 50, 70, 100)  # points; ends of the classes that are tabulated
+USED = (0.3, 0.5)  # thresholds that are shown by detector
+CURVE = tuple(float(of) for of in np.arange(1, 20) / 20)
+CURVE_COLUMNS = ["threshold", "measure", "value", "lower", "upper"]
+WANTED_RECALL, LABELS = 0.5, 20
+FEWEST_OF_SITE, FEWEST_HOLDING = 30, 10  # images of a site, and those that hold the category
 
 
 def main() -> None:
-    """Add detectors to the tables."""
+    """Make the tables, or measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    add_detectors(parser)
+    commands = parser.add_subparsers(dest="command", required=True)
+    add_detectors(commands.add_parser("tables"))
+    for name in ("accuracy", "operating-points", "floors", "thresholds"):
+        command = commands.add_parser(name)
+        command.add_argument("--out", type=Path, help="CSV of every estimate")
+        if name in ("floors", "thresholds"):
+            add_detectors(command)
     args = parser.parse_args()
-    for name, folder in tqdm(args.detectors, "detectors"):
-        add_detector(name, list(read_sets(args.data, folder)))
+    if args.command == "tables":
+        for name, folder in tqdm(args.detectors, "detectors"):
+            add_detector(name, list(read_sets(args.data, folder)))
+        return
+    if args.command == "accuracy":
+        estimates = left_out_accuracies(read_scores())
+        tables = [by_detector(estimates), by_classes(estimates), interval_scores(estimates)]
+    elif args.command == "operating-points":
+        estimates = left_out_points(read_operating_points())
+        every = points_summary(estimates)
+        by = ["measure", "threshold", "category_group"]
+        used = every[every.index.get_level_values("threshold").isin(USED)]
+        tables = [used.loc[["recall"]], every.groupby(by).mean().drop(columns=["n"])]
+    elif args.command == "floors":
+        estimates = at_floors(args.data, args.detectors)
+        by = ["fitted", "floor", "category_group"]
+        mean = estimates.groupby(["floor", "category_group", "detector"])["true"].transform("mean")
+        tables = [tabulated(estimates, keys, "constant", mean) for keys in (by, by[:2])]
+    else:
+        detectors = tqdm(args.detectors)
+        estimates = pd.concat([chosen(name, args.data, folder) for name, folder in detectors])
+        groups = estimates.groupby(["wanted", "category_group", "detector", "by"], sort=False)
+        tables = [groups["lost"].mean().unstack("by")]
+    if args.out:
+        estimates.to_csv(args.out, index=False)
+    for table in tables:
+        print(to_markdown(table.round(1).reset_index()) + "\n")
 
 
 def add_detectors(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +210,7 @@ def scored(sets: Sequence[Site]) -> tuple[pd.DataFrame, list[ScoreCalibration]]:
     parts = [evaluable(labelled[0], rows)]
     parts += [evaluable(site, labelled_rows(site, calibration)) for site in sites]
     of_sites = [
-        fit_calibration([site], [np.ones(len(site.boxes), bool)], WEAK)
+        fit_calibration([site], None, WEAK)
         for site in sites
         if len(site.boxes)
         and sum(ranking.n_true.sum() for ranking in site.evaluation.rankings) >= FEWEST_LABELS
@@ -153,7 +222,7 @@ def operating_points(rows: pd.DataFrame, thresholds: Sequence[float] = THRESHOLD
     """Return true and expected values at thresholds of every pair of set and category."""
     columns = [*COLUMNS[1:], *FEATURES[1:]]
     for target in (name for threshold in thresholds for name in points_at(threshold)):
-        rows = with_target(rows, target)
+        rows = pd.DataFrame(with_target(rows, target))
         columns += [target, features_at(target)[0]]
     return rows[columns]
 
@@ -253,6 +322,257 @@ def tabulated(
     names = ["mae", "bias", "reference", "coverage", "half_width"]
     table = rows.groupby(by, observed=True)[names].mean().rename(columns={"reference": name})
     return table.join(rows.groupby(by, observed=True)["n"].sum())
+
+
+def folds(rows: pd.DataFrame) -> Iterator[tuple[str, int]]:
+    """Yield each detector with each quarter of the groups."""
+    every = [(name, k) for name in dict.fromkeys(rows["detector"]) for k in range(QUARTERS)]
+    yield from tqdm(every, "leaving detectors and groups out")
+
+
+def left_out_accuracies(rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Estimate every site by priors that have seen neither the detector nor the site's group.
+
+    rows: table of the panel. panel: rows of the same pairs that the priors are fitted on, where
+        they are others.
+    """
+    panel = rows if panel is None else panel
+    of_groups = quarters(rows)
+    quarter, kins = panel["group"].map(of_groups), panel["detector"].map(kin)
+    counts = enough(rows) & (rows["kind"] != CATEGORY)
+    priors: dict[tuple[str, int], Prior] = {}
+    parts = []
+    for name, k in folds(rows):
+        own = rows["detector"] == name
+        requested = rows[own & counts & (rows["group"].map(of_groups) == k)]
+        if requested.empty:
+            continue
+        if (kin(name), k) not in priors:
+            priors[kin(name), k] = fit_prior(panel[(kins != kin(name)) & (quarter != k)])
+        labelled = rows[own & (rows["kind"] == CATEGORY)]
+        found = evaluated(labelled, requested, priors[kin(name), k])
+        parts.append(found.assign(detector=name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_detector(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate errors, that of a constant, coverage and half-widths, in points."""
+    by = ["category_group", "detector"]
+    mean = estimates.groupby(by)["true"].transform("mean")
+    return tabulated(estimates, by, "constant", mean)
+
+
+def by_classes(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the same by kind of category and by estimate."""
+    kinds = np.where(estimates["category_group"] == "other", "other", "vehicle, person")
+    rows = estimates.assign(categories=kinds, points=by_estimate(estimates))
+    by = ["categories", "points"]
+    mean = rows.groupby("category_group")["true"].transform("mean")
+    return tabulated(rows, by, "constant", mean)
+
+
+def interval_scores(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the interval score, in points, and what it weighs by group and of all pairs."""
+    mean = estimates.groupby(["category_group", "detector"])["true"].transform("mean")
+    rows = pd.concat([estimates, estimates.assign(category_group="all")], ignore_index=True)
+    rows = rows.assign(score=100 * interval_score(rows))
+    table = tabulated(
+        rows, ["category_group"], "constant", pd.concat([mean, mean], ignore_index=True)
+    )
+    return table.join(rows.groupby("category_group")["score"].mean())
+
+
+def interval_score(estimates: pd.DataFrame) -> pd.Series:
+    """Return the interval score of each estimate: its width, and a penalty for a miss.
+
+    The score is proper: its mean is smallest for the true quantiles (Gneiting & Raftery 2007,
+    equation 43), so neither wide nor narrow intervals gain by it.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"lower": [.1, .1], "upper": [.3, .3], "true": [.2, .35]})
+    >>> interval_score(rows).round(3).tolist()
+    [0.2, 1.2]
+    """
+    below = (estimates["lower"] - estimates["true"]).clip(lower=0)
+    above = (estimates["true"] - estimates["upper"]).clip(lower=0)
+    return estimates["upper"] - estimates["lower"] + 2 / (1 - LEVEL) * (below + above)
+
+
+def by_estimate(estimates: pd.DataFrame) -> pd.Series:
+    """Name the class of each estimate, in points; see `BY_ESTIMATE`."""
+    names = [f"{a} to {b}" for a, b in pairwise(BY_ESTIMATE)]
+    points = (100 * estimates["estimate"]).clip(upper=BY_ESTIMATE[-1] - 1e-9)
+    return pd.cut(points, BY_ESTIMATE, labels=names, right=False)
+
+
+def left_out_points(rows: pd.DataFrame) -> pd.DataFrame:
+    """Estimate precision, recall and F1 by priors that have seen neither detector nor group."""
+    quarter, kins = rows["group"].map(quarters(rows)), rows["detector"].map(kin)
+    counts = enough(rows)
+    parts = []
+    for name, k in folds(rows):
+        own = rows["detector"] == name
+        labelled = rows[own & (rows["kind"] == CATEGORY)]
+        requested = rows[own & (quarter == k) & counts]
+        for measure in MEASURES:
+            seen = rows[(kins != kin(name)) & (quarter != k)]
+            prior = operating_point_prior(measure, seen)
+            for threshold in THRESHOLDS:
+                target = f"{measure}@{threshold:g}"
+                known = requested.dropna(subset=[target])
+                if len(known):
+                    read = features_at(target)
+                    found = evaluated(labelled, known, prior, target=target, features=read)
+                    carried = float(labelled[target].mean())
+                    parts.append(
+                        found.assign(
+                            carried=carried, measure=measure, threshold=threshold, detector=name
+                        )
+                    )
+    return pd.concat(parts, ignore_index=True)
+
+
+def points_summary(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate errors of what was estimated, in points, with those of two constants.
+
+    ``constant`` is the mean of the group, ``carried`` the mean of the labelled set. ``none`` counts
+    the pairs that got no estimate because the interval would be too wide.
+    """
+    by = ["measure", "threshold", "category_group", "detector"]
+    mean = estimates.groupby(by)["true"].transform("mean")
+    given = estimates["estimate"].notna()
+    rows = estimates.assign(
+        mae=100 * (estimates["estimate"] - estimates["true"]).abs(),
+        bias=100 * (estimates["estimate"] - estimates["true"]),
+        constant=100 * (mean - estimates["true"]).abs().where(given),
+        carried=100 * (estimates["carried"] - estimates["true"]).abs().where(given),
+        coverage=(100.0 * estimates["true"].between(estimates["lower"], estimates["upper"])).where(
+            given
+        ),
+        half_width=50 * (estimates["upper"] - estimates["lower"]),
+        n=1,
+        none=~given,
+    )
+    names = ["mae", "bias", "constant", "carried", "coverage", "half_width"]
+    return rows.groupby(by)[names].mean().join(rows.groupby(by)[["n", "none"]].sum())
+
+
+def at_floors(data: Path, detectors: Sequence[tuple[str, Path]]) -> pd.DataFrame:
+    """Estimate every site of these detectors by priors that saw neither, at each floor."""
+    names = [name for name, _ in detectors]
+    parts = []
+    for floor in FLOORS:
+        rows = read_scores(floor)
+        rows = rows[rows["detector"].isin(names)]
+        parts.append(left_out_accuracies(rows).assign(floor=floor, fitted="cut alike"))
+    sets = {name: list(read_sets(data, folder)) for name, folder in detectors}
+    for floor in FLOORS[1:]:
+        panel = read_scores(floor)
+        panel = panel[panel["detector"].isin(names)]
+        mixed = [mixed_rows(name, of, floor) for name, of in tqdm(sets.items(), "mixed")]
+        rows = pd.concat(mixed, ignore_index=True)
+        parts.append(left_out_accuracies(rows, panel).assign(floor=floor, fitted="mixed"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def mixed_rows(name: str, sets: Sequence[Site], floor: float) -> pd.DataFrame:
+    """Score sites cut at a floor by a calibration on a labelled set that is not."""
+    own = [of for of in sets if of.name == LABELLED]
+    boxes = fit_calibration(own, None, WIDE).boxes
+    rows, calibration = rows_above(own, floor, boxes, cross_fitted(own, WIDE), WIDE)
+    parts = [evaluable(own[0], pd.DataFrame(dict(rows)))]
+    for of in (of.above(floor) for of in sets if of.name != LABELLED):
+        parts.append(evaluable(of, labelled_rows(of, calibration)))
+    return pd.concat(parts, ignore_index=True).assign(detector=name, floor=floor)
+
+
+def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
+    """Choose thresholds at every site by several curves, and measure what they lose there.
+
+    ``lost`` is, in points, the best F1 that a threshold has there less that of the chosen one; for
+    a wanted recall the distance of the true one to it, at sites where some threshold reaches it.
+    """
+    panel = read_operating_points()
+    panel = panel[panel["detector"].map(kin) != kin(name)]
+    sets = list(read_sets(data, predictions))
+    own = [of for of in sets if of.name == LABELLED]
+    known, calibration = calibrated_rows(own, prior=WIDE)
+    regressions = {}
+    for measure in ("recall", "f1"):
+        prior = operating_point_prior(measure, panel)
+        for threshold in CURVE:
+            target = f"{measure}@{threshold:g}"
+            regressions[target] = Regression(
+                target=target, features=features_at(target), prior=prior
+            ).fit(known)
+    box_model = fit_assistance([own[0]]).box_model
+    curves = {
+        "labelled set": exact_curve([of for of in own[0].evaluation.rankings if of.n_true.any()])
+    }
+    rows = []
+    for of in (of for of in sets if of.name != LABELLED and len(of) >= FEWEST_OF_SITE):
+        table, site = labelled_rows(of, calibration), of.at_most(MOST_IMAGES)
+        for row in table.index:
+            category = str(table.loc[row, "category"])
+            k = of.boxes.categories.index(category)
+            if np.sum(site.evaluation.rankings[k].n_true > 0) < FEWEST_HOLDING:
+                continue
+            curves["no labels"] = without_labels(table.loc[[row]], regressions)
+            curves["20 labels"] = with_labels(
+                site.evaluation.rankings[k], box_model.rankings(site.pool)[k]
+            )
+            truth = exact_curve([of.evaluation.rankings[k]])
+            group = category if category in COMMON else "other"
+            rows += [
+                {"detector": name, "category_group": group, "by": by, **lost}
+                for by, curve in curves.items()
+                for lost in losses(curve, truth)
+            ]
+    return pd.DataFrame(rows)
+
+
+def without_labels(row: pd.DataFrame, regressions: dict[str, Regression]) -> pd.DataFrame:
+    """Estimate the curve of one pair."""
+    found = []
+    for target, regression in regressions.items():
+        measure, _, threshold = target.partition("@")
+        (of,) = regression.predict(row)
+        found.append((float(threshold), measure, of.value, of.lower, of.upper))
+    return pd.DataFrame(found, columns=CURVE_COLUMNS)
+
+
+def with_labels(true: RankedDetections, expected: RankedDetections) -> pd.DataFrame:
+    """Estimate the curve of one pair from simply drawn labels, by the difference estimator."""
+    n = len(true)
+    images = np.random.default_rng(0).choice(n, min(LABELS, n // 2), replace=False)
+    found = []
+    for threshold in CURVE:
+        counts, predicted = (image_counts(of, threshold) for of in (true, expected))
+        for measure in ("recall", "f1"):
+            own, every = counts[:, images], influence_on(measure, predicted)
+            value = value_of(measure, own) - np.nan_to_num(every)[images].mean()
+            found.append((threshold, measure, value, value, value))
+    return pd.DataFrame(found, columns=CURVE_COLUMNS)
+
+
+def losses(curve: pd.DataFrame, truth: pd.DataFrame) -> list[dict[str, Any]]:
+    """Measure what the thresholds that a curve chooses lose by the true one."""
+    at = truth.pivot(index="threshold", columns="measure", values="value")
+    best = choose_threshold(curve).threshold
+    lost = at["f1"].max() - at["f1"].iloc[_nearest(at, best)]
+    found = [{"wanted": "best F1", "lost": 100 * lost}]
+    if at["recall"].max() >= WANTED_RECALL:
+        chosen = choose_threshold(curve, recall=WANTED_RECALL).threshold
+        chosen = at.index[0] if chosen != chosen else chosen
+        reached = at["recall"].iloc[_nearest(at, chosen)]
+        wanted = f"recall {100 * WANTED_RECALL:g}"
+        found.append({"wanted": wanted, "lost": 100 * abs(reached - WANTED_RECALL)})
+    return found
+
+
+def _nearest(table: pd.DataFrame, threshold: float) -> int:
+    return int(np.abs(table.index.to_numpy() - threshold).argmin())
 
 
 if __name__ == "__main__":

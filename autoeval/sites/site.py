@@ -37,7 +37,7 @@ LEAST_SHARE = 0.1
 """Expected objects of a category that counts, as a share of the mean over the categories found.
 
 A few confident errors make a likely box of nearly any category of a detector somewhere. Chosen by
-benchmarks/presence.py (docs/results/presence.md)."""
+benchmarks/many_categories.py (docs/results/presence.md)."""
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 BLACK_BOX = "black box"
 
