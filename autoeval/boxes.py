@@ -239,12 +239,13 @@ class Numbering:
     text: bool = False
     decided: bool = True
 
-    def examples(self, way: str, categories: Sequence[str], label: np.ndarray) -> str:
-        """Name the words that a way gives the commonest of the boxes' numbers."""
-        often = np.argsort(-np.bincount(label, minlength=len(categories)), kind="stable")
-        often = often[: min(EXAMPLES, len(np.unique(label)))]
+    def examples(self, way: str, found: Any) -> str:
+        """Name the words that a way gives the commonest numbers; `found` holds the categories."""
+        n_boxes = np.bincount(found.label, minlength=len(found.categories))
+        often = np.argsort(-n_boxes, kind="stable")[:EXAMPLES]
+        often = often[n_boxes[often] > 0]
         shown = often if way == self.used else self.others[way][often]
-        return ", ".join(categories[k] for k in shown)
+        return ", ".join(found.categories[k] for k in shown)
 
 
 NO_NUMBERS = Numbering()

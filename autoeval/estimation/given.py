@@ -23,7 +23,6 @@ from autoeval.io.predictions.reading import NoBoxError
 from autoeval.labels import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.sites.category_numbers import usual_way
 from autoeval.sites.site import Site
 from autoeval.words import listed, listed_near
 
@@ -84,12 +83,12 @@ class Predictions:
         """Read all passes, in the words of the detector, on the images that all of them cover.
 
         Category numbers that several ways fit are left to the caller, see
-        `autoeval.sites.category_numbers`.
+        `autoeval.io.predictions.category_words`.
 
         images: all images that the detector was run on; by default those that the predictions name.
         numbers: word of each category number; `names` go before.
         words: of the detector, where the predictions may hold no box; see `read_predictions`.
-        kind: of the files of the fit; see `autoeval.sites.category_numbers.kind_of`.
+        kind: of the files of the fit; see `autoeval.io.predictions.category_words.kind_of`.
         """
         if self.reference_names and self.reference is None:
             raise InputError(
@@ -102,6 +101,7 @@ class Predictions:
                 " give those of the one that the fit reads."
             )
         numbers = read_names(self.names) or numbers
+        same_kind = kind.startswith("text:" if self.name.is_dir() else "file:")
         read = read_predictions(
             self.path,
             images=images,
@@ -110,7 +110,7 @@ class Predictions:
             words=words,
             columns=self.columns,
             numbering=self.numbering,
-            usual=usual_way(kind, text=self.name.is_dir()),
+            usual=kind.partition(":")[2] if same_kind else "",
             undecided=True,
         )
         clean = spelt_as(read, [*numbers.values(), *(words or ())])

@@ -28,11 +28,11 @@ from autoeval.io.labels.content import (
     labelled_boxes,
     of_images,
 )
+from autoeval.io.predictions.category_words import numbered_by_labels
 from autoeval.io.predictions.covered_images import unseen_images
 from autoeval.io.tasks.task import Task
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.sites.category_numbers import numbered_by_labels
 from autoeval.sites.file_looks import Looks, check_floor, check_limit
 from autoeval.sites.label_warnings import (
     exchanged_words,

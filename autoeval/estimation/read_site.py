@@ -23,6 +23,7 @@ from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_fold
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions import read_image_list
+from autoeval.io.predictions.category_words import numbered_by_fit
 from autoeval.io.predictions.covered_images import (
     copies,
     copies_left_out,
@@ -31,7 +32,6 @@ from autoeval.io.predictions.covered_images import (
 )
 from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
-from autoeval.sites.category_numbers import numbered_by_fit
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
 from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.site import Site

@@ -19,8 +19,8 @@ from autoeval.accuracy.coco_evaluation import MAX_DETECTIONS
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
+from autoeval.io.predictions.category_words import frequencies, kind_of
 from autoeval.notices import Notice, codes_of, notices_of
-from autoeval.sites.category_numbers import frequencies, kind_of
 from autoeval.words import counted, listed
 
 # Where lists begin.
@@ -335,7 +335,7 @@ class Looks:
     floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
         see `autoeval.estimation.calibrating`.
     frequencies, kind: how often each category was found, and what kind of numbers the files have;
-        see `autoeval.sites.category_numbers`.
+        see `autoeval.io.predictions.category_words`.
     detector: its settings, where they are known; see `DetectorRun`.
     warnings: what was found wrong in the fit, which every estimate repeats.
     """

@@ -9,13 +9,12 @@ import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.predictions.category_words import find_words
-from autoeval.sites.category_numbers import (
+from autoeval.io.predictions.category_words import (
+    find_words,
     frequencies,
     kind_of,
     numbered_by_fit,
     numbered_by_labels,
-    usual_way,
 )
 
 FILE = Path("site.json")
@@ -97,7 +96,7 @@ def test_a_file_of_the_same_kind_is_read_as_the_fit_was():
     """A harbour has boats, although the fit had few."""
     boxes = read([4] * 40, {**FROM_0, "5": "cat"})
     usual = kind_of(read([0]))
-    assert usual == "file:labels" and usual_way(usual, text=False) == "labels"
+    assert usual == "file:labels"
     decided = numbered_by_fit(boxes, OFTEN, usual, FILE)
     assert words_of(decided) == ["boat"] * 40
     (warning,) = decided.warnings
@@ -119,8 +118,7 @@ def test_files_of_text_count_as_the_text_of_the_fit():
     boxes = read([WORDS.index(word) + 1 for word in words], text=True)
     fitted = numbered_by_labels(boxes, labels_of(boxes, words), NONE, FILE)
     assert kind_of(fitted) == "text:1"
-    way = usual_way(kind_of(fitted), text=True)
-    later = read([1, 2, 3], fitted.numbers, text=True, usual=way)
+    later = read([1, 2, 3], fitted.numbers, text=True, usual="1")
     assert words_of(later) == ["person", "bicycle", "car"]
 
 
