@@ -398,6 +398,12 @@ class Boxes:
         return np.setdiff1d(np.arange(len(self.images)), self.uncovered)
 
     @cached_property
+    def sizes(self) -> np.ndarray:
+        """Height and width of each image in pixels, (M, 2), float64; NaN where they are unknown."""
+        unknown = (np.nan, np.nan)
+        return np.array([image.size or unknown for image in self.images], float).reshape(-1, 2)
+
+    @cached_property
     def floor(self) -> float:
         """The lowest score of all boxes, NaN without any."""
         return float(self.scores.min()) if len(self) else float("nan")

@@ -43,6 +43,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
 from autoeval.io.documents import shipped_config
 from autoeval.io.labels.content import labelled_boxes
@@ -65,7 +66,7 @@ from autoeval.model.train_prior import (
     read_scores,
 )
 from autoeval.report.text import to_markdown
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.panel import WORDS, common, group_of, tabulated, with_held
 from benchmarks.trained_detectors import HOMES, MORE_HOMES, home_categories, site_images

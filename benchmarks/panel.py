@@ -43,6 +43,7 @@ from autoeval.estimation.calibrating import (
 )
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.threshold_choice import choose_threshold, exact_curve
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
@@ -68,7 +69,7 @@ from autoeval.model.train_prior import (
 from autoeval.model.train_prior import THRESHOLDS as FITTED
 from autoeval.report.text import to_markdown
 from autoeval.runtime.files import write_text
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from autoeval.targets import MEASURES, points_at
 
 WORDS = {name: "vehicle" for name in ("car", "bus", "truck", "vehicle")} | {"person": "person"}

@@ -30,6 +30,7 @@ from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows, fits_above
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet, labelled_boxes
 from autoeval.io.predictions import read_predictions
@@ -41,7 +42,7 @@ from autoeval.model.regression import Regression
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.file_looks import Looks, check_floor, unseen_share, unseen_warning
 from autoeval.sites.label_warnings import overconfident
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from benchmarks.panel import group_of
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}

@@ -41,7 +41,7 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
     return Site(
         predictions,
         truth=truth,
-        statistics=statistics,
+        looks=statistics,
         name=name,
         group=name,
         everywhere=True,

@@ -24,12 +24,13 @@ from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.predictions import read_image_list, read_predictions
 from autoeval.io.tasks.task import Task
 from autoeval.mmdet_metric import LabelFreeMAP
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import ScoredSettings, light
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings

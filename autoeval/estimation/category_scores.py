@@ -94,7 +94,7 @@ class CategoryScores:
         self._calibrated = CalibratedFeatures(
             site.calibrated,
             found.scores[rows],
-            relative_sides(found.boxes[rows], site.areas[found.image[rows]]),
+            relative_sides(found.boxes[rows], found.sizes[found.image[rows]].prod(axis=1)),
             at,
             len(images),
             probabilities=p,

@@ -305,7 +305,7 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
         passes["boxes"],
         truth=truth,
         reference=passes.get("reference"),
-        statistics=Looks.from_dict(values["statistics"]),
+        looks=Looks.from_dict(values["statistics"]),
         blocks=arrays.get("blocks"),
         name=values["name"],
         group=values["group"],

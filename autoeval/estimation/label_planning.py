@@ -42,8 +42,7 @@ from autoeval.model.pair_table import Table, counted_rows, floats, names, nothin
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice
 from autoeval.result_base import ENDS
-from autoeval.sites.pool import Pool
-from autoeval.sites.site import Site
+from autoeval.sites.site import Pool, Site
 from autoeval.targets import IOUS, OperatingPoint
 from autoeval.words import listed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.boxes import Boxes
-from autoeval.errors import InputError
+from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.given import (
     Categories,
     GivenLabels,
@@ -22,6 +22,7 @@ from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.run_detector import Detector, any_task, own_words, unreadable_warning
 from autoeval.io.labels.content import (
+    NO_BOXES,
     LabelSet,
     held_out_of_training,
     ignoring_unchecked,
@@ -29,25 +30,24 @@ from autoeval.io.labels.content import (
     of_images,
 )
 from autoeval.io.predictions.category_words import numbered_by_labels
-from autoeval.io.predictions.covered_images import unseen_images
+from autoeval.io.predictions.covered_images import (
+    copies,
+    copies_left_out,
+    labels_of_truth,
+    unseen_images,
+)
 from autoeval.io.tasks.task import Task
-from autoeval.notices import Notice
+from autoeval.notices import Notice, prefixed
 from autoeval.runtime.files import PathLike
-from autoeval.sites.file_looks import Looks, check_floor, check_limit
+from autoeval.sites.file_looks import Looks, check_floor, check_limit, unknown_sizes
 from autoeval.sites.label_warnings import (
     exchanged_words,
+    label_warnings,
     mismatched_words,
     never_predicted,
     unpredicted_categories,
 )
-from autoeval.sites.pool import unknown_sizes
-from autoeval.sites.site import (
-    Site,
-    is_labelled_enough,
-    labelled_site,
-    too_few_labels,
-    truth_of_samples,
-)
+from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES, Site, is_labelled_enough
 from autoeval.words import listed
 
 if TYPE_CHECKING:
@@ -60,6 +60,64 @@ FILES_WRONG = (
     "do category numbers and image ids mean what the labels mean? Write words and file names into "
     "predictions files"
 )
+
+
+def too_few_labels(source: str) -> TooFewLabelsError:
+    """Return the error of a labelled set none of whose categories is labelled enough."""
+    return TooFewLabelsError(
+        f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
+        "more images."
+    )
+
+
+def labelled_site(
+    site: Site,
+    truth: Boxes,
+    *,
+    name: str,
+    group: str | None = None,
+    everywhere: bool = False,
+    left_out: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> Site:
+    """Evaluate a labelled set without the copies among its images, and check labels against boxes.
+
+    site: its looks are of the boxes in the detector's own words; by default of the boxes.
+    group: origin that it shares with other sets; its own name by default.
+    warnings: further ones, that every estimate of the fit repeats.
+    """
+    looks = site.looks or Looks.of(site.boxes)
+    later = copies(site.boxes, labels_of_truth(truth))
+    if len(later):
+        site = replace(site, truth=truth).without_images(later)
+        truth = site.evaluation.truth
+        left_out = (*left_out, *copies_left_out(len(later)))
+    made = replace(
+        site,
+        truth=truth,
+        looks=looks,
+        name=name,
+        group=name if group is None else group,
+        everywhere=everywhere,
+        left_out=(*left_out, *truth.left_out),
+    )
+    evaluation = made.evaluation
+    if not any(evaluation.enough):
+        raise too_few_labels(name)
+    messages = [*warnings, *label_warnings(site.boxes, truth, evaluation.rankings, name)]
+    made = replace(made, looks=looks.warning(*prefixed(name, messages)))
+    categories = zip(truth.categories, evaluation.has_labels, evaluation.enough, strict=True)
+    rare = [name for name, labelled, enough in categories if labelled and not enough]
+    if rare:
+        made = made.noting(
+            Notice(
+                "categories-rarely-labelled",
+                f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
+                f"images, left out: {len(rare)} ({listed(rare)})",
+                severity="note",
+            )
+        )
+    return made
 
 
 def set_of_detector(
@@ -116,7 +174,7 @@ def labels_with_files(
     label_words = {**{name: name for name in words.values()}, **words}
     made = _with_files(site, content, files, group=group, words=words, label_words=label_words)
     numbers = _joined_numbers(made.looks.numbers, _numbers_of(content))
-    made = replace(made, statistics=replace(made.looks, numbers=numbers))
+    made = replace(made, looks=replace(made.looks, numbers=numbers))
     unknown = [word for word in words if word not in {*made.looks.categories, *content.categories}]
     if not unknown:
         return made
@@ -185,10 +243,10 @@ def _with_files(
         site = site.on_images(np.setdiff1d(np.arange(len(site)), unseen))
         content = of_images(content, site.boxes.images)
         truth = labelled_boxes(content, categories, label_words)
-    statistics = Looks.of(site.boxes)
+    looks = Looks.of(site.boxes)
     mismatch: tuple[str, ...] = ()
     if not everywhere:
-        statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
+        looks = replace(looks, numbers=_joined_numbers(looks.numbers, numbers))
         mismatch = mismatched_words(site.boxes, truth)
         lost = [] if unpredicted else never_predicted(site.boxes, truth)
         known = [name for name in categories if name not in lost]
@@ -198,7 +256,7 @@ def _with_files(
         mismatch = unpredicted_categories(site.boxes, truth, words)
     of_categories = site.as_categories(categories, words)
     made = labelled_site(
-        replace(of_categories, statistics=statistics),
+        replace(of_categories, looks=looks),
         ignoring_unchecked(truth, content, of_categories.boxes, label_words),
         name=name,
         group=group,
@@ -381,4 +439,17 @@ def _observed(
         everywhere=everywhere,
         left_out=(*seed_set.warnings, *lost),
     )
-    return replace(made, statistics=replace(made.looks, categories=own.categories))
+    return replace(made, looks=replace(made.looks, categories=own.categories))
+
+
+def truth_of_samples(
+    detected: Boxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> Boxes:
+    """Lay out the labels of the images of `detected`.
+
+    labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
+    """
+    parts = [*labels, NO_BOXES]
+    image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Boxes(detected.images, detected.categories, image, label, boxes, crowd=crowd)

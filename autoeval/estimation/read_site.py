@@ -32,8 +32,7 @@ from autoeval.io.predictions.covered_images import (
 )
 from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
-from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
-from autoeval.sites.pool import unknown_sizes
+from autoeval.sites.file_looks import NEVER, Looks, check_floor, unknown_sizes, unseen_share
 from autoeval.sites.site import Site
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from autoeval.labels.box_model import (
 )
 from autoeval.labels.category_estimate import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.values import VariancePrior, fit_variance_prior
-from autoeval.sites.pool import Pool
-from autoeval.sites.site import Site
+from autoeval.sites.site import Pool, Site
 from autoeval.targets import MEASURES
 
 MODEL, REFERENCE = "model", "reference"

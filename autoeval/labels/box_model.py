@@ -15,7 +15,7 @@ from autoeval.accuracy.coco_evaluation import AT_HALF
 from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
-from autoeval.sites.pool import Pool
+from autoeval.sites.site import Pool
 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
 MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more

@@ -35,7 +35,7 @@ from autoeval.labels.outlook import (
 )
 from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.result_base import ENDS, Result
-from autoeval.sites.pool import Pool
+from autoeval.sites.site import Pool
 from autoeval.targets import IOUS, OperatingPoint
 from autoeval.words import listed
 

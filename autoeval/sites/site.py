@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,18 +20,13 @@ from autoeval.accuracy.coco_evaluation import (
     top_detections,
 )
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.boxes import Boxes, LabelledImage
-from autoeval.detections import Detections, Evidence
-from autoeval.errors import InputError, TooFewLabelsError
+from autoeval.boxes import Boxes, LabelledImage, overlapping_pairs
+from autoeval.detections import CONFIDENT, Detections, Evidence
+from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.labels.content import NO_BOXES
-from autoeval.io.predictions.covered_images import copies, copies_left_out, labels_of_truth
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
-from autoeval.notices import Notice, prefixed
+from autoeval.notices import Notice
 from autoeval.sites.file_looks import Looks
-from autoeval.sites.label_warnings import label_warnings
-from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
-from autoeval.words import listed
 
 LEAST_SHARE = 0.1
 """Expected objects of a category that counts, as a share of the mean over the categories found.
@@ -40,6 +35,20 @@ A few confident errors make a likely box of nearly any category of a detector so
 benchmarks/many_categories.py (docs/results/presence.md)."""
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 BLACK_BOX = "black box"
+EDGE = 3.0  # pixels
+ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
+OF_BOX = (
+    "score",
+    "log_odds",
+    "size",
+    "aspect",
+    "rank",
+    "confident_boxes",
+    "best_score",
+    "overlap_above",
+    "overlap_below",
+    "at_edge",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +188,9 @@ class Site:
     reference_probabilities : ndarray of shape (R,), optional
         That each box of the reference is a true positive at IoU .5, by calibrations that have not
         seen the labels here; by default by `reference_calibration`.
-    statistics : Looks, optional
-        How the boxes look in the detector's own words; its warnings are those of a labelled set.
+    looks : Looks
+        How the boxes look in the detector's own words, with the warnings of labels; of a labelled
+        set alone.
     blocks : ndarray of shape (M,), int64, optional
         Block of time of each image; images of one block are dependent. Default: none are.
     name, group : str
@@ -223,7 +233,7 @@ class Site:
     calibration: ScoreCalibration | None = None
     reference_calibration: ScoreCalibration | None = None
     reference_probabilities: np.ndarray | None = None
-    statistics: Looks | None = None
+    looks: Looks = None  # type: ignore[assignment]
     blocks: np.ndarray | None = None
     name: str = ""
     group: str = ""
@@ -284,11 +294,6 @@ class Site:
 
     # What the boxes say
 
-    @cached_property
-    def areas(self) -> np.ndarray:
-        """Area of each image, (M,), square pixels; NaN where its size is not known."""
-        return np.asarray(image_sizes(self.boxes.images).prod(axis=1))
-
     @property
     def calibrated(self) -> ScoreCalibration:
         """The calibration of the boxes; refused where there is none."""
@@ -335,12 +340,6 @@ class Site:
         return pool_of_predictions(self.boxes)
 
     # What the labels say
-
-    @property
-    def looks(self) -> Looks:
-        """The statistics; of a labelled set alone."""
-        assert self.statistics is not None
-        return self.statistics
 
     @cached_property
     def pool_matches(self) -> Matches:
@@ -447,72 +446,86 @@ def is_labelled_enough(n_true: np.ndarray) -> bool:
     return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
 
 
-def too_few_labels(source: str) -> TooFewLabelsError:
-    """Return the error of a labelled set none of whose categories is labelled enough."""
-    return TooFewLabelsError(
-        f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
-        "more images."
-    )
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """N boxes on the M images that an estimate is about."""
 
+    found: Boxes  # at most 100 boxes of a category in an image, as evaluation takes them
+    features: np.ndarray  # (N, F), see `pool_of_predictions`
+    names: tuple[str, ...]  # of its columns
+    warnings: tuple[str, ...] = ()  # what was assumed
 
-def labelled_site(
-    site: Site,
-    truth: Boxes,
-    *,
-    name: str,
-    group: str | None = None,
-    everywhere: bool = False,
-    left_out: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-) -> Site:
-    """Evaluate a labelled set without the copies among its images, and check labels against boxes.
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.found.images)
 
-    site: its statistics are of the boxes in the detector's own words; by default of the boxes.
-    group: origin that it shares with other sets; its own name by default.
-    warnings: further ones, that every estimate of the fit repeats.
-    """
-    statistics = site.statistics or Looks.of(site.boxes)
-    later = copies(site.boxes, labels_of_truth(truth))
-    if len(later):
-        site = replace(site, truth=truth).without_images(later)
-        truth = site.evaluation.truth
-        left_out = (*left_out, *copies_left_out(len(later)))
-    made = replace(
-        site,
-        truth=truth,
-        statistics=statistics,
-        name=name,
-        group=name if group is None else group,
-        everywhere=everywhere,
-        left_out=(*left_out, *truth.left_out),
-    )
-    evaluation = made.evaluation
-    if not any(evaluation.enough):
-        raise too_few_labels(name)
-    messages = [*warnings, *label_warnings(site.boxes, truth, evaluation.rankings, name)]
-    made = replace(made, statistics=statistics.warning(*prefixed(name, messages)))
-    categories = zip(truth.categories, evaluation.has_labels, evaluation.enough, strict=True)
-    rare = [name for name, labelled, enough in categories if labelled and not enough]
-    if rare:
-        made = made.noting(
-            Notice(
-                "categories-rarely-labelled",
-                f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
-                f"images, left out: {len(rare)} ({listed(rare)})",
-                severity="note",
-            )
+    @property
+    def image_ids(self) -> tuple[str, ...]:
+        """Names of the images."""
+        return tuple(image.image_id for image in self.found.images)
+
+    def with_boxes_over(self, score_thr: float) -> Pool:
+        """Keep the images with a box over a threshold: precision there depends on no other."""
+        over = self.found.scores > self.found.scores.dtype.type(score_thr)
+        images = np.unique(self.found.image[over])
+        if len(images) == len(self):
+            return self
+        note = Notice(
+            "images-without-box-over-threshold",
+            f"{len(self) - len(images)} of {len(self)} images have no box over {score_thr:g}, and "
+            "precision does not depend on them: none of them is drawn",
+            severity="note",
         )
-    return made
+        return replace(self.on_images(images), warnings=(*self.warnings, note))
+
+    def on_images(self, chosen: np.ndarray) -> Pool:
+        """Keep some images, (k,) int in rising order, and their boxes."""
+        kept = np.isin(self.found.image, chosen)
+        return replace(self, found=self.found.on_images(chosen), features=self.features[kept])
+
+    def columns(self, names: Sequence[str]) -> np.ndarray:
+        """Return some features of all boxes, (N, len(names))."""
+        return self.features[:, [self.names.index(name) for name in names]]
 
 
-def truth_of_samples(
-    detected: Boxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> Boxes:
-    """Lay out the labels of the images of `detected`.
+def pool_of_predictions(boxes: Boxes) -> Pool:
+    """Make a pool of boxes, each described among the others of its category in its image.
 
-    labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
+    The features of N boxes, (N, F), are `OF_BOX`: score and its log-odds; logarithm of the side
+    relative to the image and of the aspect ratio; logarithm of the rank among the boxes of its
+    category in the image and of the number of confident ones; the best score among them; the
+    largest IoU with a more and a less confident one; whether the box ends at the edge. The side
+    relative to an image of unknown size is NaN, and so is whether a box ends at the far edges of
+    one.
+
+    Raises InputError if there is no image.
     """
-    parts = [*labels, NO_BOXES]
-    image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-    boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Boxes(detected.images, detected.categories, image, label, boxes, crowd=crowd)
+    if not boxes.images:
+        raise InputError("Expected a pool of at least one image but got none.")
+    counted = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
+    sizes, scores, n = counted.sizes[counted.image], counted.scores.astype(np.float64), len(counted)
+    corners = counted.boxes.astype(np.float64)
+    inside = np.clip(scores, 1e-3, 1 - 1e-3)
+    width, height = np.maximum((counted.boxes[:, 2:] - counted.boxes[:, :2]).astype(float), 1e-3).T
+    side = 0.5 * np.log(np.clip(width * height / sizes.prod(axis=1), 1e-6, 1))
+    aspect = np.clip(np.log(width / height), -3, 3)
+    near = counted.boxes[:, :2].min(axis=1) < EDGE
+    far = (counted.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
+    at_edge = np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
+    # among the boxes of its category in its image
+    group = counted.image * len(counted.categories) + counted.label
+    group = np.unique(group, return_inverse=True)[1]
+    order = np.lexsort((-scores, group))
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n) - np.searchsorted(group[order], group[order])
+    confident = np.bincount(group, scores > CONFIDENT, minlength=1)
+    best = np.zeros(len(confident))
+    np.maximum.at(best, group, scores)
+    a, b, overlap = overlapping_pairs(corners, group, corners, group, least=ANY)
+    above, below = np.zeros(n), np.zeros(n)
+    is_above, is_below = rank[b] < rank[a], rank[b] > rank[a]
+    np.maximum.at(above, a[is_above], overlap[is_above])
+    np.maximum.at(below, a[is_below], overlap[is_below])
+    of_one_box = [scores, np.log(inside / (1 - inside)), side, aspect]
+    of_group = [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
+    return Pool(counted, np.stack([*of_one_box, *of_group, at_edge], axis=1), OF_BOX)

@@ -19,7 +19,7 @@ from autoeval.labels.assistance import fit_assistance
 from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.plan_folder import write_plan
 from autoeval.labels.values import ValueWithError
-from autoeval.sites.pool import pool_of_predictions
+from autoeval.sites.site import pool_of_predictions
 from tests.label_worlds import SIDE, make_site
 
 pytestmark = pytest.mark.clients

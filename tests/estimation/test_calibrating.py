@@ -19,8 +19,9 @@ from autoeval.estimation.calibrating import (
     roc_area,
 )
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.model.priors import calibration_prior
-from autoeval.sites.site import Evaluation, Site, labelled_site
+from autoeval.sites.site import Evaluation, Site
 from tests.made_sites import random_found, truth_from
 
 PRIOR = calibration_prior()

@@ -12,10 +12,11 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import FitSettings, fit_sets
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.model.pair_table import category_weights, features_at, with_target
 from autoeval.model.regression import Regression
 from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from autoeval.targets import MEASURES, OperatingPoint, points_at
 from tests.made_sites import N_IMAGES, random_found, truth_from
 

@@ -13,11 +13,12 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.label_planning import check_plan
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.model import MixedModel, Pairs, Prior, Variances
 from autoeval.model.pair_table import GROUP, SITE
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 

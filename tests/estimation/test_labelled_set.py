@@ -15,6 +15,7 @@ from autoeval.estimation.checks import few_blocks
 from autoeval.estimation.estimate import sampling_std
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_sets import labelled_site, truth_of_samples
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import find_words
@@ -22,7 +23,7 @@ from autoeval.model.pair_table import columns
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import Looks, check_floor, check_limit, joined_statistics
-from autoeval.sites.site import Site, labelled_site, truth_of_samples
+from autoeval.sites.site import Site
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 USUAL = calibration_prior().calibration
@@ -247,9 +248,9 @@ def test_a_labelled_set_warns_of_shifted_labels():
     sure = random_found(0)
     sure = sure.where(sure.scores > 0.5)
     truth = truth_from(sure)
-    assert labelled_site(Site(sure), truth, name="val").statistics.warnings == ()
+    assert labelled_site(Site(sure), truth, name="val").looks.warnings == ()
     beside = replace(truth, boxes=truth.boxes + np.array([6, 0, 6, 0]))
-    (warning,) = labelled_site(Site(sure), beside, name="val").statistics.warnings
+    (warning,) = labelled_site(Site(sure), beside, name="val").looks.warnings
     assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning
 
 

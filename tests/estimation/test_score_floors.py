@@ -10,13 +10,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import FLOORS
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.read_site import compared_with_fit
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import features_at
 from autoeval.model.priors import calibration_prior, regression_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import Looks
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from tests.made_sites import WORDS, random_found, truth_from
 
 

@@ -12,7 +12,7 @@ from autoeval.labels.matching import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.labels.values import ValueWithError
-from autoeval.sites.pool import pool_of_predictions
+from autoeval.sites.site import pool_of_predictions
 
 WORDS = ("car", "bus", "van")
 PRIORS = {"mAP": 0.4, "mAP/car": 0.5, "mAP/bus": 0.3}

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.threshold_choice import ENDS, choose_from
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
@@ -12,7 +13,7 @@ from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import category_blocks
 from autoeval.report.labels import category_table as labelled_categories
 from autoeval.report.threshold import choice_lines, draw_measures, draw_precision
-from autoeval.sites.site import Site, labelled_site
+from autoeval.sites.site import Site
 from tests.made_sites import WORDS, random_found, truth_from
 
 

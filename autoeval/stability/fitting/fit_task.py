@@ -233,7 +233,7 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
         everywhere=True,
     )
     statistics = replace(made.looks, categories=tuple(words))
-    return replace(made, statistics=statistics)
+    return replace(made, looks=statistics)
 
 
 def _evaluate(

@@ -18,6 +18,7 @@ import pandas as pd
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.labelled_sets import truth_of_samples
 from autoeval.estimation.observation.detector_identity import (
     LoadDetector,
     TravellingObserver,
@@ -29,7 +30,7 @@ from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.sites.file_looks import Looks
-from autoeval.sites.site import Site, truth_of_samples
+from autoeval.sites.site import Site
 from autoeval.stability.metasets.recipe import Recipe, SampleSet
 from autoeval.stability.passes.tally import scored_rows
 from autoeval.stability.scores.base import revisions
@@ -193,7 +194,7 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
     return Site(
         detected,
         truth=truth,
-        statistics=Looks.of(detected),
+        looks=Looks.of(detected),
         name=name,
         group=group,
         everywhere=True,
