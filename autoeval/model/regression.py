@@ -245,24 +245,31 @@ class Regression:
         )
 
     def site_rows(self, rows: Table) -> dict[str, np.ndarray]:
-        """Lay out the scores of a new site as this target reads them, one row a category."""
-        made = _named(rows)
-        if len(self.categories_) == 1 and (made["category"] == ONLY).all():
-            made["category"] = np.full(n_rows(made), self.categories_[0], object)
-        made = with_target(made, self.target)
+        """Lay out the scores of a new site as this target reads them, one row a category.
+
+        All are taken to be of one new site, unless ``group`` and ``source`` begin with `NEW`;
+        `GROUP` names a group of the fit that it belongs to.
+        """
+        made = with_target(rows, self.target)
+        n = n_rows(made)
+        if "group" not in made or not all(g.startswith(NEW) for g in names(made, "group")):
+            made["group"] = made.get(GROUP, np.full(n, NEW, object))
+            made["source"] = np.full(n, NEW, object)
+        category = made.setdefault("category", np.full(n, ONLY, object))
+        if len(self.categories_) == 1 and (category == ONLY).all():
+            made["category"] = np.full(n, self.categories_[0], object)
         if self.prior_of_boxes_ and self.features_[-1] not in made:
-            made[self.features_[-1]] = np.full(n_rows(made), np.nan)
+            made[self.features_[-1]] = np.full(n, np.nan)
         return made
 
     def distribution(self, rows: Table, average: np.ndarray | None = None) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
 
-        rows: one row a category: ``category``, ``n_images`` and the scores. All are taken to be of
-            one new site, unless ``group`` and ``source`` begin with `NEW`, or `SITE` names one of
-            the fit. `GROUP` names a group of the fit that the site belongs to.
+        rows: one row a category: ``category``, ``n_images`` and the scores; see `site_rows`. `SITE`
+            names a site of the fit that they are of.
         average (K, M)
         """
-        new = self._new_pairs(rows)
+        new = self._arrays(self.site_rows(rows))
         if SITE in rows:
             return self._distribution_at(str(columns(rows)[SITE][0]), new, average)
         if self.away_ is None or GROUP in rows:
@@ -312,14 +319,14 @@ class Regression:
 
     def uncorrected(self, rows: Table) -> Mixture:
         """Predict rows of a new site as if the detector was trained elsewhere."""
-        return self._elsewhere.predict(self._new_pairs(rows))
+        return self._elsewhere.predict(self._arrays(self.site_rows(rows)))
 
     def confidence_above_home(self, rows: Table) -> np.ndarray:
         """Return by how much the first score of rows of new sites exceeds the mean at home, (N,).
 
         Home is where the detector was trained, or every labelled site if that is not known.
         """
-        return np.asarray(self._new_pairs(rows).x[:, 0] - self._confidence_at_home)
+        return np.asarray(self._arrays(self.site_rows(rows)).x[:, 0] - self._confidence_at_home)
 
     def accuracies_at(self, site: str) -> dict[str, float]:
         """Return the accuracy on the labelled images of a site of the fit, by category.
@@ -351,7 +358,7 @@ class Regression:
 
     def draw(self, rows: Table, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
-        new = self._new_pairs(rows)
+        new = self._arrays(self.site_rows(rows))
         drawn = self._elsewhere.draw(new, draws=draws, seed=seed)
         if self.away_ is None:
             return drawn
@@ -444,18 +451,6 @@ class Regression:
             estimates[left_out] = regression.distribution(asked).mean
         return np.clip(estimates, 0, 1)
 
-    def _new_pairs(self, rows: Table) -> Pairs:
-        made = with_target(rows, self.target)
-        n = n_rows(made)
-        named = "group" in made and all(name.startswith(NEW) for name in names(made, "group"))
-        if not named:
-            made["group"] = made.get(GROUP, np.full(n, NEW, object))
-            made["source"] = np.full(n, NEW, object)
-        if "category" not in made or self.categories_ == [ONLY]:  # fitted without their names
-            one = len(self.categories_) == 1
-            made["category"] = np.full(n, self.categories_[0] if one else NEW, object)
-        return self._arrays(made)
-
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""
         if self.prior_of_boxes_ is None:
@@ -499,6 +494,8 @@ class Regression:
             names(rows, name) if name in rows else np.full(len(x), "", object)
             for name in ("group", "source", "category")
         )
+        if self.categories_ == [ONLY]:  # fitted without their names
+            category = np.full(len(x), ONLY, object)
         if SIZE in self.features_:
             # Where the sizes of images are not known the size of boxes counts as the mean of the
             # pairs of the fit, or of the prior, and its slope adds to the error. A fit without any
