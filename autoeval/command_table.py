@@ -10,23 +10,23 @@ GROUPS = {
         "fit": Command(
             "fit an estimator to labels and a detector, or its predictions",
             "autoeval.api.fit_functions:fit",
-            "autoeval.commands.fit:show",
+            "autoeval.commands.estimate:show_fit",
         ),
         "estimate": Command(
             "estimate accuracy on new images without labels, by a saved estimator",
             "autoeval.api.site_functions:estimate",
-            "autoeval.commands.estimate:show",
-            around="autoeval.commands.estimate:around",
+            "autoeval.commands.estimate:show_estimate",
+            around="autoeval.commands.estimate:around_estimate",
         ),
         "label plan": Command(
             "draw images to label, and say how exact their labels will make the estimate",
             "autoeval.api.site_functions:plan_labels",
-            "autoeval.commands.label_plan:show",
+            "autoeval.commands.labels:show_plan",
         ),
         "label estimate": Command(
             "estimate accuracy from a few labels and all that needs none",
             "autoeval.api.site_functions:estimate_with_labels",
-            "autoeval.commands.label_estimate:show",
+            "autoeval.commands.labels:show_labelled",
             in_python=("planned",),
         ),
         "compare": Command(
@@ -39,7 +39,7 @@ GROUPS = {
         "threshold": Command(
             "choose the score threshold for a recall, a precision or the best F1",
             "autoeval.api.site_functions:threshold",
-            "autoeval.commands.threshold:show",
+            "autoeval.commands.estimate:show_threshold",
         ),
         "monitor": Command(
             "watch many sites: which is worst, and which has changed",
@@ -50,11 +50,11 @@ GROUPS = {
         "detect": Command(
             "run a detector over images once, and keep its boxes in a file",
             "autoeval.api.detect_objects:detect",
-            "autoeval.commands.detect:show",
+            "autoeval.commands.estimate:show_detect",
         ),
         "check": Command(
             "read everything once without the network and say what a run would meet",
-            "autoeval.commands.check:check",
+            "autoeval.commands.data:check",
         ),
     },
     "published methods": {
@@ -160,12 +160,12 @@ GROUPS = {
         ),
         "status": Command(
             "show how far a run is: jobs done, failed, running and left, and the rate",
-            "autoeval.commands.status:status",
+            "autoeval.commands.data:status",
             positional=("work_dir",),
         ),
         "convert-labels": Command(
             "write labels of any format as a COCO annotation file",
-            "autoeval.commands.convert_labels:convert_labels",
+            "autoeval.commands.data:convert_labels",
             positional=("labels", "output"),
         ),
         "demo": Command(

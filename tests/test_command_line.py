@@ -4,7 +4,6 @@ import ast
 import functools
 import inspect
 import textwrap
-from importlib import import_module
 
 import pytest
 
@@ -23,6 +22,7 @@ from autoeval.commands.command_line import (
     run_command,
     typed_names,
 )
+from autoeval.commands.labels import show_labelled
 from autoeval.errors import InputError
 
 # What is typed for a parameter, and what the function gets; others get the word itself.
@@ -120,7 +120,7 @@ def test_a_function_reads_all_its_parameters(name):
             for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
-        of_function = {"work_dir"} if path == "autoeval.commands.detect:show" else set()
+        of_function = {"work_dir"} if path == "autoeval.commands.estimate:show_detect" else set()
         assert set(inspect.signature(function).parameters) - read <= of_function
 
 
@@ -212,17 +212,10 @@ def test_what_was_typed_is_kept_for_the_line_on_the_next_step():
 GIVEN = Given({"plan": "p", "labels": None, "images": "i"}, {}, "autoeval")
 
 
-@pytest.mark.parametrize(
-    ("show", "options", "named"),
-    [
-        ("label_estimate", {"until": 0.0}, "--until"),
-        ("label_estimate", {"until": -1.0}, "--until"),
-        ("label_estimate", {"until": float("inf")}, "--until"),
-    ],
-)
-def test_what_would_do_nothing_is_refused(show, options, named):
-    with pytest.raises(InputError, match=named):
-        import_module(f"autoeval.commands.{show}").show(None, GIVEN, **options)
+@pytest.mark.parametrize("until", [0.0, -1.0, float("inf")])
+def test_a_half_width_that_none_is_is_refused(until):
+    with pytest.raises(InputError, match="--until"):
+        show_labelled(None, GIVEN, until=until)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from inspect import signature
 
 from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import help_of
-from autoeval.commands.convert_labels import convert_labels
+from autoeval.commands.data import convert_labels
 from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
 from autoeval.counting.capture import synthetic, tasks

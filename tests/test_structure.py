@@ -185,8 +185,8 @@ def test_no_sub_package_of_estimation_is_beside_the_order():
     assert set(LAYER) - {"modules"} <= named
 
 
-CORE = {f"commands.{name}" for name in ("fit", "estimate", "compare", "threshold", "monitor")}
-CORE |= {"api", "mmdet_metric", "commands.check", "commands.label_plan", "commands.label_estimate"}
+CORE = {f"commands.{name}" for name in ("estimate", "labels", "compare", "monitor", "data")}
+CORE |= {"api", "mmdet_metric"}
 
 
 @cache

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autoeval.api.compare_detectors import compare
+    from autoeval.api.compare_detectors import compare, named_estimators
     from autoeval.api.detect_objects import detect
-    from autoeval.api.estimator_paths import load_estimator, named_estimators
     from autoeval.api.fit_functions import fit, fit_task, join
     from autoeval.api.monitor_sites import monitor
+    from autoeval.api.options import load_estimator
     from autoeval.api.site_functions import (
         estimate,
         estimate_with_labels,
@@ -36,8 +36,8 @@ __all__ = [
 _HOMES = {
     "compare": "compare_detectors",
     "detect": "detect_objects",
-    "load_estimator": "estimator_paths",
-    "named_estimators": "estimator_paths",
+    "load_estimator": "options",
+    "named_estimators": "compare_detectors",
     "fit": "fit_functions",
     "monitor": "monitor_sites",
     "fit_task": "fit_functions",

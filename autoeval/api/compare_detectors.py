@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.api.estimator_paths import named_estimators
 from autoeval.api.options import (
     PassOptions,
     check_names,
     detector_of_fit,
+    for_target,
     found_images,
     given_boxes_of,
+    load_estimator,
 )
 from autoeval.errors import InputError, refuse_given
-from autoeval.targets import IOUS, MEASURES, named_target
+from autoeval.targets import IOUS, MEASURES
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
@@ -159,12 +160,19 @@ def compare(
             "reference_checkpoint": reference_checkpoint,
         }
         refuse_given(of_reference, f"goes with --reference: {GO_WITH}")
-    _refuse_threshold(target, score_thr, iou)
-    fits = named_estimators(estimators)
+    if score_thr is None and iou != IOUS[0]:
+        raise InputError(f"--iou goes with --score-thr: {GO_WITH}")
+    if target not in MEASURES:
+        refuse_given(
+            {"score_thr": score_thr},
+            f"is for a comparison by --target {', '.join(MEASURES)}, but it is by "
+            f"{target or 'the target of the fits'}: name one of these, or leave it out.",
+        )
+    fits = {
+        name: for_target(fitted, target, score_thr, iou)
+        for name, fitted in named_estimators(estimators).items()
+    }
     by_folder = _names_by_folder(estimators, list(fits))
-    if target is not None:
-        wanted = named_target(target, score_thr, iou)
-        fits = {name: fitted.for_target(wanted) for name, fitted in fits.items()}
     if reference:
         of_run |= {"reference": reference, "reference_names": reference_names}
     boxes = _boxes(fits, predictions, of_files, of_run)
@@ -201,6 +209,32 @@ def compare(
         level=level,
         seed=seed,
     )
+
+
+def named_estimators(
+    estimators: Mapping[str, AccuracyEstimator | PathLike] | Sequence[AccuracyEstimator | PathLike],
+) -> dict[str, AccuracyEstimator]:
+    """Load estimators, named after the last parts of their paths that tell them apart.
+
+    Raises
+    ------
+    InputError
+        If one is given twice, or cannot be loaded.
+    """
+    from autoeval.estimation.fit_file import ESTIMATOR
+    from autoeval.words import short_names
+
+    if isinstance(estimators, Mapping):
+        return {name: load_estimator(estimator) for name, estimator in estimators.items()}
+    paths = [
+        Path(estimator) if isinstance(estimator, str | os.PathLike) else Path(f"detector {k}")
+        for k, estimator in enumerate(estimators, 1)
+    ]
+    whole = [path.parent if path.name == ESTIMATOR else path for path in paths]
+    if len({path.resolve() for path in whole}) < len(whole):
+        raise InputError("One estimator is given twice: name each detector once.")
+    named = zip(short_names(whole), estimators, strict=True)
+    return {name: load_estimator(estimator) for name, estimator in named}
 
 
 def _are_files(predictions: Any) -> bool:
@@ -242,18 +276,6 @@ def _refuse_unread(
             "is for images that a detector is run on. With --predictions of every detector "
             "--images only lists the images: leave it out, or put - in place of the predictions of "
             "a detector to run.",
-        )
-
-
-def _refuse_threshold(target: str | None, score_thr: float | None, iou: float) -> None:
-    """Refuse a threshold that the target does not have."""
-    if score_thr is None and iou != IOUS[0]:
-        raise InputError(f"--iou goes with --score-thr: {GO_WITH}")
-    if target not in MEASURES:
-        refuse_given(
-            {"score_thr": score_thr},
-            f"is for a comparison by --target {', '.join(MEASURES)}, but it is by "
-            f"{target or 'the target of the fits'}: name one of these, or leave it out.",
         )
 
 

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import Unpack
 
-from autoeval.api.options import ResultsOptions, check_names, given_boxes_of
+from autoeval.api.options import (
+    ResultsOptions,
+    check_names,
+    for_target,
+    given_boxes_of,
+    load_estimator,
+)
 from autoeval.errors import InputError, refuse_given
-from autoeval.targets import IOUS, named_target
+from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
@@ -147,7 +153,6 @@ def monitor(
         If the estimator or what `work_dir` keeps is of another detector, the store is damaged, no
         image of any site can be read, or options exclude each other.
     """
-    from autoeval.api.estimator_paths import load_estimator
     from autoeval.estimation.given import Predictions, named_categories
     from autoeval.estimation.run_detector import Detector
     from autoeval.monitoring.candidate import (
@@ -165,11 +170,7 @@ def monitor(
     check_names(boxes, ResultsOptions)
     if images is None and predictions is None:
         raise InputError("Expected --images ROOT, or --predictions PATH.")
-    if score_thr is None and iou != IOUS[0]:
-        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
-    fitted = load_estimator(estimator)
-    if target is not None:
-        fitted = fitted.for_target(named_target(target, score_thr, iou))
+    fitted = for_target(load_estimator(estimator), target, score_thr, iou)
     settings = MonitorSettings(
         by=by,
         depth=depth,

@@ -1,26 +1,29 @@
-"""What every call on a detector's boxes takes: files of predictions, or a detector to run."""
+"""What every call takes: an estimator, and files of predictions or a detector to run."""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import copy
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
 from autoeval.errors import InputError, refuse_given
-from autoeval.targets import IOUS
+from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import Predictions
     from autoeval.estimation.run_detector import Detector
+    from autoeval.runtime.files import PathLike
 
 OF_FILES = ("names", "numbering", "columns", "incomplete")
 OF_A_DETECTOR = (
@@ -184,6 +187,37 @@ class SiteOptions(BoxOptions, total=False):
     group: str
 
 
+def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
+    """Load an estimator, where it is not one already; a file that did not change is read once."""
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.fit_file import artefact_path
+
+    if isinstance(estimator, AccuracyEstimator):
+        return estimator
+    path = artefact_path(estimator)
+    if not path.is_file():
+        return AccuracyEstimator.load(estimator)  # which says what is wrong
+    return copy.copy(_loaded(str(path.resolve()), path.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=2)  # of one command: what it computes by, and what its page shows
+def _loaded(path: str, changed_ns: int) -> AccuracyEstimator:
+    from autoeval.estimation.estimator import AccuracyEstimator
+
+    return AccuracyEstimator.load(path)
+
+
+def for_target(
+    fitted: AccuracyEstimator, target: str | None, score_thr: float | None, iou: float
+) -> AccuracyEstimator:
+    """Return the estimator of a target; that of the fit where none is named."""
+    if target is not None:
+        return fitted.for_target(named_target(target, score_thr, iou))
+    if score_thr is None and iou != IOUS[0]:
+        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
+    return fitted
+
+
 def given_boxes_of(
     predictions: Any, options: Mapping[str, Any], loading: Mapping[str, Any] | None = None
 ) -> Predictions | Detector | None:
@@ -214,10 +248,10 @@ def given_boxes_of(
         refuse(options, OF_A_RUN, "is about running a detector, and --predictions need none")
         if options.get("reference_names") and not options.get("reference"):
             raise InputError("--reference-names goes with --reference: give that, too.")
-        columns = options.get("columns") or ()
+        columns, reference = options.get("columns") or (), options.get("reference")
         return Predictions(
             predictions,
-            reference=_references(options),
+            reference=[reference] if isinstance(reference, str | os.PathLike) else reference,
             names=options.get("names") or {},
             complete=not options.get("incomplete"),
             reference_names=options.get("reference_names") or {},
@@ -266,17 +300,13 @@ def refuse(options: Mapping[str, Any], names: Sequence[str], reason: str) -> Non
     refuse_given({name: options.get(name) for name in names}, f"{reason}: {end}")
 
 
-def _references(options: Mapping[str, Any]) -> Any:
-    given = options.get("reference")
-    return [given] if isinstance(given, str | os.PathLike) else given
-
-
 def _reference(options: Mapping[str, Any]) -> Any:
     """Return the reference beside a detector that is run: another one, or its boxes."""
     from autoeval.detectors.detector_spec import DetectorSpec, names_python
     from autoeval.words import listed
 
-    given = _references(options)
+    given = options.get("reference")
+    given = [given] if isinstance(given, str | os.PathLike) else given
     if not given:
         refuse(options, ("reference_checkpoint", "reference_names"), "goes with --reference")
         return None

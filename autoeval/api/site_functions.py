@@ -15,13 +15,15 @@ from autoeval.api.options import (
     OF_FILES,
     SiteOptions,
     detector_of_fit,
+    for_target,
     found_images,
     given_boxes_of,
+    load_estimator,
     predict_site,
     refuse,
 )
 from autoeval.errors import InputError
-from autoeval.targets import IOUS, named_target
+from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -94,33 +96,16 @@ def estimate(
         if fit_predictions is not None or trained_here:
             name = "--fit-predictions" if fit_predictions is not None else "--trained-here"
             raise InputError(f"{name} goes with --fit-labels: give that, too, or leave it out.")
-        fitted = _loaded(USUAL_FIT if estimator is None else estimator)
+        fitted = load_estimator(USUAL_FIT if estimator is None else estimator)
     else:
         if estimator is not None:
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
         fitted = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
         of_fit = fitted.fit_result_.warnings if fitted.fit_result_ else ()
-    fitted = _for_target(fitted, target, score_thr, iou)
+    fitted = for_target(fitted, target, score_thr, iou)
     estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
     # Nobody has seen the result of a fit that is made here.
     return replace(estimated, warnings=tuple(dict.fromkeys((*of_fit, *estimated.warnings))))
-
-
-def _for_target(
-    fitted: AccuracyEstimator, target: str | None, score_thr: float | None, iou: float
-) -> AccuracyEstimator:
-    """Return the estimator of a target, where that need not be what was fitted."""
-    if target is not None:
-        return fitted.for_target(named_target(target, score_thr, iou))
-    if score_thr is None and iou != IOUS[0]:
-        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
-    return fitted
-
-
-def _loaded(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
-    from autoeval.api.estimator_paths import load_estimator
-
-    return load_estimator(estimator)
 
 
 def _fitted_here(
@@ -209,7 +194,7 @@ def plan_labels(
         raise InputError("--compare-predictions goes with --compare: give that, too.")
     if prelabel and work_dir is None:
         raise InputError("`prelabel` writes into `work_dir`: give that, too, or leave it out.")
-    fitted = _for_target(_loaded(estimator), target, score_thr, iou)
+    fitted = for_target(load_estimator(estimator), target, score_thr, iou)
     estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
     folder = None if work_dir is None else Path(work_dir)
     draw = Draw(n, seed, frames, everywhere=compare is not None)
@@ -218,7 +203,7 @@ def plan_labels(
     from autoeval.comparison.compare_sites import plan_difference
 
     assert estimated.site is not None
-    other = _loaded(compare).for_target(fitted.target)
+    other = load_estimator(compare).for_target(fitted.target)
     boxes, keep = compare_predictions, None
     if not isinstance(boxes, Predictions | None):  # read as the boxes of the first detector are
         of_files: dict[str, Any] = {name: site.get(name) for name in OF_FILES}
@@ -355,7 +340,7 @@ def threshold(
         refuse(given, [n for n in given if n != "img_dir"], "has no use with --plan")
         curve, warnings, level = _curve_of_plan(plan, labels, words, site, iou)
     elif estimator is not None:
-        fitted = _loaded(estimator)
+        fitted = load_estimator(estimator)
         level = fitted.level
         estimated = _at_lowest_threshold(fitted, predictions, site, work_dir, iou, labels)
         curve, warnings = _curve_of_site(fitted, estimated, iou, labels, words, site)

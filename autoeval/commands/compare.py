@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from autoeval.commands.next_step import after_compare
+from autoeval.commands.estimate import ESTIMATOR, LABELS, N_LABELS, unused_folder
+from autoeval.commands.labels import larger_plan
 from autoeval.errors import InputError
+from autoeval.labels import PLAN
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Given
     from autoeval.comparison.comparison import Comparison, Gate
+    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.runtime.files import PathLike
 
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
@@ -60,9 +64,15 @@ def show(
     verbose : bool
         Print everything.
     """
-    from autoeval.api import named_estimators
-    from autoeval.report.comparison import comparison_page, comparison_text, comparison_values
-    from autoeval.report.text import about, print_result
+    from autoeval.api.compare_detectors import named_estimators
+    from autoeval.report.comparison import (
+        comparison_markdown,
+        comparison_page,
+        comparison_text,
+        comparison_values,
+    )
+    from autoeval.report.text import about, print_result, print_written, write_result
+    from autoeval.runtime.files import write_text
 
     typed = given.values
     fits = named_estimators(typed["estimators"])
@@ -75,15 +85,14 @@ def show(
         labels=typed["labels"],
     )
     label_command = after_compare(given, fits, result, gate)
-    print_result(
-        comparison_text(result, gate, verbose=verbose),
-        comparison_values(result, gate, facts, label_command),
-        Path(work_dir),
-        lambda: comparison_page(result, gate, facts),
-        as_json=json,
-        more=partial(_markdown, markdown, result, gate, label_command) if markdown else tuple,
-        next_step=("images to label", label_command),
-    )
+    values = comparison_values(result, gate, facts, label_command)
+    print_result(comparison_text(result, gate, verbose=verbose), values, as_json=json)
+    written = write_result(Path(work_dir), comparison_page(result, gate, facts), values)
+    if markdown:
+        write_text(markdown, comparison_markdown(result, gate, label_command))
+        written.append(Path(markdown))
+    if not json:
+        print_written(written, "images to label", label_command)
     if gate is None:
         return 0
     if gate.outcome == "undecided" and undecided:
@@ -91,12 +100,53 @@ def show(
     return STATUS[gate.outcome]
 
 
-def _markdown(
-    path: PathLike, result: Comparison, gate: Gate | None, label_command: str
-) -> list[Path]:
-    """Write the summary in Markdown; return its file."""
-    from autoeval.report.comparison import comparison_markdown
-    from autoeval.runtime.files import write_text
+def after_compare(
+    given: Given,
+    fits: Mapping[str, AccuracyEstimator],
+    result: Comparison,
+    gate: Gate | None = None,
+) -> str:
+    """Return the command that plans labels of what shows the difference of two detectors.
 
-    write_text(path, comparison_markdown(result, gate, label_command))
-    return [Path(path)]
+    Of the best two, or of what leaves a gate undecided. There is none where these are decided,
+    where images are labelled without a plan, and where a detector is run.
+    """
+    from autoeval.api.compare_detectors import NOT_FILES
+    from autoeval.comparison.comparison import distinguishable
+
+    typed = given.values
+    files = typed["predictions"] or [NOT_FILES]
+    if NOT_FILES in files:
+        return ""
+    best, n = result.overall.iloc[0], N_LABELS
+    a, b, decided = best["a"], best["b"], distinguishable(best)
+    if gate is not None:
+        a, b, decided = gate.candidate, gate.decisive.detector, gate.outcome != "undecided"
+        n = gate.decisive.labels or n
+    if decided:
+        return ""
+    if result.n_labelled:
+        return _more_of_plan(Path(typed["labels"]).parent, result.n_labelled + n) if gate else ""
+    labelled = all(fits[name].assistance_ is not None for name in (a, b))
+    if typed["target"] or not typed["images"] or not labelled:
+        return ""
+    named = typed["estimators"]
+    folders = list(named.values() if isinstance(named, Mapping) else named)
+    (first, boxes), (second, others) = (
+        (Path(folders[k]), files[k]) for k in (list(fits).index(name) for name in (a, b))
+    )
+    path = first / ESTIMATOR.name if first.is_dir() else first
+    words = ["--estimator", path, "--compare", second, "--compare-predictions", others]
+    words += ["--predictions", boxes, "--images", typed["images"]]
+    words += [word for name in ("categories", "present") for word in given.words.get(name, ())]
+    n = min(n, result.n_images)
+    words = ["autoeval", "label", "plan", *words, "--n", n, "--work-dir", unused_folder(LABELS)]
+    return shlex.join(map(str, words))
+
+
+def _more_of_plan(folder: Path, n: int) -> str:
+    """Return the command that lets the plan in a folder have `n` images; nothing without one."""
+    page = folder / "result.json"
+    if not (folder / PLAN).exists() or not page.exists():
+        return ""
+    return larger_plan(loads(page.read_bytes()).get("about", {}).get("command", ""), n)

@@ -1,28 +1,118 @@
-"""What `autoeval estimate` prints and writes, and what labels of some of the images add."""
+"""What `autoeval fit`, `estimate`, `threshold` and `detect` print and write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.next_step import ESTIMATOR, after_estimate
 from autoeval.errors import InputError
 from autoeval.labels import PLAN
+from autoeval.runtime.files import alone_in
 
 if TYPE_CHECKING:
+    from autoeval.boxes import Boxes
     from autoeval.commands.command_line import Given
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.threshold_choice import ThresholdChoice
     from autoeval.labels.labelled_estimate import LabelledEstimate
-    from autoeval.report.page import Page
     from autoeval.runtime.files import PathLike
+
+ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
+LABELS = Path("work_dirs/labels")  # of a plan, by default
+STANDARD_INPUT = "-"
+N_LABELS = 20  # images that a plan draws by default
+OF_REFERENCE = ("reference_checkpoint", "reference_names")
+SAME_SITE = (
+    *("images", "img_dir", "every"),
+    *("detector", "classes", "network_precision", "trust_checkpoint", "checkpoint", "device"),
+    *("predictions", "names", "incomplete", "numbering", "columns"),
+    *("reference", *OF_REFERENCE),
+    *("categories", "present", "site", "group", "target", "score_thr", "iou", "cfg_options"),
+)
+"""Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
+"""
+
+
+def show_fit(
+    estimator: AccuracyEstimator,
+    given: Given,
+    *,
+    work_dir: PathLike = "work_dirs/fit",
+    json: bool = False,
+    verbose: bool = False,
+) -> int:
+    """Print how accurate a fit is on what it has not seen, and write its page.
+
+    Parameters
+    ----------
+    json : bool
+        Print the result as JSON.
+    verbose : bool
+        Print everything.
+    """
+    from autoeval.api.fit_functions import seen_in_training, write_fit_outputs
+    from autoeval.report.fit import fit_page, fit_text, fit_values
+    from autoeval.report.text import about, print_result, print_written, write_result
+
+    folder, typed = Path(work_dir), given.values
+    result = estimator.fit_result_
+    assert result is not None
+    if typed["labels"] and typed["detector"]:
+        warnings = tuple(seen_in_training(estimator, typed["labels"]))
+        result = replace(result, warnings=(*result.warnings, *warnings))
+        estimator = replace(estimator, fit_result_=result)
+    facts = about(
+        given.command_line,
+        labels=typed["labels"],
+        task=typed["task"],
+        joined=", ".join(typed["join"]),
+        predictions=typed["predictions"],
+        detector=typed["detector"],
+        checkpoint=typed["checkpoint"],
+    )
+    title = f"Joined: {', '.join(Path(path).name for path in typed['join'])}"
+    if not typed["join"]:
+        boxes = Path(typed["predictions"] or typed["detector"])
+        title = f"{boxes.name} on {Path(typed['labels'] or typed['task']).name}"
+    name = typed["detector"] or ""
+    values = fit_values(estimator, detector=name, about=facts)
+    print_result(fit_text(estimator, verbose=verbose), values, as_json=json)
+    with alone_in(folder):
+        # again: another fit may have written its own into this folder since
+        write_fit_outputs(estimator, folder)
+        page = fit_page(title, estimator, detector=name, about=facts)
+        written = [*result.files, *write_result(folder, page, values)]
+    if not json:
+        from_files = estimator.loading_.get("detector") is None
+        print_written(written, "new images", after_fit(given, folder, from_files=from_files))
+    return 0
+
+
+def after_fit(given: Given, folder: Path, *, from_files: bool) -> str:
+    """Return the command that estimates new images by what a fit wrote; capitals stand for files.
+
+    A fit whose reference detector was given by its boxes needs these of the new images, too.
+    """
+    path = folder / ESTIMATOR.name
+    boxes = ["--predictions", "NEW.json"] if from_files else []
+    named = ["--estimator", path] if path != ESTIMATOR else []
+    reference = [
+        word for name in ("reference", *OF_REFERENCE) for word in given.words.get(name, ())
+    ]
+    if reference and (from_files or Path(reference[1]).suffix == ".json"):
+        reference = ["--reference", "REFERENCE.json", *given.words.get("reference_names", ())]
+    words = ["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference]
+    return shlex.join(map(str, words))
 
 
 @contextmanager
-def around(given: Given) -> Iterator[None]:
+def around_estimate(given: Given) -> Iterator[None]:
     """Refuse, before a detector is run, labels that are not there or that a plan drew."""
     labels, words = given.values["labels"], given.values["words"]
     if words and not labels:
@@ -38,7 +128,7 @@ def around(given: Given) -> Iterator[None]:
     yield
 
 
-def show(
+def show_estimate(
     estimate: Estimate,
     given: Given,
     *,
@@ -66,7 +156,7 @@ def show(
     verbose : bool
         Print everything.
     """
-    from autoeval.api.estimator_paths import load_estimator
+    from autoeval.api.options import load_estimator
     from autoeval.api.site_functions import FIT_HERE
     from autoeval.report.estimate import (
         estimate_page,
@@ -75,7 +165,7 @@ def show(
         site_curve,
     )
     from autoeval.report.estimate import export as export_to
-    from autoeval.report.text import print_result
+    from autoeval.report.text import print_result, print_written, write_result
 
     folder, typed = Path(work_dir), given.values
     fits_here = typed["fit_labels"] is not None
@@ -83,49 +173,30 @@ def show(
     estimator = load_estimator(path).for_target(estimate.target)
     facts = site_facts(given, estimator, estimator=path, labels=labels)
     title = f"Estimate on {Path(typed['predictions'] or typed['images']).name}"
-    of_fit = () if fits_here else estimator.looks_.warnings
-    draw: Callable[[], Page]
+    shown: dict[str, Any] = {"verbose": verbose}
+    shown["of_fit"] = () if fits_here else estimator.looks_.warnings
+    step = ""
     if labels:
         from autoeval.report.labels import unplanned_page, unplanned_text, unplanned_values
 
         labelled = _with_labels(estimator, estimate, labels, words, given)
-        text = unplanned_text(labelled, estimate, estimator, verbose=verbose, of_fit=of_fit)
         values = unplanned_values(labelled, estimate, estimator, facts)
-        draw = partial(unplanned_page, title, labelled, estimate, estimator, facts)
-        step = ""
+        print_result(unplanned_text(labelled, estimate, estimator, **shown), values, as_json=json)
+        page = unplanned_page(title, labelled, estimate, estimator, facts)
     else:
         curve = site_curve(estimate, estimator)
-        text = estimate_text(estimate, estimator, curve=curve, verbose=verbose, of_fit=of_fit)
         values = estimate_values(estimate, estimator, curve=curve, about=facts)
-        draw = partial(estimate_page, title, estimator, estimate, curve=curve, about=facts)
+        text = estimate_text(estimate, estimator, curve=curve, **shown)
+        print_result(text, values, as_json=json)
+        page = estimate_page(title, estimator, estimate, curve=curve, about=facts)
         step = after_estimate(given, path, estimator, estimate)
-    print_result(
-        text,
-        values,
-        folder,
-        draw,
-        as_json=json,
-        more=lambda: export_to(Path(export), estimate) if export else [],
-        next_step=("images to label", step),
-    )
-    if fits_here and not typed["trained_here"] and not json:
-        print("\nwas the detector trained on images like the labelled ones? add --trained-here")
+    written = write_result(folder, page, values)
+    written += export_to(Path(export), estimate) if export else []
+    if not json:
+        print_written(written, "images to label", step)
+        if fits_here and not typed["trained_here"]:
+            print("\nwas the detector trained on images like the labelled ones? add --trained-here")
     return 0
-
-
-def site_facts(given: Given, fitted: AccuracyEstimator, **more: object) -> dict[str, str]:
-    """Return what the page of a site says of what was typed; see `autoeval.report.text.about`."""
-    from autoeval.report.text import about
-
-    typed, spec = given.values, fitted.loading_.get("detector") or {}
-    return about(
-        given.command_line,
-        images=typed["images"],
-        predictions=typed["predictions"],
-        detector=typed["detector"] or spec.get("name"),
-        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
-        **more,
-    )
 
 
 def _with_labels(
@@ -153,3 +224,118 @@ def _with_labels(
             return labelled
     plan = plan_estimated(estimator, estimate, Draw(1))
     return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)
+
+
+def after_estimate(
+    given: Given, path: PathLike, estimator: AccuracyEstimator, estimate: Estimate
+) -> str:
+    """Return the command that plans labels for the same images, or nothing.
+
+    There is none where the interval needs no labels, where the images came from standard input,
+    and where a plan would be refused: it needs what was fitted on enough labelled boxes, and a
+    target that labels measure. `path` is that of the estimator.
+    """
+    from autoeval.labels.category_estimate import LEVELS
+    from autoeval.targets import OperatingPoint
+
+    measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
+    if estimator.assistance_ is None or not measured:
+        return ""
+    if not estimate.width_warning or given.values["images"] == STANDARD_INPUT:
+        return ""
+    from autoeval.estimation.label_planning import check_plan
+    from autoeval.labels.plan_folder import EMPTY, load_plan
+
+    n = min(N_LABELS, estimate.n_images)
+    words = ["autoeval", "label", "plan", "--estimator", path]
+    words += [word for name in SAME_SITE for word in given.words.get(name, ())]
+    folder = LABELS
+    if (LABELS / PLAN).exists():  # it is the folder of this plan, or of another one
+        try:
+            plan = load_plan(LABELS)
+            check_plan(plan, estimate, LABELS)
+            folder = LABELS if plan.n <= n else unused_folder(LABELS)
+        except InputError:
+            folder = unused_folder(LABELS)
+    elif (LABELS / EMPTY).exists():
+        folder = unused_folder(LABELS)
+    words += ["--work-dir", folder] if folder != LABELS else []
+    return shlex.join(map(str, [*words, *(["--n", n] if n < N_LABELS else [])]))
+
+
+def unused_folder(folder: Path) -> Path:
+    """Return a folder, or the first like it that there is not."""
+    names = (folder if k == 1 else folder.with_name(f"{folder.name}_{k}") for k in count(1))
+    return next(path for path in names if not path.exists())
+
+
+def show_threshold(
+    choice: ThresholdChoice,
+    given: Given,
+    *,
+    work_dir: PathLike = "work_dirs/threshold",
+    json: bool = False,
+    verbose: bool = False,
+) -> int:
+    """Print the threshold with the curve that it was chosen from, and write its page.
+
+    Parameters
+    ----------
+    json : bool
+        Print the result as JSON.
+    verbose : bool
+        Print everything.
+    """
+    from autoeval.api.options import load_estimator
+    from autoeval.report.text import about, print_result, print_written, write_result
+    from autoeval.report.threshold import choice_page, choice_text, choice_values
+
+    typed = given.values
+    names = ("images", "predictions", "labels", "plan", "estimator", "detector")
+    facts = about(given.command_line, **{name: typed[name] for name in names})
+    fitted = typed["estimator"] and load_estimator(typed["estimator"])
+    of_fit = fitted.looks_.warnings if fitted else ()
+    values = choice_values(choice, facts)
+    print_result(choice_text(choice, verbose=verbose, of_fit=of_fit), values, as_json=json)
+    written = write_result(Path(work_dir), choice_page(choice, facts), values)
+    if not json:
+        print_written(written)
+    return 0
+
+
+def show_detect(found: Boxes, given: Given, *, work_dir: PathLike = "work_dirs/detect") -> int:
+    """Count the boxes and the images, and name what could not be read.
+
+    `work_dir` is that of `autoeval.detect`.
+    """
+    from autoeval.words import counted, listed
+
+    n_images = len(found.images)
+    n_empty = n_images - len({*found.image.tolist()})
+    scores = f", scores {found.floor:.3g} to {found.highest:.3g}" if len(found) else ""
+    print(
+        f"{counted(len(found), 'box', 'boxes')} on {counted(n_images, 'image')}, "
+        f"{n_empty} of them without a box{scores}"
+    )
+    lost = found.run.unreadable if found.run else ()
+    if lost:
+        print(f"{len(lost)} of {n_images + len(lost)} images could not be read: {listed(lost, 10)}")
+    output = given.values["output"]
+    print(f"written: {output}")
+    print(f"next: autoeval estimate --predictions {shlex.quote(str(output))}")
+    return 0
+
+
+def site_facts(given: Given, fitted: AccuracyEstimator, **more: object) -> dict[str, str]:
+    """Return what the page of a site says of what was typed; see `autoeval.report.text.about`."""
+    from autoeval.report.text import about
+
+    typed, spec = given.values, fitted.loading_.get("detector") or {}
+    return about(
+        given.command_line,
+        images=typed["images"],
+        predictions=typed["predictions"],
+        detector=typed["detector"] or spec.get("name"),
+        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
+        **more,
+    )

@@ -77,7 +77,7 @@ def show(
     verbose : bool
         Print everything.
     """
-    from autoeval.api.estimator_paths import load_estimator
+    from autoeval.api.options import load_estimator
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.report.alarms import json_lines as lines_of
     from autoeval.report.alarms import prometheus_text

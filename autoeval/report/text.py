@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -219,34 +219,22 @@ def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
     return {"warnings": listed, "notes": notes, "warning_codes": codes_of(listed)}
 
 
-def print_result(
-    text: str,
-    values: Mapping[str, Any],
-    folder: Path,
-    draw: Callable[[], Writable],
-    *,
-    as_json: bool = False,
-    before: Sequence[Path] = (),
-    more: Callable[[], Sequence[Path]] = tuple,
-    next_step: tuple[str, str] = ("", ""),
-) -> None:
-    """Print a result, then draw its page: a full disk does not lose what was computed.
+def print_result(text: str, values: Mapping[str, Any], *, as_json: bool = False) -> None:
+    """Print a result, before its page is drawn: a full disk does not lose what was computed."""
+    print(json.dumps(plain(values), indent=2) if as_json else text, flush=True)
 
-    text, values: for the terminal; `values`, with `as_json`, and in ``result.json`` of the folder.
-    draw: makes the page, which is written as ``report.html``; it takes most of the time.
-    before: files that were written already and are named, too.
-    more: writes further files and returns their paths.
-    next_step: what for, and the command to give next; nothing without a command.
-    """
-    content = plain(values)
-    print(json.dumps(content, indent=2) if as_json else text, flush=True)
+
+def write_result(folder: Path, page: Writable, values: Mapping[str, Any]) -> list[Path]:
+    """Write ``report.html``, what belongs to it, and ``result.json`` into a folder; return them."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = [*before, *draw().write(folder / "report.html")]
-    written += [write_json(folder / "result.json", content), *more()]
-    if not as_json:
-        purpose, command = next_step
-        step = f"\n\nnext step, {purpose}:\n  {command}" if command else ""
-        print(f"\n{written_files(written)}{step}")
+    written = page.write(folder / "report.html")
+    return [*written, write_json(folder / "result.json", plain(values))]
+
+
+def print_written(files: Iterable[Path], purpose: str = "", command: str = "") -> None:
+    """Name what was written, and the command to give next with its purpose, where there is one."""
+    step = f"\n\nnext step, {purpose}:\n  {command}" if command else ""
+    print(f"\n{written_files(files)}{step}")
 
 
 def written_files(paths: Iterable[Path]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from autoeval.cli import main
-from autoeval.commands.next_step import larger_plan
+from autoeval.commands.labels import larger_plan
 from autoeval.estimation.estimator import AccuracyEstimator
 from tests.doc_pages import ROOT
 

@@ -123,7 +123,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     found = None
     if args.images and not _is_rendered_later(args):
         found = found_images(vars(args))
-    from autoeval.report.text import about, print_result
+    from autoeval.report.text import about, print_result, print_written, write_result
 
     estimator = _estimator(args)
     fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
@@ -143,7 +143,10 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     )
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
     text, values, draw = _report(f"{name} on {task}", estimator, estimate, name, given)
-    print_result(text, values, folder, draw, as_json=args.json, before=before)
+    print_result(text, values, as_json=args.json)
+    written = [*before, *write_result(folder, draw(), values)]
+    if not args.json:
+        print_written(written)
 
 
 def _report(

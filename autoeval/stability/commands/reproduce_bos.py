@@ -96,7 +96,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     from autoeval.io.tasks.task import load_task
     from autoeval.report.compared_with_print import chapters_text, chapters_values
     from autoeval.report.page import Page
-    from autoeval.report.text import Table, print_result
+    from autoeval.report.text import Table, print_result, print_written, write_result
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.side_by_side import load_figures, load_printed
@@ -160,7 +160,10 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
         if isinstance(block, Table) and block.name:
             block.write(work_dir / "report")
     text, values = chapters_text(chapters), chapters_values(chapters)
-    print_result(text, values, work_dir, lambda: page, as_json=args.json)
+    print_result(text, values, as_json=args.json)
+    written = write_result(work_dir, page, values)
+    if not args.json:
+        print_written(written)
 
 
 def _check_search(args: Arguments) -> None:

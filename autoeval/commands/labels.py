@@ -1,21 +1,53 @@
-"""What `autoeval label estimate` prints and writes."""
+"""What `autoeval label plan` and `label estimate` print and write."""
 
 from __future__ import annotations
 
+import shlex
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.next_step import larger_plan
+from autoeval.commands.estimate import LABELS, site_facts
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Given
     from autoeval.labels.labelled_estimate import LabelledEstimate
+    from autoeval.labels.plan import LabelPlan
     from autoeval.runtime.files import PathLike
 
 
-def show(
+def show_plan(
+    plan: LabelPlan,
+    given: Given,
+    *,
+    work_dir: PathLike = LABELS,
+    verbose: bool = False,
+) -> int:
+    """Print which images to label and what to expect, and write the page.
+
+    Parameters
+    ----------
+    verbose : bool
+        Print everything.
+    """
+    from autoeval.api.options import load_estimator
+    from autoeval.report.labels import plan_page, plan_text, plan_values
+    from autoeval.report.text import print_result, print_written, write_result
+
+    folder, typed = Path(work_dir), given.values
+    facts = site_facts(given, load_estimator(typed["estimator"]), estimator=typed["estimator"])
+    values, step = plan_values(plan, facts), ""
+    print_result(plan_text(plan, verbose=verbose), values)
+    written = [*plan.files, *write_result(folder, plan_page(plan, facts), values)]
+    if typed["compare"] is None:  # else `compare` takes the labels
+        words = ["autoeval", "label", "estimate", "--plan", folder, "--labels", "LABELS"]
+        step = shlex.join(map(str, words))
+    print_written(written, "their labels", step)
+    return 0
+
+
+def show_labelled(
     estimate: LabelledEstimate,
     given: Given,
     *,
@@ -39,7 +71,7 @@ def show(
         Print everything.
     """
     from autoeval.report.labels import labelled_page, labelled_text, labelled_values
-    from autoeval.report.text import about, print_result
+    from autoeval.report.text import about, print_result, print_written, write_result
 
     if until is not None and not 0 < until < float("inf"):
         raise InputError(f"Expected --until above 0 but got {until:g}.")
@@ -50,18 +82,16 @@ def show(
     typed = about(given.command_line, labels=given.values["labels"])
     of_page = {"plan": str(plan)} | of_plan | typed
     n, reached = _more(estimate), ""
-    values: dict[str, float | None] | None = None
+    wanted: dict[str, float | None] | None = None
     if until is not None:
-        n, reached, values = _until(estimate, until / 100)
-    step = larger_plan(facts.get("command", ""), n) if n else ""
-    print_result(
-        labelled_text(estimate, reached, verbose=verbose),
-        labelled_values(estimate, of_page, values),
-        Path(work_dir) if work_dir else plan / "estimate",
-        lambda: labelled_page(estimate, of_page),
-        as_json=json,
-        next_step=("images to label", step),
-    )
+        n, reached, wanted = _until(estimate, until / 100)
+    values = labelled_values(estimate, of_page, wanted)
+    print_result(labelled_text(estimate, reached, verbose=verbose), values, as_json=json)
+    folder = Path(work_dir) if work_dir else plan / "estimate"
+    written = write_result(folder, labelled_page(estimate, of_page), values)
+    if not json:
+        step = larger_plan(facts.get("command", ""), n) if n else ""
+        print_written(written, "images to label", step)
     return 0
 
 
@@ -99,3 +129,20 @@ def _until(
         half = next_n = None
     values = {"wanted": wanted, "half_width": half, "next_n": next_n}
     return next_n, until_text(wanted, half, n, next_n), values
+
+
+def larger_plan(command: str, n: int) -> str:
+    """Return the command that made a plan, for `n` images; nothing where it is not known.
+
+    >>> larger_plan("autoeval label plan --n 5 --estimator e.parquet", 9)
+    'autoeval label plan --estimator e.parquet --n 9'
+    """
+    words = shlex.split(command)
+    if words[:3] != ["autoeval", "label", "plan"]:
+        return ""
+    kept = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if "--n" not in (before, word) and not word.startswith("--n=")
+    ]
+    return shlex.join(map(str, [*kept, "--n", n]))

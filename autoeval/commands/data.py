@@ -1,12 +1,13 @@
-"""Read everything a task names once, without the network, and say what a run would meet."""
+"""Commands on data and runs: check a task, convert labels, show how far a run is."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from autoeval.errors import InputError, refuse_given
@@ -111,3 +112,66 @@ def _sample_set_sizes(
         seed_sets, metaset, n_sets=n_sets, n_images=n_images
     )
     return sizes
+
+
+def convert_labels(
+    labels: PathLike,
+    output: PathLike,
+    *,
+    img_dir: PathLike | None = None,
+    layout: str | None = None,
+    option: Mapping[str, str] | None = None,
+) -> None:
+    """Write labels of any format as a COCO annotation file, and say what was left out.
+
+    Parameters
+    ----------
+    labels : path-like
+        File or folder: COCO, YOLO, Pascal VOC, or the published layout of a data set.
+    output : path-like
+        COCO JSON file to write.
+    img_dir : path-like, optional
+        Folder of the images (default: as the format has them).
+    layout : str, optional
+        One of coco, yolo, voc, bdd100k, box_csv, caltech, citypersons, cityscapes, crowdhuman,
+        eurocity, exdark, kitti, ua_detrac (default: by looking).
+    option : mapping of str to str, optional
+        Of the format, as KEY=VALUE such as split=val.
+    """
+    from autoeval.io.coco import write_coco
+    from autoeval.io.labels.any_format import load_labels
+    from autoeval.words import listed, printable
+
+    for name in {"path", "img_dir", "layout"} & set(option or {}):
+        raise InputError(f"--option {name}=VALUE is no option of a format: see --help.")
+    content = load_labels(labels, img_dir, layout=layout, **(option or {}))
+    write_coco(content, output)
+    for warning in content.warnings:
+        print(f"note: {warning}")
+    if content.unlabelled:
+        names = listed(content.unlabelled)
+        print(f"note: images without labels, left out: {len(content.unlabelled)} ({names})")
+    print(
+        f"{len(content.images)} images, {len(content.boxes)} boxes of {len(content.categories)} "
+        f"categories ({listed(content.categories)}); images in {printable(content.img_dir or '?')}"
+    )
+    print(f"written: {output}")
+
+
+def status(work_dir: PathLike, *, json: bool = False) -> None:
+    """Show the progress of a run: jobs done, failed, running and left, and the rate.
+
+    Parameters
+    ----------
+    work_dir : path-like
+        Of estimate-map or another command that keeps what it has done.
+    json : bool
+        Print as JSON.
+    """
+    from autoeval.runtime.store import run_statuses
+
+    statuses = run_statuses(Path(work_dir))
+    if json:
+        print(dumps([status.to_dict() for status in statuses], indent=2))
+    else:
+        print("\n\n".join(map(str, statuses)))
