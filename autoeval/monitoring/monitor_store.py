@@ -124,7 +124,7 @@ class MonitorStore:
     def check(self, made_with: Mapping[str, Any]) -> None:
         """Note the detector and its settings; InputError if what is here was made with others."""
         now = json.loads(json.dumps(made_with))
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             rows = db.execute("SELECT name, value FROM settings").fetchall()
             before = {name: json.loads(value) for name, value in rows}
             if not before:
@@ -143,7 +143,7 @@ class MonitorStore:
 
     def release(self) -> None:
         """Forget with what settings a run began that left no image, as after a wrong option."""
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             if not db.execute("SELECT 1 FROM images LIMIT 1").fetchone():
                 db.execute("DELETE FROM settings")
 
@@ -152,7 +152,7 @@ class MonitorStore:
 
         Those that were noted before keep their places.
         """
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             known = [word for (word,) in db.execute("SELECT word FROM words ORDER BY label")]
             new = [word for word in dict.fromkeys(words) if word not in set(known)]
             rows = list(enumerate(new, len(known)))
@@ -164,7 +164,7 @@ class MonitorStore:
 
         `kept` is whether the boxes are still there, see `forget`; `found` whether there were any.
         """
-        with self._reading() as db:
+        with self._transaction() as db:
             rows = db.execute(
                 "SELECT name, site, stamp, taken, taken_from, unreadable, observed_s, number, "
                 "boxes IS NOT NULL, boxes IS NULL OR LENGTH(boxes) > 0 FROM images ORDER BY rowid"
@@ -177,17 +177,20 @@ class MonitorStore:
 
     def read(self, names: Sequence[str]) -> list[CameraImage]:
         """Return some images, in their order; images without boxes are left out."""
-        records = {}
-        with self._reading() as db:
+        rows = []
+        with self._transaction() as db:
             for name in names:
                 row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
-                if row is None:
-                    continue
-                if row[-1] != _checksum(row[:-1]):
+                if row is not None and row[-1] != _checksum(row[:-1]):
                     raise self._damaged(f"the record of {name} does not match its checksum")
-                if row[10] is not None and not row[5]:
-                    records[name] = _image_of(row)
-        return [records[name] for name in names if name in records]
+                rows += [row] if row is not None else []
+        images = []
+        for name, site, _, taken, _, unreadable, _, _, height, width, boxes, reference, _ in rows:
+            when = None if taken is None else np.datetime64(taken, "us").astype(datetime)
+            passes = [np.frombuffer(of, BOX) for of in (boxes, reference) if of is not None]
+            if boxes is not None and not unreadable:
+                images.append(CameraImage(name, site, (height, width), when, *passes))
+        return images
 
     def add(
         self,
@@ -204,7 +207,7 @@ class MonitorStore:
         file: name, stamp and note of the results file that they are from; see `files`.
         job: key of the job that observed them; see `finished`.
         """
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             known = {}
             for row in rows:
                 name = row.image.name
@@ -216,14 +219,21 @@ class MonitorStore:
             (free,) = db.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM images").fetchone()
             new = [row for row in rows if known.get(row.image.name, ("",))[0] != row.stamp]
             for row in new:
-                name, number = row.image.name, 0
-                if numbered and name in known:
-                    number = known[name][1]
+                image, number = row.image, 0
+                if numbered and image.name in known:
+                    number = known[image.name][1]
                 elif numbered:
                     number, free = free, free + 1
-                values = _values_of(row, number)
-                places = ", ".join("?" * len(values))
-                db.execute(f"INSERT OR REPLACE INTO images VALUES ({places})", values)
+                taken = image.taken and int(np.datetime64(image.taken, "us").astype(np.int64))
+                reference = None if image.reference is None else image.reference.tobytes()
+                values: tuple[Any, ...] = (
+                    *(image.name, image.site, row.stamp, taken, row.taken_from, row.unreadable),
+                    *(time.time(), number, int(image.size[0]), int(image.size[1])),
+                    *(image.boxes.tobytes(), reference),
+                )
+                places = ", ".join("?" * (len(values) + 1))
+                insert = f"INSERT OR REPLACE INTO images VALUES ({places})"
+                db.execute(insert, (*values, _checksum(values)))
             if file is not None:
                 name, stamp, note = file
                 db.execute(
@@ -235,19 +245,19 @@ class MonitorStore:
 
     def files(self) -> dict[str, dict[str, Any]]:
         """Return the note of each results file that was read, with its ``stamp``, by name."""
-        with self._reading() as db:
+        with self._transaction() as db:
             rows = db.execute("SELECT name, stamp, note FROM files").fetchall()
         return {name: {"stamp": stamp, **json.loads(note)} for name, stamp, note in rows}
 
     def finished(self, jobs: Iterable[str]) -> set[str]:
         """Return those of some jobs whose images are kept."""
-        with self._reading() as db:
+        with self._transaction() as db:
             done = {key for (key,) in db.execute("SELECT key FROM jobs")}
         return done.intersection(jobs)
 
     def windows(self, made_with: str) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
         """Return digest and content of each window that was computed so, by site and name."""
-        with self._reading() as db:
+        with self._transaction() as db:
             rows = db.execute(
                 "SELECT site, window, digest, content FROM windows WHERE made_with = ?",
                 (made_with,),
@@ -262,12 +272,12 @@ class MonitorStore:
             (site, name, made_with, digest, json.dumps(content, default=lambda value: value.item()))
             for (site, name), (digest, content) in windows.items()
         ]
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             db.executemany("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?)", rows)
 
     def forget(self, names: Iterable[str]) -> None:
         """Drop the boxes of some images; that they were observed stays known."""
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             for name in names:
                 row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
                 if not row[10]:  # none was found, or they are gone
@@ -280,33 +290,24 @@ class MonitorStore:
 
     def sent(self) -> set[tuple[str, str]]:
         """Return site and kind of the alarms that were sent and have not ended."""
-        with self._reading() as db:
+        with self._transaction() as db:
             return set(db.execute("SELECT site, kind FROM sent").fetchall())
 
     def keep_sent(self, alarms: Iterable[tuple[str, str]]) -> None:
         """Note which alarms were sent, in place of those before."""
-        with self._writing() as db:
+        with self._transaction(writing=True) as db:
             db.execute("DELETE FROM sent")
             db.executemany("INSERT INTO sent VALUES (?, ?)", sorted(set(alarms)))
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the file to queries that see one state of it."""
-        with self._explained():
-            db = self._opened()
-            db.execute("BEGIN")
-            try:
-                yield db
-            finally:
-                if db.in_transaction:
-                    db.execute("COMMIT")
+    def _transaction(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
+        """Give the file to queries that see one state of it, or to changes that all happen or none.
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the file to changes that all happen or none; one process at a time."""
-        with self._explained():
+        One process at a time writes. What SQLite reports is raised as an error of this program.
+        """
+        try:
             db = self._opened()
-            db.execute("BEGIN IMMEDIATE")
+            db.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
                 yield db
                 db.execute("COMMIT")
@@ -314,49 +315,6 @@ class MonitorStore:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
-            try:
-                self._prepare(db)
-            except BaseException:
-                db.close()
-                raise
-            self._connection = db
-        return self._connection
-
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        """Make the tables of a new file; refuse one of something else, or that is damaged."""
-        db.execute("BEGIN")  # all of one moment: another process may be making the tables
-        (n_tables,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (found,) = db.execute("PRAGMA user_version").fetchone()
-        db.execute("COMMIT")
-        if not application and not n_tables:
-            db.execute("BEGIN IMMEDIATE")  # another process may have been faster
-            if not db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-                for statement in TABLES.split(";"):
-                    db.execute(statement)
-                db.execute(f"PRAGMA application_id = {APPLICATION}")
-                db.execute(f"PRAGMA user_version = {FORMAT}")
-            db.execute("COMMIT")
-            return
-        if application != APPLICATION or found != FORMAT:
-            raise InputError(
-                f"{self.path} is no store of this version of the monitor (format {found}, expected "
-                f"{FORMAT}): name another folder with --work-dir."
-            )
-        (state,) = db.execute("PRAGMA quick_check(1)").fetchone()
-        if state != "ok":
-            raise self._damaged(state)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say in this program's errors what SQLite reports."""
-        try:
-            yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
@@ -364,36 +322,46 @@ class MonitorStore:
             number = errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO
             raise OSError(number, str(error), str(self.path)) from error
 
+    def _opened(self) -> sqlite3.Connection:
+        """Open the file once; make the tables of a new one, refuse another or a damaged one."""
+        if self._connection is not None:
+            return self._connection
+        self.folder.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
+        try:
+            db.execute("BEGIN")  # all of one moment: another process may be making the tables
+            (n_tables,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (found,) = db.execute("PRAGMA user_version").fetchone()
+            db.execute("COMMIT")
+            if not application and not n_tables:
+                db.execute("BEGIN IMMEDIATE")  # another process may have been faster
+                if not db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                    for statement in TABLES.split(";"):
+                        db.execute(statement)
+                    db.execute(f"PRAGMA application_id = {APPLICATION}")
+                    db.execute(f"PRAGMA user_version = {FORMAT}")
+                db.execute("COMMIT")
+            elif application != APPLICATION or found != FORMAT:
+                raise InputError(
+                    f"{self.path} is no store of this version of the monitor (format {found}, "
+                    f"expected {FORMAT}): name another folder with --work-dir."
+                )
+            else:
+                (state,) = db.execute("PRAGMA quick_check(1)").fetchone()
+                if state != "ok":
+                    raise self._damaged(state)
+        except BaseException:
+            db.close()
+            raise
+        self._connection = db
+        return db
+
     def _damaged(self, reason: str) -> InputError:
         return InputError(
             f"{self.path} is damaged ({reason}), and nothing of it is used: put back a copy of it, "
             "or name another folder with --work-dir."
         )
-
-
-def _values_of(row: ImageRow, number: int) -> tuple[Any, ...]:
-    """Return the columns of the table of images, the last of which is the checksum."""
-    image = row.image
-    taken = None if image.taken is None else int(np.datetime64(image.taken, "us").astype(np.int64))
-    values = (
-        *(image.name, image.site, row.stamp, taken, row.taken_from, row.unreadable),
-        *(time.time(), number, int(image.size[0]), int(image.size[1])),
-        image.boxes.tobytes(),
-        None if image.reference is None else image.reference.tobytes(),
-    )
-    return *values, _checksum(values)
-
-
-def _image_of(row: Sequence[Any]) -> CameraImage:
-    name, site, _, taken, _, _, _, _, height, width, boxes, reference, _ = row
-    return CameraImage(
-        name,
-        site,
-        (height, width),
-        None if taken is None else np.datetime64(taken, "us").astype(datetime),
-        np.frombuffer(boxes, BOX),
-        None if reference is None else np.frombuffer(reference, BOX),
-    )
 
 
 def _checksum(values: Sequence[Any]) -> int:
