@@ -42,7 +42,7 @@ from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
-from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.monitoring.box_change import NUMBERS, ChangeModel, box_numbers, shipped_model
 from autoeval.monitoring.looks import (
     ALL,
@@ -57,7 +57,7 @@ from autoeval.monitoring.looks import (
     p_of_evidence,
     single_numbers,
 )
-from autoeval.monitoring.site_windows import LIKELY, MOST_CATEGORIES
+from autoeval.monitoring.monitor import MOST_CATEGORIES
 from autoeval.monitoring.train_changes import fit_changes
 from autoeval.report.text import format_cells, to_markdown
 from benchmarks.panel import group_of

@@ -161,10 +161,9 @@ def monitor(
         sites_of_predictions,
         sites_of_records,
     )
-    from autoeval.monitoring.monitor import monitor_images, monitor_predictions
+    from autoeval.monitoring.monitor import WatchedSites, monitor_images, monitor_predictions
     from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.monitoring.monitored import MonitorSettings, labelled_level
-    from autoeval.monitoring.site_windows import SiteCategories, WatchedSites
+    from autoeval.monitoring.monitored import MonitorSettings, SiteCategories, labelled_level
     from autoeval.monitoring.windows import Clock
 
     check_names(boxes, ResultsOptions)
@@ -264,8 +263,8 @@ def _observe(
     from autoeval.estimation.run_detector import Detector
     from autoeval.model.features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
-    from autoeval.monitoring.monitor import observe_images
     from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.read_sites import observe_images
     from autoeval.monitoring.windows import Clock
 
     kept = other.loading_.get("detector")

@@ -18,8 +18,8 @@ from autoeval.estimation.given import Categories, Predictions
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.monitored import SiteCategories
 from autoeval.monitoring.read_sites import find_results
-from autoeval.monitoring.site_windows import SiteCategories
 from autoeval.monitoring.windows import in_time
 from autoeval.notices import as_notice, prefixed
 from autoeval.runtime.files import PathLike

@@ -1,11 +1,12 @@
-"""Monitor many sites with one call: read or observe what is new, estimate, compare, rank."""
+"""Monitor many sites: the windows of each with estimates and looks, states, ranks."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +21,11 @@ from autoeval.estimation.read_site import with_chosen_reference
 from autoeval.estimation.run_detector import Detector, any_task
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
+from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.model.new_sites import draw_sites
-from autoeval.monitoring.looks import RULE, SCALES
+from autoeval.model.priors import calibration_prior
+from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
+from autoeval.monitoring.looks import ALL, RULE, SCALES, SHOWN, TESTED, SiteLook, look_at
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import (
     BELOW,
@@ -32,21 +36,18 @@ from autoeval.monitoring.monitored import (
     Monitored,
     MonitoredSite,
     MonitorSettings,
+    SiteCategories,
     history_row,
     look_of,
     reasons_of,
 )
 from autoeval.monitoring.read_sites import (
     ResultsReader,
-    SiteImage,
-    SitePass,
     find_results,
-    observe_sites,
+    lost_warnings,
+    observe_images,
     read_results,
-    site_images,
-    site_observer,
 )
-from autoeval.monitoring.site_windows import SiteWindows, WatchedSites
 from autoeval.monitoring.windows import (
     AUTO,
     EXIF,
@@ -59,17 +60,37 @@ from autoeval.monitoring.windows import (
     time_warnings,
     windows_of,
 )
-from autoeval.notices import Notice, notices_of
-from autoeval.runtime.files import PathLike
-from autoeval.runtime.jobs import JobCounts
+from autoeval.notices import Notice, codes_of, notices_of
+from autoeval.runtime.files import PathLike, plain
 from autoeval.runtime.store import rows_digest
-from autoeval.targets import Target, find_target
+from autoeval.sites.site import Site
+from autoeval.targets import OperatingPoint, Target, find_target, points_at
 from autoeval.version import __version__
 from autoeval.words import counted, listed
 
 DRAWS = 4000  # of the accuracies of all sites together
 NOT_JUDGED = {UNREADABLE, TOO_FEW}
 AT_ONCE = 64  # sites whose windows are kept in one transaction
+MOST_CATEGORIES = 4  # of a site that are tested each by itself
+STEADY = 1e-3  # windows whose boxes are less likely than that if nothing changed are not steady
+Kept = Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
+"""Digest and content of windows that were computed before; see `MonitorStore.windows`."""
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedSites:
+    """What all sites of a run have in common.
+
+    began: when the run began, in seconds since 1970: what is complete then is complete.
+    of_files: of each site the largest ``unseen`` and ``floor`` of its results files; see `Site`.
+    """
+
+    estimator: AccuracyEstimator
+    store: MonitorStore
+    settings: MonitorSettings
+    categories: SiteCategories
+    began: float = field(default_factory=time.time)
+    of_files: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def monitor_images(
@@ -90,34 +111,9 @@ def monitor_images(
         any_task(named or {}, words)  # refuses words that it does not know
     lost = observe_images(files, shared.estimator, detector, shared.store, clock, settings.depth)
     index = shared.store.index()
-    warnings = (*_lost(*lost, index), *identity_warnings(detector.loaded))
+    warnings = (*lost_warnings(*lost, index), *identity_warnings(detector.loaded))
     categories = replace(categories, words=shared.store.add_words(()))
     return _monitored(index, replace(shared, categories=categories), warnings)
-
-
-def observe_images(
-    files: Sequence[ImageFile],
-    estimator: AccuracyEstimator,
-    detector: Detector,
-    store: MonitorStore,
-    clock: Clock,
-    depth: int | None = None,
-) -> tuple[list[SiteImage], list[str], JobCounts]:
-    """Run a detector on the images that its store lacks; see `monitor_images`.
-
-    Returns all images, the names of those that vanished, and what could not be observed.
-    """
-    observer = site_observer(
-        estimator,
-        detector.loaded,
-        reference=detector.loaded_reference,
-        reading=detector.reading,
-    )
-    images, vanished = site_images(files, depth=depth)
-    work = SitePass(observer, clock, load=detector.spec)
-    counts = observe_sites(images, work, store, executor=detector.executor)
-    store.add_words(detector.loaded.categories)
-    return images, vanished, counts
 
 
 def monitor_predictions(
@@ -248,6 +244,200 @@ def _check_sites(names: Sequence[str], shared: WatchedSites) -> None:
                 f"{option} names {listed(unknown)}, but there is no such site: the sites are "
                 f"{listed(names, 10)}."
             )
+
+
+class SiteWindows:
+    """The windows of one site; those that did not change since the last run are taken from it.
+
+    images: its rows of `MonitorStore.index`, sorted by time.
+    learning: why there is no full baseline; empty where there is one.
+    n_dropped: windows that were never estimated, and whose boxes are dropped.
+    """
+
+    def __init__(self, name: str, images: pd.DataFrame, shared: WatchedSites) -> None:
+        self.name, self.images, self.shared = name, images, shared
+        settings, now = shared.settings, datetime.fromtimestamp(shared.began)
+        self.windows = windows_of(images, settings.by, now)
+        n, self.learning = baseline_of(settings.baseline, images, self.windows, now)
+        self.n_baseline = 0 if self.learning else n
+        self.n_dropped = 0
+        self._sites: dict[int, Site] = {}
+        self._rows: list[dict[str, Any]] = []
+        self._steady: list[dict[str, np.ndarray]] = []
+        self._n_looked = 0  # rows whose means are in `_steady`, where they are steady
+
+    def rows(self, kept: Kept) -> list[dict[str, Any]]:
+        """Return one row a window, in order of time, and the digest of each as ``digest``.
+
+        A digest is of the images of a window and of those that it is compared with. A window whose
+        boxes are no longer kept, and that was not computed before, is left out, and counted as
+        `n_dropped`.
+        """
+        columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
+        own = [_digest(repr(columns[window.places].tolist())) for window in self.windows]
+        of_images = (self.images["kept"] | (self.images["unreadable"] != "")).to_numpy(bool)
+        there = [bool(of_images[window.places].all()) for window in self.windows]
+        n = self.n_baseline
+        for k, window in enumerate(self.windows):
+            compared = [*range(n), *range(max(n, k + 1 - SCALES[-1]), k)] if 0 < n <= k else []
+            digest = _digest("".join([own[k], str(k < n), *(own[place] for place in compared)]))
+            kept_digest, row = kept.get((self.name, window.name), ("", None))
+            complete = there[k] and all(there[place] for place in compared if place < n)
+            if row is not None and (kept_digest == digest or not complete):
+                self._rows.append({**row, "digest": kept_digest, "complete": window.complete})
+            elif complete:
+                self._rows.append({**self._computed(k), "digest": digest})
+            else:
+                self.n_dropped += 1
+            for old in [place for place in self._sites if n <= place < k - SCALES[-1]]:
+                del self._sites[old]  # of the windows only the baseline and the latest stay
+        return self._rows
+
+    def _computed(self, k: int) -> dict[str, Any]:
+        """Estimate a window, and after the baseline compare it with that."""
+        window, site = self.windows[k], self._site(k)
+        images = self.images.iloc[window.places]
+        row: dict[str, Any] = {
+            "site": self.name,
+            "window": window.name,
+            "complete": window.complete,
+            "baseline": k < self.n_baseline,
+            "first": plain(images["taken"].min()),
+            "last": plain(images["taken"].max()),
+            "n_images": len(site),
+            "n_unreadable": int((images["unreadable"] != "").sum()),
+            "n_boxes": len(site.boxes),
+            **self._estimated(site),
+            "look": None,
+            "means": {},
+            "shown": {},
+        }
+        if len(site):
+            numbers = box_numbers(site.boxes, self._calibration(site)).mean(axis=0)
+            row["shown"] = {name: float(numbers[AT[SHOWN.get(name, name)]]) for name in TESTED}
+        if 0 < self.n_baseline <= k and len(site):
+            look, means = self._look(k)
+            row["look"] = look.to_dict()
+            row["means"] = {name: values.tolist() for name, values in means.items()}
+        return row
+
+    def _estimated(self, site: Site) -> dict[str, Any]:
+        """Return what is kept of the estimate of a window; NaN where it has no image."""
+        nothing, settings = float("nan"), self.shared.settings
+        if not len(site):
+            return {
+                **dict.fromkeys(("value", "lower", "upper"), nothing),
+                **{"per_category": {}, "beside": {}, "warnings": [], "scores": []},
+            }
+        estimate = self.shared.estimator.predict_site(
+            replace(site, known=settings.known.get(self.name, "")),
+            settings.score_thr,
+            settings.iou,
+            brief=True,
+        )
+        points = () if settings.score_thr is None else points_at(settings.score_thr, settings.iou)
+        scores = estimate.site.row.get("rows") if estimate.site is not None else None
+        scores = {} if scores is None else scores
+        columns = {}  # without what is no number or word
+        for name in scores:
+            values = np.asarray(scores[name])
+            if values.dtype.kind in "biuf" or all(isinstance(v, str) for v in values.tolist()):
+                columns[str(name)] = values.tolist()
+        return {
+            "value": estimate.value,
+            "lower": estimate.lower,
+            "upper": estimate.upper,
+            "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
+            "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
+            "warnings": codes_of([*filter(None, [estimate.width_warning]), *estimate.warnings]),
+            "scores": [
+                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+            ],
+        }
+
+    def _look(self, k: int) -> tuple[SiteLook, dict[str, np.ndarray]]:
+        """Compare the windows up to one with the baseline; the means of its numbers, too."""
+        n, shared = self.n_baseline, self.shared
+        first = max(n, k + 1 - SCALES[-1])
+        base = [place for place in range(n) if len(self._site(place))]
+        later = [place for place in range(first, k + 1) if len(self._site(place))]
+        counted, shown = self._likely([*base, *later])
+        numbers = {place: self._numbers(place, counted, shown) for place in (*base, *later)}
+        steady = [_means(numbers[place]) for place in base]
+        while self._n_looked < len(self._rows):  # a row is read once, however long the history
+            row = self._rows[self._n_looked]
+            self._n_looked += 1
+            if row["look"] and row["look"]["p"] >= STEADY:
+                self._steady.append({name: np.array(v) for name, v in row["means"].items()})
+        steady += [means for means in self._steady if means.keys() >= {ALL, *shown}]
+        level = shared.settings.labelled.get(self.name)
+        if level is None:
+            values = [row["value"] for row in self._rows[:n] if row["baseline"]]
+            values = [value for value in values if value == value]
+            level = float(np.mean(values)) if values else float("nan")
+        look = look_at(
+            k + 1 - n,
+            [numbers[place] for place in base],
+            [numbers[place] for place in later],
+            steady,
+            None if OperatingPoint.of(shared.estimator.target) else shipped_model(),
+            level,
+            shared.estimator.level,
+        )
+        return look, _means(numbers[k])
+
+    def _likely(self, places: Sequence[int]) -> tuple[list[int], list[str]]:
+        """Return the categories that have a likely box, and names of the most frequent ones.
+
+        The many unlikely boxes of a detector of 80 categories say nothing of a site.
+        """
+        counts = np.zeros(0, np.int64)
+        names: tuple[str, ...] = ()
+        for place in places:
+            boxes, calibration = self._site(place).boxes, self._calibration(self._site(place))
+            names = boxes.categories
+            likely = boxes.label[calibration.at_half(boxes.scores, boxes.boxes) > LIKELY]
+            found = np.bincount(likely, minlength=len(names))
+            counts = found if not len(counts) else counts + found
+        order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
+        several = order[:MOST_CATEGORIES] if len(order) > 1 else []
+        return order, [names[label] for label in several]
+
+    def _numbers(
+        self, place: int, counted: Sequence[int], shown: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        site = self._site(place)
+        boxes, calibration = site.boxes, self._calibration(site)
+        numbers = {ALL: box_numbers(boxes.where(np.isin(boxes.label, counted)), calibration)}
+        for name in shown:
+            label = boxes.categories.index(name)
+            numbers[name] = box_numbers(boxes, calibration, label)
+        return numbers
+
+    def _calibration(self, site: Site) -> ScoreCalibration:
+        there = self.shared.estimator.at_floor(site.floor)
+        return there.calibration_ or calibration_prior().calibration
+
+    def _site(self, k: int) -> Site:
+        """Return the readable images of a window with their boxes."""
+        if k not in self._sites:
+            images = self.images.iloc[self.windows[k].places]
+            names = images["name"][images["unreadable"] == ""].tolist()
+            site = self.shared.categories.site(self.name, self.shared.store.read(names))
+            known = self.shared.of_files.get(self.name, {})
+            floor = known.get("floor", 0.0)
+            if floor:  # files of one site may begin at different scores
+                site = replace(site, boxes=site.boxes.where(site.boxes.scores >= floor))
+            self._sites[k] = replace(site, floor=floor, unseen=known.get("unseen", 0.0))
+        return self._sites[k]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _means(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: values.mean(axis=0) for name, values in numbers.items()}
 
 
 def _shown(
@@ -406,28 +596,4 @@ def _made_with(shared: WatchedSites) -> str:
         sorted(categories.present),
         (RULE, SCALES),
     )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
-
-
-def _lost(
-    images: Sequence[SiteImage], vanished: Sequence[str], counts: JobCounts, index: pd.DataFrame
-) -> Iterator[str]:
-    seen = set(index["name"])
-    lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]
-    if lost:
-        yield Notice(
-            "images-vanished",
-            f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})",
-            severity="note",
-        )
-    for error in list(dict.fromkeys(counts.failed.values()))[:3]:
-        yield Notice(
-            "images-not-observed",
-            f"could not be observed: {counted(len(counts.failed), 'batch', 'batches')} ({error})",
-        )
-    reasons = index.loc[index["unreadable"] != "", "unreadable"]
-    if len(reasons):
-        yield Notice(
-            "images-unreadable",
-            f"cannot be read: {counted(len(reasons), 'image')} ({listed(reasons, 2)})",
-        )
+    return _digest(repr(parts))

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.given import (
+    Categories,
+    check_words,
+    checked_present,
+    named_categories,
+    words_of,
+)
 from autoeval.io.documents import read_json
 from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, TESTED, SiteLook
+from autoeval.monitoring.monitor_store import BOX, CameraImage
 from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
 from autoeval.result_base import ENDS, Result
 from autoeval.runtime.files import PathLike
+from autoeval.sites.site import Site
 from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 from autoeval.words import counted
 
@@ -143,6 +153,88 @@ class MonitorSettings:
             estimator.regression_of(points_at(self.score_thr, self.iou)[1])
         for source in self.known.values():
             estimator.check_known(source)
+
+
+@dataclass(frozen=True)
+class SiteCategories:
+    """Which categories are estimated at each site.
+
+    Those that are found there count, as `AccuracyEstimator.predict` has it.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The detector's, which the labels of records index.
+    of_fit : mapping of str to sequence of str, optional
+        Categories whose detector words were given to the fit.
+    named : mapping of str to sequence of str, optional
+        In their place: the categories that may count, with the detector's words; one without other
+        words than its own name has those of the fit. A single one always counts.
+    of_site : mapping of str to mapping
+        Categories of single sites, which count there, found or not; these go before the others.
+    present : collection of str
+        Categories that count at every site, found or not.
+    """
+
+    words: Sequence[str]
+    of_fit: Categories | None = None
+    named: Categories | None = None
+    of_site: Mapping[str, Categories] = field(default_factory=dict)
+    present: Collection[str] = ()
+
+    def given(self, site: str) -> Categories | None:
+        """Return the categories of a site with the detector's words; None for its own words."""
+        return named_categories(self.of_site.get(site) or self.named, self.of_fit)
+
+    def site(self, site: str, images: Sequence[CameraImage]) -> Site:
+        """Lay out images of a site with the boxes of its categories, as an estimate takes them."""
+        described = tuple(
+            LabelledImage(image.name, image.name, image.size if min(image.size) > 0 else None)
+            for image in images
+        )
+        clean = _columns(described, [image.boxes for image in images], self.words)
+        stronger = [image.reference for image in images if image.reference is not None]
+        made = Site(
+            clean,
+            reference=_columns(described, stronger, self.words)
+            if images and len(stronger) == len(images)
+            else None,
+        )
+        given = self.given(site)
+        if given is not None:
+            made = made.as_categories(list(given), words_of(given))
+        present = tuple(given or self.words)  # those of a single site count there, found or not
+        if site not in self.of_site:
+            known = [name for name in self.present if name in present]
+            present = checked_present(known, given, present)
+        return replace(made, named=given is not None, present=present)
+
+    def check(self, known_words: Sequence[str]) -> list[str]:
+        """Refuse categories without a known word of the detector; warn of words not known."""
+        checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
+        categories = [self.named, *self.of_site.values()]
+        return [
+            warning
+            for given in categories
+            if given
+            for warning in check_words(given, set(known_words))
+        ]
+
+
+def _columns(
+    images: tuple[LabelledImage, ...], boxes: Sequence[np.ndarray], words: Sequence[str]
+) -> Boxes:
+    """Lay out the boxes of each image as columns."""
+    rows = np.concatenate([np.empty(0, BOX), *boxes])
+    counts = [len(of_image) for of_image in boxes]
+    return Boxes(
+        images,
+        tuple(words),
+        np.repeat(np.arange(len(images)), counts),
+        rows["label"].astype(np.int64),
+        rows["box"].copy(),
+        rows["score"].copy(),
+    )
 
 
 def labelled_level(path: PathLike) -> float:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
@@ -28,7 +29,7 @@ from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import ImageLoading, PassLog, UnlabelledSamples
 from autoeval.estimation.read_site import site_of_files
-from autoeval.estimation.run_detector import fitted_reference, own_words
+from autoeval.estimation.run_detector import Detector, fitted_reference, own_words
 from autoeval.io.image_lists import ImageFile, natural_order, walk
 from autoeval.io.predictions import read_image_list
 from autoeval.io.same_files import file_stamp, path_stamp
@@ -480,3 +481,53 @@ def observe_sites(
         key = hashlib.sha256(content.encode()).hexdigest()[:20]
         jobs.append(Job(key, len(batch), batch))
     return run_jobs(jobs, work, _StoredJobs(store), what="observing images", executor=executor)
+
+
+def observe_images(
+    files: Sequence[ImageFile],
+    estimator: AccuracyEstimator,
+    detector: Detector,
+    store: MonitorStore,
+    clock: Clock,
+    depth: int | None = None,
+) -> tuple[list[SiteImage], list[str], JobCounts]:
+    """Run a detector on the images that its store lacks; see `monitor_images`.
+
+    Returns all images, the names of those that vanished, and what could not be observed.
+    """
+    observer = site_observer(
+        estimator,
+        detector.loaded,
+        reference=detector.loaded_reference,
+        reading=detector.reading,
+    )
+    images, vanished = site_images(files, depth=depth)
+    work = SitePass(observer, clock, load=detector.spec)
+    counts = observe_sites(images, work, store, executor=detector.executor)
+    store.add_words(detector.loaded.categories)
+    return images, vanished, counts
+
+
+def lost_warnings(
+    images: Sequence[SiteImage], vanished: Sequence[str], counts: JobCounts, index: pd.DataFrame
+) -> Iterator[str]:
+    """Warn of images that vanished, could not be observed, or cannot be read."""
+    seen = set(index["name"])
+    lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]
+    if lost:
+        yield Notice(
+            "images-vanished",
+            f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})",
+            severity="note",
+        )
+    for error in list(dict.fromkeys(counts.failed.values()))[:3]:
+        yield Notice(
+            "images-not-observed",
+            f"could not be observed: {counted(len(counts.failed), 'batch', 'batches')} ({error})",
+        )
+    reasons = index.loc[index["unreadable"] != "", "unreadable"]
+    if len(reasons):
+        yield Notice(
+            "images-unreadable",
+            f"cannot be read: {counted(len(reasons), 'image')} ({listed(reasons, 2)})",
+        )

@@ -97,9 +97,9 @@ def test_one_image_a_site_and_mixed_sizes_are_no_error(site, capsys):
 
 
 def test_files_that_vanish_during_the_run_are_named(site, capsys, monkeypatch):
-    from autoeval.monitoring import monitor as monitoring
+    from autoeval.monitoring import read_sites
 
-    listed = monitoring.site_images
+    listed = read_sites.site_images
 
     def list_then_lose(*args, **options):
         found = listed(*args, **options)
@@ -107,7 +107,7 @@ def test_files_that_vanish_during_the_run_are_named(site, capsys, monkeypatch):
             (site / "images" / "gate" / f"{k:04d}.png").unlink()
         return found
 
-    monkeypatch.setattr(monitoring, "site_images", list_then_lose)
+    monkeypatch.setattr(read_sites, "site_images", list_then_lose)
     assert monitor(site, "--verbose") == 0
     shown = capsys.readouterr().out
     assert "vanished during the run: 8 images (gate/0000.png" in shown

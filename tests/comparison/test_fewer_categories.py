@@ -12,7 +12,7 @@ from autoeval.api import load_estimator
 from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions
 from autoeval.monitoring.candidate import compare_at_sites, sites_of_predictions
-from autoeval.monitoring.site_windows import SiteCategories
+from autoeval.monitoring.monitored import SiteCategories
 
 WORDS = {1: "thing 0", 2: "thing 1"}
 ONE = {"thing 0": ["thing 0"]}
