@@ -165,7 +165,14 @@ def test_corners_within_images_of_known_size_may_be_widths(size, refused, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("scale", "codes"), [((1, 1), []), ((0.5, 0.7), ["boxes-in-a-corner"]), ((0.5, 1), [])]
+    ("scale", "codes"),
+    [
+        ((1, 1), []),
+        ((0.75, 1), []),
+        ((0.5, 0.7), ["boxes-in-a-corner"]),
+        ((0.65, 1), ["boxes-in-a-corner"]),  # a letterbox of 416 for images of 640 x 360
+        ((0.65, 1.15), ["boxes-in-a-corner", "boxes-beyond-images"]),  # stretched to a square
+    ],
 )
 def test_boxes_of_a_smaller_copy_of_the_images_are_named(scale, codes, tmp_path):
     """Boxes at every place of images of 200 x 100 pixels, squeezed towards the upper left."""
