@@ -16,8 +16,17 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.documents import MALFORMED
 from autoeval.io.image_identity import normal_id
-from autoeval.io.image_lists import coco_content, coco_entries, read_coco_images
-from autoeval.io.labels.content import ANY, EVERYWHERE, BoxColumns, LabelledBox, LabelSet
+from autoeval.io.image_lists import coco_categories, coco_content, coco_entries, read_coco_images
+from autoeval.io.labels.content import (
+    ANY,
+    BEYOND,
+    ENOUGH_BOXES,
+    EVERYWHERE,
+    BoxColumns,
+    LabelledBox,
+    LabelSet,
+    Reach,
+)
 from autoeval.runtime.files import PathLike, write_text
 from autoeval.words import printable
 
@@ -36,7 +45,7 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     warnings = list[str]()
     path, document = coco_content(source)
     images = read_coco_images(document, warnings, path=path)
-    categories = dict(coco_entries(path, document, "categories", _category, warnings))
+    categories = coco_categories(path, document, warnings)
     annotations = document.get("annotations")
     boxes: Sequence[LabelledBox] | None = None
     if isinstance(annotations, list):
@@ -56,10 +65,33 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
         warnings=tuple(warnings),
         numbers=tuple(categories),
     )
+    _check_pixels(content)
     entries = document["images"] or []
     if any(isinstance(entry, dict) and ABSENT in entry for entry in entries):
         return _as_in_lvis(content, entries, categories)
     return content
+
+
+def _check_pixels(content: LabelSet) -> None:
+    """Refuse boxes that are not [left, top, width, height] in pixels of their images."""
+    columns = content.columns
+    if len(columns) < ENOUGH_BOXES:
+        return
+    boxes = np.concatenate([columns.xywh[:, :2], columns.xywh[:, :2] + columns.xywh[:, 2:]], axis=1)
+    if boxes.max() <= BEYOND:
+        raise InputError(
+            f"{content.path}: all labelled boxes lie in [0, 1]. Expected pixels: multiply them by "
+            "the width and the height of each image."
+        )
+    place = {image.image_id: k for k, image in enumerate(content.images)}
+    places = np.array([place[image_id] for image_id in columns.image_ids], np.int64)
+    reach = Reach.of(boxes, places[columns.image], content.images)
+    if reach.of_other_pixels:
+        raise InputError(
+            f"{content.path}: {reach.n_beyond} of {reach.n} labelled boxes reach out of their "
+            "images. Expected bbox as [left, top, width, height] in pixels of the image as it is "
+            "on disk: are these corners [x1, y1, x2, y2], or pixels of a resized image?"
+        )
 
 
 def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str]) -> LabelSet:
@@ -85,11 +117,6 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
         for word in sorted(words(entry, NOT_ALL))
     )
     return replace(content, checked=checked, boxes=(*content.boxes, *areas))
-
-
-def _category(entry: dict[str, Any]) -> tuple[str, str]:
-    hash(entry["id"])  # a list as an id is malformed
-    return normal_id(entry["id"]), str(entry["name"])
 
 
 def _regular_boxes(

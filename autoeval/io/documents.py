@@ -60,6 +60,10 @@ def read_json(path: PathLike, what: str = "file") -> Any:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"Cannot read the {what} {name}: {reason}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{name} is not a JSON file in UTF-8 ({error}): write it with encoding='utf-8'."
+        ) from error
     except ValueError as error:
         raise InputError(f"{name} is not a JSON file ({error}).") from error
     except RecursionError:
@@ -89,11 +93,11 @@ class BadItems:
 
     Examples
     --------
-    >>> bad = BadItems("a.json", "widths")
-    >>> bad.read(["3", "4", ""], float)
-    [3.0, 4.0]
+    >>> bad = BadItems("a.json", "images")
+    >>> bad.read([{"id": 3}, {"id": 4}, "a.jpg"], lambda entry: entry["id"])
+    [3, 4]
     >>> bad.warnings()
-    ("widths left out: 1 of 3 (widths[2] is malformed: could not convert string to float: '')",)
+    ("images left out: 1 of 3 (images[2] is malformed: expected an object, got 'a.jpg')",)
     """
 
     path: str
@@ -103,14 +107,16 @@ class BadItems:
     faults: list[str] = field(default_factory=list, init=False)
 
     def read(self, entries: Iterable[Any], parse: Callable[[Any], Any]) -> list[Any]:
-        """Return the items of a list that can be read."""
+        """Return the objects of a list that can be read."""
         read = []
         for position, entry in enumerate(entries):
             self.n += 1
             try:
                 read.append(parse(entry))
             except MALFORMED as error:
-                self._add(f"{self.what}[{position}]", error)
+                is_object = isinstance(entry, Mapping)
+                what = error if is_object else ValueError(f"expected an object, got {entry!r:.40}")
+                self._add(f"{self.what}[{position}]", what)
         return read
 
     @contextmanager

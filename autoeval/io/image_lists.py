@@ -20,11 +20,14 @@ import numpy as np
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.documents import BadItems, is_json, read_json
-from autoeval.io.image_identity import SUFFIXES, normal_id
+from autoeval.io.image_identity import SUFFIXES, normal_id, normal_name
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed, printable
 
+_HEADER = re.compile(
+    r"(.*[,;\t])?\s*(file_?name|image_?id|image_?path)\s*([,;\t].*)?", re.I
+).fullmatch
 _HIDDEN = re.compile(r"(^|/)\.").search
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
 IN_MEMORY = Path("labels in memory")
@@ -170,8 +173,13 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
         raise InputError(f"No list of images {path}: check the path.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the list of images {path}: {error}.") from error
-    names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    twice = [name for name, n in Counter(names).items() if n > 1]
+    names = [line.strip().strip('"') for line in lines if line.strip() and line[0] != "#"]
+    if names and _HEADER(names[0]):
+        raise InputError(
+            f"{path} is a table, whose first line is '{names[0][:60]}'. Expected a text file with "
+            "a file name or an id a line, or a COCO JSON file, which has the sizes of images, too."
+        )
+    twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
     if twice or not names:
         what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
         raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
@@ -340,7 +348,8 @@ def coco_content(source: PathLike | Mapping[str, Any]) -> tuple[Path, Mapping[st
     if not isinstance(document, Mapping) or "images" not in document:
         raise InputError(
             f"{printable(path)} is not a COCO annotation file: expected an object with a list "
-            "'images' (and 'annotations' and 'categories' where it is labelled)."
+            "'images' (and 'annotations' and 'categories' where it is labelled). Other labels are "
+            "converted with `autoeval convert-labels`."
         )
     return path, document
 
@@ -355,11 +364,28 @@ def coco_entries(
     """Read the entries of a list of a document; `warnings` takes which of them are malformed."""
     entries = document.get(name) or []
     if not isinstance(entries, list):
-        raise InputError(f"{path}: expected '{name}' to be a list, got {type(entries).__name__}.")
+        raise InputError(
+            f"{path}: expected '{name}' to be a list of objects, got {type(entries).__name__}."
+        )
     bad = BadItems(str(path), name)
     parsed = bad.read(entries, parse)
     warnings += bad.warnings(warnings)
     return parsed
+
+
+def coco_categories(path: Path, document: Mapping[str, Any], warnings: list[str]) -> dict[str, str]:
+    """Read the word of each category number; `warnings` takes which of them are malformed."""
+    pairs = coco_entries(path, document, "categories", _category, warnings)
+    times = Counter(number for number, _ in pairs)
+    twice = [f"{number} is {word}" for number, word in dict.fromkeys(pairs) if times[number] > 1]
+    if len(dict(pairs)) < len({*pairs}):
+        raise InputError(f"{path}: category ids must be unique, these are not: {listed(twice)}.")
+    return dict(pairs)
+
+
+def _category(entry: dict[str, Any]) -> tuple[str, str]:
+    hash(entry["id"])  # a list as an id is malformed
+    return normal_id(entry["id"]), str(entry["name"])
 
 
 def _image(entry: dict[str, Any]) -> LabelledImage:

@@ -17,7 +17,7 @@ from autoeval.io.image_lists import image_folders, load_image_folder, refuse_arc
 from autoeval.io.labels.beside import holds_images
 from autoeval.io.labels.content import LabelFormat, LabelSet
 from autoeval.io.labels.voc import VOC
-from autoeval.io.labels.yolo import YOLO
+from autoeval.io.labels.yolo import YOLO, is_nearly_yolo
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
@@ -181,6 +181,8 @@ def load_labels(
 
 def _recognised(path: Path) -> LabelFormat:
     formats = [fmt for fmt in FORMATS.values() if fmt.recognises(path)]
+    if not formats and is_nearly_yolo(path):
+        return YOLO  # whose reader says what is wrong
     if len(formats) == 1:
         return formats[0]
     looks = (

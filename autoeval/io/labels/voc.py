@@ -101,6 +101,8 @@ def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
         root = ElementTree.parse(file).getroot()
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
         raise InputError(f"{printable(file)} is not an XML file ({error}).") from error
+    for element in root.iter():  # {namespace}tag
+        element.tag = element.tag.rpartition("}")[2]
     if root.tag != root_name:
         raise InputError(f"{printable(file)}: expected <{root_name}> but got <{root.tag}>.")
     return root

@@ -9,9 +9,10 @@ folders, or text files with an image a line. Its label files lie where
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from autoeval.boxes import LabelledImage
@@ -31,6 +32,8 @@ _BOX = 5
 _MOST = 1.5
 _LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
 _NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
+_START = 200  # bytes
+_NUMBER_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*-?\d+(?:\.\d*)?[ \t,;]").match
 SPLITS = ("train", "val", "test")
 LABEL_SUFFIX = ".txt"
 
@@ -47,8 +50,11 @@ class YoloNames:
 
 
 def find_names(folder: Path) -> YoloNames:
-    """Look for names in a folder, then the two above it; raise `InputError` if malformed."""
-    for place in (folder, *folder.absolute().parents[:2]):
+    """Look for names in a folder, in its ``labels``, then in the two above it.
+
+    Raises `InputError` if they are malformed.
+    """
+    for place in (folder, folder / "labels", *folder.absolute().parents[:2]):
         for path in sorted([*place.glob("*.yaml"), *place.glob("*.yml")]):
             names = _from_yaml(path)
             if names:
@@ -167,7 +173,13 @@ def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parsed(words: list[str], names: YoloNames) -> tuple[int, list[float]]:
-    number, numbers = float(words[0]), [float(word) for word in words[1:]]
+    try:
+        number, numbers = float(words[0]), [float(word) for word in words[1:]]
+    except ValueError:
+        raise ValueError(
+            "expected 'class x_centre y_centre width height' with spaces between them, got "
+            f"'{' '.join(words)[:60]}'"
+        ) from None
     if names.keypoints:
         numbers = numbers[: _BOX - 1]
     polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
@@ -214,6 +226,17 @@ def _looks_right(file: Path) -> bool:
         return next((_parsed(words, YoloNames({})) for _, words in _lines(file)), None) is not None
     except (ValueError, OverflowError):
         return False
+
+
+def is_nearly_yolo(path: Path) -> bool:
+    """Whether a folder holds text files that begin with a number, as labels with a fault do.
+
+    They may be predictions with scores, in pixels, or with commas; `read_yolo` says which line is
+    not as expected.
+    """
+    texts = [name for name in walk(path) if name.endswith(".txt")] if path.is_dir() else []
+    files = [path / name for name in texts if PurePath(name).name not in _NO_LABELS]
+    return any(_NUMBER_FIRST(file.read_bytes()[:_START]) for file in files)
 
 
 YOLO = LabelFormat("yolo", "YOLO txt, with data.yaml or classes.txt", read_yolo, _recognises)

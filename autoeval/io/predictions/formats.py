@@ -31,8 +31,7 @@ from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import box_of_segmentation
 from autoeval.io.documents import GZIP, MALFORMED, read_json
-from autoeval.io.image_identity import normal_id
-from autoeval.io.image_lists import read_coco_images, refuse_archive
+from autoeval.io.image_lists import coco_categories, read_coco_images, refuse_archive
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
 from autoeval.words import listed, printable
 
@@ -41,6 +40,7 @@ WORDS = ("category", "category_name", "label", "name")
 SIDES = ("x", "y", "w", "h")
 """Columns that may stand for ``bbox``."""
 LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
+TABLES = (".csv", ".tsv", ".xlsx")
 PICKLES, CHECKPOINTS = (".pkl", ".pickle"), (".pth", ".pt")
 PARQUET, ZIP = b"PAR1", b"PK"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -50,7 +50,6 @@ READ = (
     "or a folder of YOLO text files"
 )
 ENCODINGS = {
-    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",
@@ -141,13 +140,13 @@ def read_columns(path: Path) -> Content:
         run, images = noted
         numbers = {str(number): word for number, word in enumerate(run.categories)}
         return Content(_read_parquet(path), images, numbers, run=run)
-    line = start.lstrip(b" \t\r\n").partition(b"\n")[0]
+    line = start.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n").partition(b"\n")[0]
     first = line[:1]
     encoding = next((ENCODINGS[mark] for mark in ENCODINGS if start.startswith(mark)), None)
     if encoding or 0 in start[:4]:
         raise InputError(
-            f"{name} is encoded as {encoding or 'UTF-16'}. Expected UTF-8 without a byte order "
-            "mark: write it again with encoding='utf-8'."
+            f"{name} is encoded as {encoding or 'UTF-16'}. Expected UTF-8: write it again with "
+            "encoding='utf-8'."
         )
     stem = path.stem if zipped and path.suffix == ".gz" else path.name
     in_lines = stem.endswith(LINES)
@@ -167,26 +166,29 @@ def read_columns(path: Path) -> Content:
             "file a class, are converted to COCO results first: a list of objects with "
             "file_name, category, bbox [left, top, width, height] and score."
         )
+    table = ""
+    if path.suffix.lower() in TABLES:
+        table = (
+            f" Of a table write Parquet: pandas.read_csv('{path.name}').to_parquet('{path.stem}."
+            "parquet'), with sep=';', decimal=',' where it has these."
+        )
     raise InputError(
         f"{name} is not a COCO results file: expected a list of boxes, each with image_id or "
         f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
+        f"{table}"
     )
 
 
 def content_of_document(document: Any, path: Path) -> Content:
     """Take the content of a COCO document with boxes as its annotations; `path` is for messages."""
     if not isinstance(document, Mapping) or not isinstance(document.get("annotations"), list):
+        keys = f", and it has {listed([*document], 5)}" if isinstance(document, Mapping) else ""
         raise InputError(
             f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
-            "a list as 'annotations'."
+            f"a list as 'annotations'{keys}."
         )
-    try:
-        numbers = {normal_id(c["id"]): str(c["name"]) for c in document.get("categories") or []}
-    except (TypeError, KeyError, AttributeError) as error:
-        raise InputError(
-            f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
-        ) from error
     warnings = list[str]()
+    numbers = coco_categories(path, document, warnings)
     images = read_coco_images(document, warnings, path=path) if document.get("images") else None
     return Content(columns_of_list(document["annotations"]), images, numbers, tuple(warnings))
 
@@ -264,6 +266,17 @@ def _box(value: Any) -> list[float]:
     return [float("nan")] * 4
 
 
+def first_fields(path: Path) -> list[str]:
+    """Return the names of the fields of the first entry of a JSON file; empty for another file."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            text = stream.read(LONGEST_LINE).decode(errors="replace").lstrip("\ufeff \t\r\n[")
+        first, _ = json.JSONDecoder().raw_decode(text)
+    except (OSError, EOFError, ValueError, RecursionError):
+        return []
+    return [*first] if isinstance(first, dict) else []
+
+
 # Streams of JSON: a list, or an object a line.
 
 
@@ -271,8 +284,10 @@ def _blocks(path: Path, *, zipped: bool) -> Iterator[bytes]:
     """Yield the bytes of a file in pieces, the last of which is empty."""
     try:
         with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
-            while data := stream.read(PIECE):
+            data = stream.read(PIECE).removeprefix(codecs.BOM_UTF8)
+            while data:
                 yield data
+                data = stream.read(PIECE)
     except (OSError, EOFError) as error:
         name = printable(path)
         raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
@@ -454,6 +469,8 @@ def _coded(column: pa.Array) -> Coded:
     """Code a column; whole floats, as pandas writes numbers with gaps, count as integers."""
     if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
         column = column.dictionary_decode()
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        column = column.cast(pa.string())  # of writers that do not say that it is text
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
         with suppress(pa.ArrowInvalid):  # numbers with decimals name no image that is known
@@ -519,7 +536,8 @@ def _needed(path: Path, schema: pa.Schema) -> list[str]:
                 or pa.types.is_fixed_size_list(kind)
             )
             kind = kind.value_type if is_list else pa.null()
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        if not any(is_kind(kind) for is_kind in is_number):
             expected = "lists of four numbers" if name == "bbox" else "numbers"
             raise InputError(
                 f"{printable(path)}: column {name} is of type {schema.field(name).type}, expected "

@@ -22,9 +22,10 @@ from autoeval.errors import InputError
 from autoeval.io.documents import name_of
 from autoeval.io.image_identity import Named, normal_id
 from autoeval.io.image_lists import FARTHEST
+from autoeval.io.labels.content import AT_ONCE, BEYOND, ENOUGH_BOXES, Reach
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.covered_images import place_images, uncovered_images
-from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, read_columns
+from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, first_fields, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
 from autoeval.notices import Notice
 from autoeval.words import listed
@@ -34,12 +35,8 @@ MOST_BEYOND = 0.01  # of the scores, outside [0, 1]
 LARGEST_FACTOR = 10.0  # of scores that exceed 1; beyond it they are percentages
 SAME_OBJECT = 0.9
 MANY_TWICE = 0.2
-ENOUGH_BOXES = 20
-OUTSIDE, MANY_CENTRES = 0.5, 0.15  # of boxes that reach beyond, and of centres there
-BEYOND = 1.02
 NEAR_EDGES, NEAR_ONE, ENOUGH_FOR_EDGES = 0.8, 0.7, 100  # some of so many boxes come nearer
 FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
-AT_ONCE = 1_000_000
 
 
 class NoBoxError(InputError):
@@ -311,10 +308,12 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
     )
     n_usable = n - sum(map(len, faults.values()))
     if n_usable <= FEWEST_USABLE * n:
+        fields = first_fields(path)
+        there = f"; the first has {listed(fields, 10)}" if fields else ""
         raise InputError(
             f"{path} is not a COCO results file: {n_usable} of its {n} entries can be "
             f"used. {' '.join(warnings)} Expected a list of objects with image_id or file_name, "
-            "category_id or category, bbox [left, top, width, height] and score."
+            f"category_id or category, bbox [left, top, width, height] and score{there}."
         )
     joined: dict[str, np.ndarray] = {}
     for name, arrays in parts.items():
@@ -437,33 +436,20 @@ def odd_places(path: Path, read: Boxes) -> tuple[Notice, ...]:
     these files with a hundred boxes, by score and category, one leaves a fifth empty and none 30 %.
 
     Raises `InputError` if more than half of the boxes on images of known size reach beyond, and the
-    centres of more than 15 % lie there. Where objects fill the image, networks that do not cut
-    their boxes at the edge let many reach beyond, but few centres.
+    centres of more than 15 % lie there.
     """
-    sized = np.array([image.size is not None for image in read.images], bool)
-    n_known = int(sized[read.image].sum())
-    if not n_known:
+    reach = Reach.of(read.boxes, read.image, read.images)
+    if not reach.n:
         return ()
-    unknown = (float("inf"),) * 2
-    sizes = np.array([image.size or unknown for image in read.images], float)[:, ::-1]
-    outside = n_centres = 0
-    farthest = np.zeros(2)
-    for start in range(0, len(read), AT_ONCE):
-        boxes, limits = read.boxes[start:][:AT_ONCE], sizes[read.image[start:][:AT_ONCE]]
-        farthest = np.maximum(farthest, (boxes[:, 2:] / limits).max(axis=0))
-        right, bottom = (boxes[:, 2:] > BEYOND * limits).T
-        outside += int((right | bottom).sum())
-        x_beyond, y_beyond = ((boxes[:, :2] + boxes[:, 2:]) / 2 > limits).T
-        n_centres += int((x_beyond | y_beyond).sum())
-    if outside > OUTSIDE * n_known and n_centres > MANY_CENTRES * n_known:
+    if reach.of_other_pixels:
         raise InputError(
-            f"{path}: {outside / n_known:.0%} of the boxes reach out of their images. Expected "
-            "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
-            "corners [x1, y1, x2, y2], or pixels of a resized image?"
+            f"{path}: {reach.n_beyond / reach.n:.0%} of the boxes reach out of their images. "
+            "Expected bbox as [left, top, width, height] in pixels of the image as it is on disk: "
+            "are these corners [x1, y1, x2, y2], or pixels of a resized image?"
         )
-    odd = list[Notice]()
+    odd, farthest = list[Notice](), reach.farthest
     in_corner = (farthest < NEAR_EDGES).all() or (farthest < NEAR_ONE).any()
-    if n_known >= ENOUGH_FOR_EDGES and in_corner:
+    if reach.n >= ENOUGH_FOR_EDGES and in_corner:
         corner = Notice(
             "boxes-in-a-corner",
             f"no box reaches beyond {farthest[0]:.0%} of the width and {farthest[1]:.0%} of the "
@@ -471,7 +457,10 @@ def odd_places(path: Path, read: Boxes) -> tuple[Notice, ...]:
             "wrong?",
         )
         odd.append(corner)
-    if outside:
-        text = f"boxes of the predictions that reach more than 2 % beyond their images: {outside}"
+    if reach.n_beyond:
+        text = (
+            "boxes of the predictions that reach more than 2 % beyond their images: "
+            f"{reach.n_beyond}"
+        )
         odd.append(Notice("boxes-beyond-images", text))
     return tuple(odd)

@@ -360,7 +360,8 @@ def _unexpected_line(
     hint = " Run `yolo predict` with save_conf=True." if width == FEWEST - 1 else ""
     return InputError(
         f"{printable(file)}: expected lines of class, x, y, width, height and score, or of these "
-        f"in another order, got {width} numbers.{hint}"
+        f"in another order, with decimal points, got {width} numbers in '{' '.join(row)[:60]}'."
+        f"{hint}"
     )
 
 

@@ -115,10 +115,8 @@ def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> 
     candidates = list(candidates)
     folder = given or next((place for place in candidates if place.is_dir()), None)
     if folder is None:
-        raise InputError(
-            f"Where are the images of {path}? Looked for {listed(candidates)}; name their folder "
-            "(`img_dir`)."
-        )
+        looked = f"Looked for {listed(candidates)}; name" if candidates else "Name"
+        raise InputError(f"Where are the images of {path}? {looked} their folder (`img_dir`).")
     return folder
 
 

@@ -131,7 +131,7 @@ def test_what_belongs_to_nothing_is_named(write):
         ("0 0.5 0.5 0.2 0.2 0.9", "sixth is the score of a prediction"),
         ("0 20 10 10 10", "shares of the image between 0 and 1, got 20"),
         ("0 nan 0.5 0.2 0.2", "shares of the image"),
-        ("0 x 0.5 0.2 0.2", "could not convert"),
+        ("0 x 0.5 0.2 0.2", "expected .class x_centre.* got .0 x 0.5 0.2 0.2"),
         ("7 0.5 0.5 0.2 0.2", "class 7 is none of 0, 1"),
         ("0.5 0.5 0.5 0.2 0.2", "class 0.5 is none of"),
         ("inf 0.5 0.5 0.2 0.2", "cannot convert float infinity"),

@@ -287,7 +287,11 @@ def test_images_of_equal_stems_and_other_images_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("text", "images", "message"),
     [
-        ("0 0.5 0.5 1 1", IMAGES_FOLDER, "got 5 numbers. Run `yolo predict` with save_conf=True"),
+        (
+            "0 0.5 0.5 1 1",
+            IMAGES_FOLDER,
+            "got 5 numbers in .0 0.5.* Run `yolo predict` with save_conf=True",
+        ),
         ("0 .1 .1 .2 .2 .3 .3 .4 .4 .9", IMAGES_FOLDER, "got 10 numbers"),
         ("car 0.5 x 1 1 0.5", IMAGES_FOLDER, "got 4 numbers"),
         ("7 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "have no word: 7.*Known are .*4 bus.*--names FILE"),
@@ -325,14 +329,11 @@ def test_a_table_as_text_is_answered_with_what_is_read(tmp_path):
         read_predictions(tmp_path / "p.csv")
 
 
-@pytest.mark.parametrize(
-    ("encoding", "named"),
-    [("utf-8-sig", "byte order mark"), ("utf-16", "UTF-16"), ("utf-16-le", "UTF-16")],
-)
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
-def test_another_encoding_is_named(encoding, named, suffix, tmp_path):
+def test_another_encoding_is_named(encoding, suffix, tmp_path):
     row = {"image_id": 1, "category": "car", "score": 0.5, "bbox": [1, 2, 3, 4]}
     text = json.dumps(row if suffix == "jsonl" else [row])
     (tmp_path / f"p.{suffix}").write_bytes(text.encode(encoding))
-    with pytest.raises(InputError, match=f"is encoded as .*{named}.* Expected UTF-8"):
+    with pytest.raises(InputError, match=r"is encoded as UTF-16\. Expected UTF-8"):
         read_predictions(tmp_path / f"p.{suffix}")
