@@ -77,7 +77,9 @@ def _check_pixels(content: LabelSet) -> None:
     columns = content.columns
     if len(columns) < ENOUGH_BOXES:
         return
-    boxes = np.concatenate([columns.xywh[:, :2], columns.xywh[:, :2] + columns.xywh[:, 2:]], axis=1)
+    boxes = columns.xywh.copy()
+    with np.errstate(over="ignore"):
+        boxes[:, 2:] += boxes[:, :2]
     if boxes.max() <= BEYOND:
         raise InputError(
             f"{content.path}: all labelled boxes lie in [0, 1]. Expected pixels: multiply them by "

@@ -133,12 +133,22 @@ def test_bad_entries_are_counted_and_left_out(world, fit_of_world, tmp_path, cap
     assert f"annotations left out: 3 of {len(annotations)} (annotations[" in text
 
 
-@pytest.mark.parametrize("categories", [["car"], {"a": 1}, [{"name": "car"}], [7]])
-def test_categories_of_a_predictions_file_that_are_none(world, tmp_path, capsys, categories):
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        (["car"], "categories[0] is malformed: expected an object, got 'car'"),
+        ({"a": 1}, "expected 'categories' to be a list of objects, got dict"),
+        ([{"name": "car"}], "categories[0] is malformed: no field 'id'"),
+        ([7], "categories[0] is malformed: expected an object, got 7"),
+    ],
+)
+def test_categories_of_a_predictions_file_that_are_none(
+    world, tmp_path, capsys, categories, message
+):
     rows = json.loads(world[1].read_text())
     world[1].write_text(json.dumps({"annotations": rows, "categories": categories}))
     assert fit(tmp_path, *world) == 2
-    assert "expected 'categories' as a list of objects with id and name" in said(capsys)
+    assert message in said(capsys)
 
 
 @pytest.mark.parametrize("json_too", [False, True])
