@@ -243,22 +243,23 @@ def after_estimate(
         return ""
     if not estimate.width_warning or given.values["images"] == STANDARD_INPUT:
         return ""
-    from autoeval.estimation.label_planning import check_plan
-    from autoeval.labels.plan_folder import EMPTY, load_plan
-
     n = min(N_LABELS, estimate.n_images)
     words = ["autoeval", "label", "plan", "--estimator", path]
     words += [word for name in SAME_SITE for word in given.words.get(name, ())]
     folder = LABELS
-    if (LABELS / PLAN).exists():  # it is the folder of this plan, or of another one
-        try:
-            plan = load_plan(LABELS)
-            check_plan(plan, estimate, LABELS)
-            folder = LABELS if plan.n <= n else unused_folder(LABELS)
-        except InputError:
+    if LABELS.is_dir():  # it is the folder of this plan, or of another one
+        from autoeval.estimation.label_planning import check_plan
+        from autoeval.labels.plan_folder import EMPTY, load_plan
+
+        if (LABELS / PLAN).exists():
+            try:
+                plan = load_plan(LABELS)
+                check_plan(plan, estimate, LABELS)
+                folder = LABELS if plan.n <= n else unused_folder(LABELS)
+            except InputError:
+                folder = unused_folder(LABELS)
+        elif (LABELS / EMPTY).exists():
             folder = unused_folder(LABELS)
-    elif (LABELS / EMPTY).exists():
-        folder = unused_folder(LABELS)
     words += ["--work-dir", folder] if folder != LABELS else []
     return shlex.join(map(str, [*words, *(["--n", n] if n < N_LABELS else [])]))
 

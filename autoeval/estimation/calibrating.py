@@ -22,6 +22,7 @@ from autoeval.boxes import has_area
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_pairs
 from autoeval.estimation.fit_file import FloorFit
+from autoeval.estimation.protocol import average_ranks
 from autoeval.labels.assistance import FOLDS, image_folds
 from autoeval.model.calibration import (
     FOUND,
@@ -131,16 +132,6 @@ def counted_boxes(labelled_set: Site) -> np.ndarray:
     evaluation = labelled_set.evaluation
     has_labels = evaluation.has_labels[labelled_set.boxes.label]
     return np.asarray(~evaluation.matches.ignored[AT_HALF] & has_labels)
-
-
-def average_ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks from 1 on, (N,); equal values share the mean of theirs.
-
-    >>> average_ranks(np.array([.3, .1, .3]))
-    array([2.5, 1. , 2.5])
-    """
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group])
 
 
 def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
@@ -338,20 +329,6 @@ def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) ->
             boxes = labelled_set.boxes.where(mine)
             p[:, mine] = others.probabilities(boxes.scores, boxes.boxes)
     return probabilities
-
-
-def without_each_fold(
-    sets: Sequence[Site], prior: CalibrationPrior | None = None
-) -> tuple[list[np.ndarray], dict[int, ScoreCalibration]]:
-    """Return the fold of each image of each set, and the calibration by the others of each fold."""
-    folds = image_folds(sets)
-    prior = prior or calibration_prior()
-    calibrations = {
-        fold: fit_calibration(sets, [image_fold != fold for image_fold in folds], prior)
-        for fold in range(FOLDS)
-        if any((image_fold == fold).any() for image_fold in folds)
-    }
-    return folds, calibrations
 
 
 def fit_calibration(

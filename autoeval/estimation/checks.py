@@ -25,6 +25,7 @@ __all__ = ["unseen"]
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 MANY_SKIPPED = 0.2
 FEW_UNITS = 10
+N_NAMED = 2  # unreadable images that a warning names
 TOO_WIDE = 0.15
 NEAREST, FEWEST = 8, 3
 LOWEST = 0.02  # under it the ratio of two precisions says nothing
@@ -320,3 +321,14 @@ def _without(called: Sequence[str], n: int) -> Notice:
         f"estimated without it: {listed(called, 10)}",
         severity="note",
     )
+
+
+def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[str, ...]:
+    """Warn of images that could not be read, and name two of them; `lost` has names and reasons."""
+    if not lost:
+        return ()
+    how_many = (
+        counted(len(lost), "image") if n_images is None else f"{len(lost)} of {n_images} images"
+    )
+    text = f"{how_many} could not be read and were left out: {listed(lost, N_NAMED)}"
+    return (Notice("images-unreadable", text),)

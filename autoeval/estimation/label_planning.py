@@ -20,9 +20,8 @@ from typing_extensions import Self
 from autoeval.accuracy.coco_evaluation import top_detections
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.estimation.checks import nothing_found_text
+from autoeval.estimation.checks import nothing_found_text, unreadable_warning
 from autoeval.estimation.estimate import Estimate, estimate_rows
-from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
 from autoeval.labels import PLAN

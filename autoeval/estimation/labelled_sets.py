@@ -11,6 +11,7 @@ import numpy as np
 
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError, TooFewLabelsError
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import (
     Categories,
     GivenLabels,
@@ -20,7 +21,7 @@ from autoeval.estimation.given import (
 )
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.run_detector import Detector, any_task, own_words, unreadable_warning
+from autoeval.estimation.run_detector import Detector, any_task, own_words
 from autoeval.io.labels.content import (
     NO_BOXES,
     LabelSet,

@@ -13,8 +13,6 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import average_ranks
-from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.pair_table import CATEGORY, Table, floats, n_rows, names, rows_where
 from autoeval.model.priors import FULL
 from autoeval.model.regression import DEFAULT_METHOD, Regression
@@ -26,6 +24,8 @@ from autoeval.words import counted
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from autoeval.io.tasks.seed_set import SeedSet
 
 BASELINE = "constant"
 FEWEST_GROUPS = 3
@@ -87,6 +87,16 @@ class LeaveOneSourceOut:
         """Average over sources, those of a group first."""
         groups = self.per_source["group" if "group" in self.per_source else "source"]
         return float(values.groupby(groups, sort=False).mean().mean())
+
+
+def average_ranks(values: np.ndarray) -> np.ndarray:
+    """Return ranks from 1 on, (N,); equal values share the mean of theirs.
+
+    >>> average_ranks(np.array([.3, .1, .3]))
+    array([2.5, 1. , 2.5])
+    """
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group])
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import Categories, Predictions, check_words, words_of
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder
@@ -280,7 +281,6 @@ def over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
 def _knowing_run(site: Site, run: DetectorRun) -> Site:
     """Note which detector found the boxes, and what it could not read."""
     from autoeval.estimation.observation.detector_identity import identity_warnings
-    from autoeval.estimation.run_detector import unreadable_warning
 
     lost = unreadable_warning(run.unreadable, len(site) + len(run.unreadable))
     return replace(

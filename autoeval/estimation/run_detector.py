@@ -14,6 +14,7 @@ from autoeval.detections import Evidence
 from autoeval.detectors.adapters import wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import Categories, words_of
 from autoeval.estimation.observation.detector_identity import identity_warnings, refuse_differences
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
@@ -29,13 +30,10 @@ from autoeval.estimation.observation.samples import (
 from autoeval.io.find_images import Images, list_images
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Executor
 from autoeval.sites.site import Site
-from autoeval.words import counted, listed
-
-N_NAMED = 2  # unreadable images that a warning names
+from autoeval.words import listed
 
 
 class Loading(TypedDict, total=False):
@@ -227,17 +225,6 @@ def observe_site(
         detector=detector.fingerprint,
         row=row | log.seconds,
     )
-
-
-def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[str, ...]:
-    """Warn of images that could not be read, and name two of them; `lost` has names and reasons."""
-    if not lost:
-        return ()
-    how_many = (
-        counted(len(lost), "image") if n_images is None else f"{len(lost)} of {n_images} images"
-    )
-    text = f"{how_many} could not be read and were left out: {listed(lost, N_NAMED)}"
-    return (Notice("images-unreadable", text),)
 
 
 def any_task(named: Categories, words: Sequence[str]) -> Task:

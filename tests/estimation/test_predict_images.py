@@ -10,10 +10,10 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.errors import InputError
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.estimate import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.tasks.task import Task
 from autoeval.stability.methods.published_estimator import PublishedEstimator

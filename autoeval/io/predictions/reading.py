@@ -449,7 +449,8 @@ def odd_places(path: Path, read: Boxes) -> tuple[Notice, ...]:
         )
     odd, farthest = list[Notice](), reach.farthest
     in_corner = (farthest < NEAR_EDGES).all() or (farthest < NEAR_ONE).any()
-    if reach.n >= ENOUGH_FOR_EDGES and in_corner:
+    # What `autoeval detect` wrote is in pixels of the images; a fixed camera may see a part alone.
+    if read.run is None and reach.n >= ENOUGH_FOR_EDGES and in_corner:
         corner = Notice(
             "boxes-in-a-corner",
             f"no box reaches beyond {farthest[0]:.0%} of the width and {farthest[1]:.0%} of the "

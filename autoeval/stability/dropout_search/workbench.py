@@ -14,9 +14,9 @@ import pandas as pd
 from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, at_once
-from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.tasks.labelled_samples import Samples
 from autoeval.runtime import OK
 from autoeval.runtime.jobs import Job, run_jobs

@@ -17,13 +17,13 @@ import pandas as pd
 
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.estimate import RESAMPLES
 from autoeval.estimation.given import check_reference
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
 from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamples
-from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.same_files import copies_taken
 from autoeval.io.tasks.task import Task

@@ -14,10 +14,10 @@ import numpy as np
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.run_detector import unreadable_warning
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime import OK
 from autoeval.runtime.jobs import Advance, Job, run_jobs

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from autoeval.boxes import Boxes, LabelledImage
+from autoeval.boxes import Boxes, DetectorRun, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.covered_images import unseen_images
+from autoeval.io.predictions.reading import odd_places
 
 N = 100
 
@@ -184,3 +186,15 @@ def test_boxes_of_a_smaller_copy_of_the_images_are_named(scale, codes, tmp_path)
     images = [LabelledImage(str(k), f"{k}.jpg", (100, 200)) for k in range(190)]
     read = read_predictions(_rewritten(tmp_path, rows), images=images, numbers=NUMBERS)
     assert [notice.code for notice in read.left_out] == codes
+
+
+def test_boxes_that_this_software_wrote_may_lie_in_a_corner():
+    """It wrote them in pixels of the images: a fixed camera sees its road in one corner."""
+    places = np.arange(190.0)
+    boxes = np.stack([0.4 * places, 0.2 * places, 0.4 * places + 5, 0.2 * places + 5], axis=1)
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (100, 200)) for k in range(190))
+    read = Boxes(images, ("car",), np.arange(190), np.zeros(190, int), boxes)
+    (corner,) = odd_places(Path("boxes.parquet"), read)
+    assert corner.code == "boxes-in-a-corner"
+    run = DetectorRun("any", {}, "", is_identified=True, backbone="")
+    assert odd_places(Path("boxes.parquet"), replace(read, run=run)) == ()
