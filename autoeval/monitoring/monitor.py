@@ -57,6 +57,7 @@ from autoeval.monitoring.windows import (
     baseline_of,
     in_time,
     kind_of,
+    silent_sites,
     time_warnings,
     windows_of,
 )
@@ -210,6 +211,7 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str
     for name, images in images_of.items():
         of_time = kind_of(images, settings.by) in FORMS
         notices += [notice.prefixed(name) for notice in time_warnings(images, needed=of_time)]
+    notices += silent_sites(images_of, settings.by)
     target = find_target(estimator.target)
     shown = {n: _shown(rows, learning[n], settings, target) for n, rows in rows_of.items()}
     ranks = _ranks(estimator, {name: window for name, (window, _) in shown.items()}, settings)
@@ -504,6 +506,7 @@ def _site(
         level=estimator.level,
         target=estimator.target,
         n_images=window["n_images"] if window else 0,
+        last=max((row["last"] for row in rows if row["last"]), default=""),
         n_unreadable=window["n_unreadable"] if window else 0,
         alarms=tuple(kind for kind in reasons if kind in alarms),
         units=units,
@@ -524,7 +527,7 @@ def _ranks(
 ) -> dict[str, tuple[float, float]]:
     """Return the rank of each site with an estimate, and its probability to be among the worst.
 
-    From joint draws: much of the error of one site is that of all.
+    From joint draws: much of the error of one site is that of all. Probabilities add up to `k`.
     """
     rows = {
         name: pd.DataFrame(window["scores"]).assign(site=name)
@@ -540,26 +543,15 @@ def _ranks(
         seed=settings.seed,
         fitted_sites={name: source for name, source in settings.known.items() if name in rows},
     )
-    worst = among_worst(drawn, settings.k)
+    worst = np.full(len(sites), np.nan)  # where there are no more sites than `k`
+    if settings.k < len(sites):
+        places = np.argpartition(drawn, settings.k - 1, axis=1)[:, : settings.k]
+        worst = np.bincount(places.ravel(), minlength=len(sites)) / len(drawn)
     values = np.array([shown[name]["value"] for name in sites])  # type: ignore[index]
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
     return {
         name: (float(rank), float(p)) for name, rank, p in zip(sites, ranks, worst, strict=True)
     }
-
-
-def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
-    """Return the probability of each of K sites to be among the k >= 1 worst of (draws, K).
-
-    They add up to k; NaN where there are no more sites than k.
-
-    >>> among_worst(np.array([[.1, .5, .3], [.4, .2, .3]]), 1)
-    array([0.5, 0.5, 0. ])
-    """
-    if k >= drawn.shape[1]:
-        return np.full(drawn.shape[1], np.nan)
-    worst = np.argpartition(drawn, k - 1, axis=1)[:, :k]
-    return np.bincount(worst.ravel(), minlength=drawn.shape[1]) / len(drawn)
 
 
 def _too_old(images_of: Mapping[str, pd.DataFrame], shared: WatchedSites) -> Iterator[str]:

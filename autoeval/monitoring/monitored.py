@@ -281,6 +281,9 @@ class MonitoredSite(Result):
     n_images : int
         Images of the window that could be read.
     n_unreadable : int
+    last : str
+        When the latest image of the site was taken, as ISO 8601 by the camera's clock; empty where
+        no image has a time.
     units : str
         How many independent units the change was measured with.
     rank, p_worst : float
@@ -309,6 +312,7 @@ class MonitoredSite(Result):
     target: str
     n_images: int
     n_unreadable: int
+    last: str = ""
     alarms: tuple[str, ...] = ()
     change_windows: int = 1
     units: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -144,6 +144,29 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
                 "are taken in the order of the clock",
             )
         )
+
+
+def silent_sites(images_of: Mapping[str, pd.DataFrame], by: str) -> Iterator[Notice]:
+    """Warn of sites that no longer send images while others do; of each its images by time.
+
+    A site is silent when the newest image of any site is later than its own latest one by over
+    twice the longest time that passed between two of its images, and by a window of time or a day.
+    """
+    taken_of = {name: images["taken"].dropna() for name, images in images_of.items()}
+    newest = max((taken.max() for taken in taken_of.values() if len(taken)), default=None)
+    silent = {}
+    for name, taken in taken_of.items():
+        if len(taken) >= FEWEST:
+            longest = 2 * taken.sort_values().diff().max()
+            least = LENGTHS.get(kind_of(images_of[name], by), LENGTHS[DAY])
+            if newest - taken.max() > max(longest, least):
+                silent[name] = f"{name} {taken.max():%Y-%m-%d %H:%M}"
+    if silent:
+        yield Notice(
+            "site-silent",
+            f"no new image, while another site has one of {newest:%Y-%m-%d %H:%M}: the state is "
+            f"that of the images before (latest: {listed(list(silent.values()), most=3)})",
+        ).prefixed(listed(list(silent), most=3))
 
 
 def _by_name(index: pd.DataFrame) -> pd.DataFrame:

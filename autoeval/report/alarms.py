@@ -178,8 +178,16 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
         name: Gauge(PREFIX + gauge, meaning, labels, registry=registry)
         for name, (gauge, meaning) in (GAUGES | COUNTS).items()
     }
+    latest = Gauge(
+        f"{PREFIX}last_image_seconds",
+        "When the latest image was taken by the camera's clock, as if in UTC, since 1970.",
+        labels,
+        registry=registry,
+    )
     for site in monitored.sites:
         named = (site.name, monitored.target)
+        if site.last:
+            latest.labels(*named).set(pd.Timestamp(site.last, tz="UTC").timestamp())
         states.labels(*named, site.state).set(1)
         alarmed = site.alarms
         known = not NOT_KNOWN & site.reasons.keys()

@@ -325,6 +325,8 @@ def _board_item(
         of = f" of {drift['category']}" if drift["category"] else ""
         numbers = f"{drift['before']:.2f} before, {drift['after']:.2f} now"
         facts.append(f"{TESTED[drift['name']]}{of}: {numbers} (p {drift['p']:.2g})")
+    if site.last:
+        facts.append(f"latest image: {site.last.replace('T', ' ')}")
     if site.n_unreadable:
         facts.append(f"cannot be read: {counted(site.n_unreadable, 'image')}")
     rows = site.history.tail(most)

@@ -1,6 +1,7 @@
 """`autoeval.monitor`: many sites with one call, each of them a result as all others."""
 
 import json
+import math
 
 import pytest
 from commands.predicted_world import write_world
@@ -79,6 +80,16 @@ def test_settings_and_what_is_said_of_the_files_act(world, watched, tmp_path):
         autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")
     with pytest.raises(InputError, match="Expected --images ROOT, or --predictions"):
         autoeval.monitor(world / "fit", work_dir=tmp_path / "other")
+
+
+def test_the_probabilities_to_be_among_the_worst_add_up(world, tmp_path):
+    one, every = (
+        autoeval.monitor(world / "fit", world / "sites", work_dir=tmp_path / "work", worst=k)
+        for k in (1, len(SKILLS))
+    )
+    p = {site.name: site.p_worst for site in one.sites}
+    assert sum(p.values()) == pytest.approx(1) and max(p, key=p.get) == one.names[0] == "roof"
+    assert all(math.isnan(site.p_worst) for site in every.sites)
 
 
 def test_why_an_interval_below_zero_is_no_alarm_is_said():

@@ -7,7 +7,13 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.monitoring.monitored import MonitorSettings
-from autoeval.monitoring.windows import baseline_of, in_time, windows_of, would_be_full
+from autoeval.monitoring.windows import (
+    baseline_of,
+    in_time,
+    silent_sites,
+    windows_of,
+    would_be_full,
+)
 
 NOW = datetime(2026, 3, 4, 9, 30)
 
@@ -109,6 +115,25 @@ def test_how_far_a_baseline_is_and_what_would_be_full():
     few = images(*[None] * 20)
     _, learning = baseline_of(None, few, windows_of(few, "auto", NOW), NOW)
     assert learning.startswith("the baseline (100) has 20 of 100 images")
+
+
+@pytest.mark.parametrize(
+    ("of", "named"),
+    [
+        (hours(20, minutes=60), True),  # until the second of March, the other one until the ninth
+        (hours(20, minutes=480), False),  # until the eighth: one day of silence is under a day
+        # it was silent for twelve days before
+        (pd.concat([hours(20, "2026-02-01", 1440), hours(8, "2026-03-04")]), False),
+        (hours(5), False),  # too few to say how long it is silent otherwise
+        (images(*[None] * 20), False),
+    ],
+)
+def test_a_site_that_sends_no_images_while_another_does_is_named(of, named):
+    sites = {"gate": of, "yard": hours(24 * 7)}
+    found = list(silent_sites(sites, "auto"))
+    assert [notice.code for notice in found] == (["site-silent"] if named else [])
+    if named:
+        assert found[0].startswith("gate: no new image, while another site has one of 2026-03-09")
 
 
 @pytest.mark.parametrize("text", ["soon", "0d", "-3", "3w"])

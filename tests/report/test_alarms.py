@@ -79,6 +79,12 @@ def test_prometheus_has_what_is_known_and_nothing_else():
         assert {of: found[name, of] for kind, of in found if kind == name} == values, name
 
 
+def test_prometheus_has_when_the_latest_image_was_taken():
+    found = gauges(site("gate", "ok", last="2026-03-02T08:00:00"), site("hall", "ok"))
+    assert found["last_image_seconds", "gate"] == 1772438400  # date -u -d 2026-03-02T08:00 +%s
+    assert ("last_image_seconds", "hall") not in found
+
+
 def test_prometheus_of_a_level_and_of_nothing_found():
     below = site("gate", "learning", also={"below": "low"})
     found = gauges(below, site("dark", "too_few", math.nan), alarm_below=0.5)
