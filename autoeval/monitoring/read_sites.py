@@ -53,7 +53,8 @@ from autoeval.words import counted, listed, printable
 RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
 HIDDEN = re.compile(r"(^|/)\.")
 LISTS = ("", ".txt", ".json")
-MOST_ALIKE = 3  # warnings of one kind that are shown each
+MOST_ALIKE = 3  # warnings that differ in their numbers alone and are shown each
+NUMBER = re.compile(r"\d+(\.\d+)?")
 IN_BATCH = 128
 
 
@@ -319,16 +320,16 @@ def _images_of_files(files: Sequence[ResultsFile], observed: Iterable[str]) -> d
 def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
     """Return each warning once, with the files it is of.
 
-    Of more than `MOST_ALIKE` of one kind that differ in their numbers the first is an example.
+    Of more than `MOST_ALIKE` that differ in their numbers alone the first is an example.
     """
     files: dict[Notice, list[str]] = {}
     for name, note in notes.items():
         for warning in notices_of(note["warnings"]):
             files.setdefault(warning, []).append(name)
-    of_code: dict[str, list[Notice]] = {}
+    kinds: dict[str, list[Notice]] = {}
     for warning in files:
-        of_code.setdefault(warning.code, []).append(warning)
-    for alike in of_code.values():
+        kinds.setdefault(NUMBER.sub("0", warning), []).append(warning)
+    for alike in kinds.values():
         if len(alike) <= MOST_ALIKE:
             yield from (warning.prefixed(listed(files[warning], most=3)) for warning in alike)
             continue

@@ -18,7 +18,11 @@ def noted(*texts):
         (["cut"] * 5, ["a, b, c and 2 more: cut"]),
         (["1 box", "2 boxes"], ["a: 1 box", "b: 2 boxes"]),
         # one line for all sites of which a fit says the same but for its number
-        ([f"{n} boxes" for n in (5, 6, 7, 8)], ["a, b, c and 1 more; in a: 5 boxes"]),
+        ([f"{n} boxes" for n in (5, 6, 0.7, 8)], ["a, b, c and 1 more; in a: 5 boxes"]),
+        (
+            ["5 boxes", "cut", "6 boxes", "7 lost"],
+            ["a: 5 boxes", "c: 6 boxes", "b: cut", "d: 7 lost"],
+        ),
     ],
 )
 def test_a_kind_of_warning_of_many_files_is_one_line(texts, expected):
