@@ -66,13 +66,13 @@ from autoeval.comparison.unlabelled_difference import (
 )
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.labels.assistance import true_influence
-from autoeval.labels.category_estimate import (
+from autoeval.labels.category_estimates import (
     LabelledSample,
     SampleAccuracy,
     difference_estimate,
     measure_sample,
 )
+from autoeval.labels.fit_assistance import true_influence
 from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.model import Prior
 from autoeval.model.calibration import ScoreCalibration

@@ -29,22 +29,15 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimate import bounds
 from autoeval.estimation.label_planning import error_elsewhere, with_error
-from autoeval.labels.assistance import (
-    MODEL,
-    MOST_IMAGES,
-    LabelAssistance,
-    MixingWeights,
-    ProbableLabels,
-    fit_assistance,
-    pairs_of,
-)
-from autoeval.labels.category_estimate import (
+from autoeval.labels.assistance import MODEL, LabelAssistance, MixingWeights, ProbableLabels
+from autoeval.labels.category_estimates import (
     LabelEstimates,
     LabelledSample,
     SampleAccuracy,
     measure_counts,
     measure_sample,
 )
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance, pairs_of
 from autoeval.labels.labelled_estimate import estimate_category
 from autoeval.labels.plan import balanced_order
 from autoeval.labels.values import OF_ONE_SET, ValueWithError

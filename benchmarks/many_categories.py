@@ -36,7 +36,7 @@ import numpy as np
 import pandas as pd
 
 import autoeval
-from autoeval.accuracy.coco_evaluation import coco_summary, rank_categories
+from autoeval.accuracy.coco_evaluation import coco_summary
 from autoeval.estimation.category_scores import site_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
@@ -44,9 +44,13 @@ from autoeval.estimation.given import Predictions
 from autoeval.estimation.labelled_sets import labels_with_files
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.labelled_estimate import TargetEstimates, estimate_target, estimate_with_labels
-from autoeval.labels.matching import match_labels, on_labelled_categories
-from autoeval.labels.outlook import JointOutlook
+from autoeval.labels.joint import JointOutlook
+from autoeval.labels.labelled_estimate import (
+    TargetEstimates,
+    estimate_rankings,
+    estimate_with_labels,
+    labelled_part,
+)
 from autoeval.labels.plan import LabelPlan, balanced_order
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.sites.site import Site
@@ -162,10 +166,9 @@ def estimates(
         drawn = replace(plan, sequence=balanced_order(across, seed=seed), n=k)
         names = {plan.found.images[i].file_name for i in drawn.drawn}
         labels = labelled(pool.labels, names)
-        counted, _ = on_labelled_categories(drawn, labels)
-        subset = match_labels(labels, counted.found)
-        rankings = rank_categories(counted.found.on_images(subset.images), subset.truth)
-        yield drawn, estimate_target(counted, subset.images, rankings, target)
+        part = labelled_part(drawn, labels)
+        found = estimate_rankings(part.plan, part.images, part.rankings, [target])
+        yield drawn, found[target]
 
 
 CLASSES = {"none": (0, 0), "1-2": (1, 2), "3-4": (3, 4), "5-9": (5, 9), "10+": (10, 10**9)}
@@ -175,7 +178,7 @@ def measure(pool: Pool, k: int, draws: int) -> tuple[dict, list[dict]]:
     """Return the row of the mean over categories for k labels, and one row a category and draw."""
     whole, each = [], []
     for plan, found in estimates(pool, k, draws):
-        outlook, recommended = plan.outlook(), found.whole.combined.estimate
+        outlook, recommended = plan.outlook, found.whole.combined.estimate
         assert isinstance(outlook, JointOutlook)
         whole.append(
             {

@@ -47,7 +47,7 @@ from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.threshold_choice import choose_threshold, exact_curve
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
-from autoeval.labels.assistance import MOST_IMAGES, fit_assistance
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
 from autoeval.model.features import FEATURES

@@ -187,7 +187,7 @@ def plan_labels(
         each other.
     """
     from autoeval.estimation.given import Predictions
-    from autoeval.estimation.label_planning import Draw, plan_in_folder
+    from autoeval.estimation.label_planning import PlanRequest, plan_in_folder
     from autoeval.model.features import REFERENCE_AP
 
     if compare is None and compare_predictions is not None:
@@ -197,9 +197,9 @@ def plan_labels(
     fitted = for_target(load_estimator(estimator), target, score_thr, iou)
     estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
     folder = None if work_dir is None else Path(work_dir)
-    draw = Draw(n, seed, frames, everywhere=compare is not None)
+    request = PlanRequest(n, seed=seed, frames=frames, everywhere=compare is not None)
     if compare is None:
-        return plan_in_folder(fitted, estimated, folder, draw, prelabel=prelabel)
+        return plan_in_folder(fitted, estimated, folder, request, prelabel=prelabel)
     from autoeval.comparison.compare_sites import plan_difference
 
     assert estimated.site is not None
@@ -225,7 +225,7 @@ def plan_labels(
         {"the detector": fitted, name: other},
         {"the detector": estimated.site, name: there},
         folder,
-        draw,
+        request,
         prelabel=prelabel,
     )
 
@@ -358,7 +358,7 @@ def _curve_of_plan(
     """Return the curve by threshold of the labels of a plan, its warnings and its level."""
     from autoeval.estimation.given import read_labels
     from autoeval.estimation.threshold_choice import labelled_curve
-    from autoeval.labels.labelled_estimate import labels_of_plan, warnings_with_labels
+    from autoeval.labels.labelled_estimate import labelled_part, labels_of_plan
     from autoeval.labels.plan_folder import load_plan
 
     if labels is None:
@@ -367,11 +367,8 @@ def _curve_of_plan(
     content = labels_of_plan(read_labels(labels, site.get("img_dir")), drawn, words)
     if iou != drawn.iou:
         raise InputError(f"This plan is for an IoU of {drawn.iou:g}, not {iou:g}.")
-    return (
-        lambda thresholds: labelled_curve(drawn, content, words=words, thresholds=thresholds),
-        warnings_with_labels(drawn, content, words=words),
-        drawn.level,
-    )
+    part = labelled_part(drawn, content, words, at_threshold=True)
+    return lambda thresholds: labelled_curve(part, thresholds), part.all_warnings, drawn.level
 
 
 def _at_lowest_threshold(
@@ -400,12 +397,13 @@ def _curve_of_site(
 ) -> tuple[Any, Any]:
     """Return the curve by threshold at a new site, label-free or of labels, and its warnings."""
     from autoeval.estimation.given import read_labels
+    from autoeval.estimation.label_planning import plan_of_sample
     from autoeval.estimation.threshold_choice import (
         curve_warnings,
         expected_curve,
         labelled_curve,
     )
-    from autoeval.labels.labelled_estimate import labels_of_plan, warnings_with_labels
+    from autoeval.labels.labelled_estimate import labelled_part, labels_of_plan
 
     assert estimated.site is not None
     if labels is None:
@@ -415,14 +413,11 @@ def _curve_of_site(
             lambda thresholds: expected_curve(fitted, estimated, iou, thresholds),
             curve_warnings(fitted, estimated),
         )
-    plan = fitted.plan_labels(estimated, n=1)
-    content = labels_of_plan(read_labels(labels, site.get("img_dir")), plan, words)
-    return (
-        lambda thresholds: labelled_curve(
-            plan, content, thresholds=thresholds, words=words, planned=False
-        ),
-        warnings_with_labels(plan, content, words=words, planned=False),
-    )
+    content = read_labels(labels, site.get("img_dir"))
+    plan = plan_of_sample(fitted, estimated, content)
+    content = labels_of_plan(content, plan, words)
+    part = labelled_part(plan, content, words, planned=False, at_threshold=True)
+    return lambda thresholds: labelled_curve(part, thresholds), part.all_warnings
 
 
 def _curve_of_labelled_set(

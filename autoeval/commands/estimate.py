@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.threshold_choice import ThresholdChoice
-    from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.runtime.files import PathLike
 
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
@@ -179,7 +178,9 @@ def show_estimate(
     if labels:
         from autoeval.report.labels import unplanned_page, unplanned_text, unplanned_values
 
-        labelled = _with_labels(estimator, estimate, labels, words, given)
+        labelled = estimator.estimate_with_labels(
+            estimate, labels, img_dir=typed["img_dir"], words=words, score_thr=typed["score_thr"]
+        )
         values = unplanned_values(labelled, estimate, estimator, facts)
         print_result(unplanned_text(labelled, estimate, estimator, **shown), values, as_json=json)
         page = unplanned_page(title, labelled, estimate, estimator, facts)
@@ -199,33 +200,6 @@ def show_estimate(
     return 0
 
 
-def _with_labels(
-    estimator: AccuracyEstimator,
-    estimate: Estimate,
-    labels: str,
-    words: Mapping[str, str] | None,
-    given: Given,
-) -> LabelledEstimate:
-    """Estimate from labels that no plan drew, as a simple random sample."""
-    from autoeval.estimation.given import read_labels
-    from autoeval.estimation.label_planning import Draw, plan_estimated
-    from autoeval.labels.labelled_estimate import estimate_with_labels
-
-    content, score_thr = read_labels(labels, given.values["img_dir"]), given.values["score_thr"]
-    assert estimate.site is not None
-    if len(content.images) >= len(
-        estimate.site
-    ):  # where all images have labels, nothing has to be predicted of any
-        plan = plan_estimated(estimator, estimate, Draw(1, predicted=False))
-        labelled = estimate_with_labels(
-            plan, content, words=words, planned=False, score_thr=score_thr
-        )
-        if labelled.n_labelled == labelled.n_pool:
-            return labelled
-    plan = plan_estimated(estimator, estimate, Draw(1))
-    return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)
-
-
 def after_estimate(
     given: Given, path: PathLike, estimator: AccuracyEstimator, estimate: Estimate
 ) -> str:
@@ -235,7 +209,7 @@ def after_estimate(
     and where a plan would be refused: it needs what was fitted on enough labelled boxes, and a
     target that labels measure. `path` is that of the estimator.
     """
-    from autoeval.labels.category_estimate import LEVELS
+    from autoeval.labels.values import LEVELS
     from autoeval.targets import OperatingPoint
 
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None

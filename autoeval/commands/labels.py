@@ -112,7 +112,7 @@ def _until(
 
     Returns how many labels to go on with, None for none; a sentence; and what JSON has.
     """
-    from autoeval.labels.outlook import next_batch
+    from autoeval.labels.joint import next_batch
     from autoeval.report.labels import until_text
 
     stop = next_batch(

@@ -34,11 +34,11 @@ from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Categories
-from autoeval.estimation.label_planning import Draw, plan_estimated, plan_in_folder
+from autoeval.estimation.label_planning import PlanRequest, plan_estimated, plan_in_folder
 from autoeval.io.labels.content import LabelSet
+from autoeval.labels.joint import Outlook, outlook_after
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
 from autoeval.labels.matching import labels_on
-from autoeval.labels.outlook import Outlook, outlook_after
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, balanced_order
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.notices import Notice, prefixed
@@ -186,7 +186,7 @@ def compare_sites(
         target,
         level,
         len(common[sides[0].name]),
-        len(paired.sample) if paired else 0,
+        len(paired.sample.images) if paired else 0,
         ranking,
         _ordered(pd.DataFrame(parts), list(ranking["detector"])),
         tuple(dict.fromkeys(warnings)),
@@ -206,7 +206,7 @@ def _labelled_levels(
         value = whole.combined.estimate.value
         if math.isfinite(value):
             levels[name] = float(np.clip(value, 0, 1))
-        of_labels |= dict.fromkeys(warnings_of_few(each, len(labelled.sample)))
+        of_labels |= dict.fromkeys(warnings_of_few(each, len(labelled.sample.images)))
         warnings += prefixed(name, warnings_of_conflict(whole))
     return levels, [*of_labels, *warnings]
 
@@ -228,7 +228,7 @@ def _differences(
         each = [LabelDifference(NOTHING, value, value) for value in free.each]
         whole = LabelDifference(NOTHING, free.whole, free.whole)
     else:
-        k = len(paired.sample)
+        k = len(paired.sample.images)
         each, whole = paired.difference(a.name, b.name, prior, free)
     rows = []
     for category, difference in zip((*names, ALL), (*each, whole), strict=True):
@@ -379,7 +379,7 @@ def plan_difference(
     fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],
     folder: Path | None,
-    draw: Draw,
+    request: PlanRequest,
     *,
     prelabel: bool = False,
 ) -> LabelPlan:
@@ -393,12 +393,12 @@ def plan_difference(
     common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
-    against = plan_estimated(other, estimates[second], draw)
+    against = plan_estimated(other, estimates[second], request)
 
     def spread(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
-    plan = plan_in_folder(one, estimates[first], folder, draw, prelabel=prelabel, change=spread)
+    plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=spread)
     a, b = (Side.of(name, fits[name], site) for name, site in common.items())
     return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
 
@@ -410,8 +410,9 @@ def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> 
     if outlook is not None:
         return outlook
     # at a threshold, of two detectors that are taken to be independent
-    residual = plan.residual_variance().scaled(2.0 * SPREAD**2)
-    return Outlook(residual, len(a.site), free.whole, level)
+    of_one = plan.outlook
+    assert isinstance(of_one, Outlook)
+    return Outlook(of_one.per_image.scaled(2.0 * SPREAD**2), len(a.site), free.whole, level)
 
 
 def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:

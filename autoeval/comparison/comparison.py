@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.labels.outlook import Outlook
+from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, quantile
 from autoeval.notices import as_notice
 from autoeval.result_base import Result

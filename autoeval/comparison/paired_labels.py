@@ -11,18 +11,16 @@ import numpy as np
 
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import RankedDetections, image_counts
-from autoeval.boxes import Boxes
 from autoeval.comparison.common_ground import on_categories
 from autoeval.comparison.pair_model import PairPrior
 from autoeval.comparison.unlabelled_difference import LabelFree
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.label_planning import Draw, plan_estimated, priors_of_targets
+from autoeval.estimation.label_planning import PlanRequest, plan_estimated, priors_of_targets
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.assistance import MODEL, MixingWeights
-from autoeval.labels.category_estimate import (
-    LEVELS,
+from autoeval.labels.assistance import NO_INFLUENCE
+from autoeval.labels.category_estimates import (
     LabelEstimates,
     LabelledSample,
     SampleAccuracy,
@@ -30,12 +28,11 @@ from autoeval.labels.category_estimate import (
     measure_counts,
     measure_sample,
 )
-from autoeval.labels.compact import ByImage
-from autoeval.labels.labelled_estimate import as_random_draw, drawn_by_plan, estimate_target
+from autoeval.labels.joint import Outlook, expected_holding
+from autoeval.labels.labelled_estimate import as_random_draw, drawn_by_plan, estimate_rankings
 from autoeval.labels.matching import LabelledSubset, match_labels
-from autoeval.labels.outlook import Outlook
-from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, blocks_of, inverse_probabilities
-from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior, combine
+from autoeval.labels.plan import BY_INFLUENCE, ByImage, LabelPlan, blocks_of, inverse_probabilities
+from autoeval.labels.values import LEVELS, NOTHING, ValueWithError, VariancePrior, combine
 from autoeval.notices import prefixed
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site
@@ -45,7 +42,6 @@ SPREAD = 1.15
 """Factor of the standard error from labels in intervals, by coverage on the panel
 (docs/results/compare.md): influences on a difference are skewed, and a few images seldom hold those
 that count most. What labels weigh against the label-free difference does not depend on it."""
-NO_ASSISTANCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
 
 
 def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
@@ -215,7 +211,9 @@ def pair_labels(
     sample = LabelledSample(subset.images, len(images), weights, own_blocks)
     truth = subset.truth
     if sample.complete and OperatingPoint.of(target) is None:
-        truth = _with_objects(truth)
+        n_true = np.bincount(truth.label[~truth.crowd], minlength=len(truth.categories))
+        kept = [name for name, n in zip(truth.categories, n_true, strict=True) if n]
+        truth = truth.as_categories(kept, {name: name for name in kept})
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
     found = [site.boxes.on_images(subset.images) for site in sites.values()]
     warnings = [*subset.warnings, *check_labels(truth, found)]
@@ -235,15 +233,6 @@ def pair_labels(
             pooled[name] = replace(of_all, complete=sample.complete)
     warnings += labelled_twice(truth)
     return PairedLabels(sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled, sizes)
-
-
-def _with_objects(truth: Boxes) -> Boxes:
-    """Keep the categories that have an object."""
-    objects = np.bincount(truth.label[~truth.crowd], minlength=len(truth.categories))
-    kept = np.flatnonzero(objects)
-    inside = truth.where(np.isin(truth.label, kept))
-    names = tuple(truth.categories[k] for k in kept)
-    return replace(inside, categories=names, label=np.searchsorted(kept, inside.label))
 
 
 def _by_plan(
@@ -267,12 +256,12 @@ def labelled_level(
     """Estimate one detector as `estimate --labels` does: the whole, and each category."""
     estimate = fitted.predict_site(labelled.sites[name])
     try:
-        plan = plan_estimated(fitted, estimate, Draw(n=1, everywhere=True))
+        plan = plan_estimated(fitted, estimate, PlanRequest(1, everywhere=True))
     except InputError:  # too few labelled boxes in the fit, or a pass that the site lacks
         plan = _plan_without_assistance(fitted, estimate)
     plan = replace(plan, blocks=labelled.blocks, sizes=labelled.sizes)
     images, rankings = labelled.sample.images, labelled.rankings[name]
-    by_labels = estimate_target(plan, images, rankings, fitted.target)
+    by_labels = estimate_rankings(plan, images, rankings, [fitted.target])[fitted.target]
     return by_labels.whole, by_labels.each
 
 
@@ -284,12 +273,13 @@ def _plan_without_assistance(fitted: AccuracyEstimator, estimate: Estimate) -> L
     return LabelPlan(
         boxes,
         influence=ByImage.of(np.zeros((n_categories, len(LEVELS), n)), n),
+        holding=expected_holding(boxes, boxes.scores),
         sequence=np.arange(n),
         n=1,
         seed=0,
         order=BY_INFLUENCE,
         blocks=np.arange(n),
-        mixing=NO_ASSISTANCE,
+        mixing=NO_INFLUENCE,
         small_sample_bias=0.0,
         priors=priors_of_targets(estimate, {fitted.target: fitted.regression_}),
         target=fitted.target,
@@ -298,5 +288,5 @@ def _plan_without_assistance(fitted: AccuracyEstimator, estimate: Estimate) -> L
         iou=point.iou if point else IOUS[0],
         probabilities=np.zeros(len(boxes)),
         objects=ByImage.of(np.zeros((n_categories, 1, n)), n),
-        points=dict.fromkeys(MEASURES, NO_ASSISTANCE),
+        points=dict.fromkeys(MEASURES, NO_INFLUENCE),
     )

@@ -13,7 +13,7 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.label_planning import Draw, plan_in_folder
+from autoeval.estimation.label_planning import PlanRequest, plan_in_folder
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.image_lists import load_image_folder
@@ -80,7 +80,7 @@ def show_method(
     assert isinstance(estimator, AccuracyEstimator)  # the first method is the default
     estimate = estimator.predict(images=load_image_folder(data / held_back / "images"))
     drawn = folder / "labels" / held_back  # images of all environments have the same names
-    plan = plan_in_folder(estimator, estimate, drawn, Draw(sizes.labels, SEED))
+    plan = plan_in_folder(estimator, estimate, drawn, PlanRequest(sizes.labels, seed=SEED))
     labels = _label(plan, data / held_back / EMPTY, drawn / EMPTY)
     labelled = estimate_with_labels(plan, labels)
     (truth,) = environments_task(data, [held_back]).load_seed_sets()

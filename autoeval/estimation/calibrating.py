@@ -23,7 +23,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_pairs
 from autoeval.estimation.fit_file import FloorFit
 from autoeval.estimation.protocol import average_ranks
-from autoeval.labels.assistance import FOLDS, image_folds
+from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.model.calibration import (
     FOUND,
     CalibrationPrior,

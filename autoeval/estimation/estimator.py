@@ -27,6 +27,7 @@ from autoeval.estimation.fit_file import (
 )
 from autoeval.estimation.given import (
     Categories,
+    GivenLabels,
     Predictions,
     check_reference,
     checked_present,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.read_site import GivenBoxes
     from autoeval.io.labels.content import LabelSet
     from autoeval.labels.assistance import LabelAssistance
+    from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.labels.plan import LabelPlan
 
 OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstimator")
@@ -520,9 +522,52 @@ class AccuracyEstimator:
             If the estimate holds no site, or the estimator has no label assistance or is of neither
             an average precision nor precision, recall or F1.
         """
-        from autoeval.estimation.label_planning import Draw, plan_estimated  # not of an estimate
+        from autoeval.estimation.label_planning import PlanRequest, plan_estimated
 
-        return plan_estimated(self, estimate, Draw(n, seed, frames, everywhere))
+        request = PlanRequest(n, seed=seed, frames=frames, everywhere=everywhere)
+        return plan_estimated(self, estimate, request)
+
+    def estimate_with_labels(
+        self,
+        estimate: Estimate,
+        labels: GivenLabels,
+        *,
+        img_dir: PathLike | None = None,
+        words: Mapping[str, str] | None = None,
+        score_thr: float | None = None,
+    ) -> LabelledEstimate:
+        """Estimate accuracy with labels that no plan drew: a simple random sample of the images.
+
+        With the labels of all images the value is exact, and nothing else is predicted. Labels of a
+        plan are for `autoeval.estimate_with_labels`.
+
+        Parameters
+        ----------
+        estimate : Estimate
+            From `predict`, with its site.
+        labels : path-like
+            COCO, YOLO or VOC.
+        img_dir : path-like, optional
+            Folder of the labelled images, where their format does not say.
+        words : mapping of str to str, optional
+            Words of the labels that count, each with the category of the estimate; by default equal
+            words.
+        score_thr : float, optional
+            Estimate precision, recall and F1 of the boxes over this score, too; by default where
+            the estimate has them.
+
+        Raises
+        ------
+        InputError
+            As `plan_labels`, or if the labels cannot be read or are of other images.
+        """
+        from autoeval.estimation.given import read_labels
+        from autoeval.estimation.label_planning import plan_of_sample
+        from autoeval.labels.labelled_estimate import estimate_with_labels
+
+        content = read_labels(labels, img_dir)
+        plan = plan_of_sample(self, estimate, content)
+        return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)
 
     def save(self, path: PathLike) -> None:
         """Write the estimator to a Parquet file: its rows and its settings.

@@ -10,26 +10,48 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.coco_evaluation import top_detections
+from autoeval.accuracy.coco_evaluation import AT_HALF, top_detections
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text, unreadable_warning
 from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.image_identity import match_images
 from autoeval.io.images import read_header
+from autoeval.io.labels.content import LabelSet
 from autoeval.labels import PLAN
-from autoeval.labels.assistance import LabelAssistance, ProbableLabels, fit_assistance
-from autoeval.labels.category_estimate import LEVELS
-from autoeval.labels.plan import LabelPlan, PlannedSite, PlanRequest, blocks_of, make_plan
+from autoeval.labels.assistance import (
+    NO_INFLUENCE,
+    LabelAssistance,
+    ProbableLabels,
+    expected_rankings,
+)
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.joint import (
+    expected_holding,
+)
+from autoeval.labels.plan import (
+    BY_CHANCE,
+    BY_DISAGREEMENT,
+    BY_INFLUENCE,
+    BY_TIME,
+    ByImage,
+    LabelPlan,
+    balanced_order,
+    blocks_of,
+    unequal_order,
+    with_few_bits,
+)
 from autoeval.labels.plan_folder import EMPTY, load_plan, write_plan
 from autoeval.labels.values import (
+    LEVELS,
     NOTHING,
     OF_ONE_SET,
     ErrorOfPrior,
@@ -42,12 +64,172 @@ from autoeval.model.regression import Regression
 from autoeval.notices import Notice
 from autoeval.result_base import ENDS
 from autoeval.sites.site import Pool, Site
-from autoeval.targets import IOUS, OperatingPoint
+from autoeval.targets import IOUS, MEASURES, OperatingPoint
 from autoeval.words import listed
 
+if TYPE_CHECKING:
+    pass
+
+DISAGREEING = 0.5
+"""Share of the probability that goes by disagreement with a reference; the rest is the same for all
+images, so that none counts for more than twice its share of a simple random sample."""
 FEWEST_GROUPS = 5
 COMPARED_IMAGES = 20
 NEAR = 2.0  # pixels: the same network on another machine rounds otherwise, and moves no box further
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """How many images are to be labelled, how they are drawn, and what labels are to measure.
+
+    Parameters
+    ----------
+    n : int
+        Number of images to label; where a plan is enlarged those of it among them.
+    target : str
+        A target at a threshold has its own threshold and IoU.
+    level : float
+        Nominal coverage of the intervals.
+    seed : int, optional
+        Of the draw: by default 0, or that of the plan that is enlarged.
+    frames : int, optional
+        Numbered files are frames, in blocks of so many; see `blocks_of`.
+    score_thr, iou : float, optional
+        At which precision, recall and F1 are wanted, too.
+    everywhere : bool
+        For precision, too, draw from all images, not only from those with a box over its threshold;
+        each with the same probability, also where a reference detector disagrees.
+    predicted : bool
+        Whether the influence of images is predicted: where all have labels nothing needs it.
+    """
+
+    n: int = 20
+    target: str = "mAP"
+    level: float = 0.9
+    seed: int | None = None
+    frames: int | None = None
+    score_thr: float | None = None
+    iou: float = IOUS[0]
+    everywhere: bool = False
+    predicted: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSite:
+    """What is known of a site beside the boxes of its pool of M images.
+
+    Parameters
+    ----------
+    priors : mapping of str to ValueWithError
+        Label-free estimates of targets, such as ``mAP``, and categories, ``mAP/<category>``.
+    detector : str
+        Fingerprint.
+    blocks : ndarray of shape (M,), optional
+        Blocks of time, in the order of the pool; by default each image is its own.
+    others : ProbableLabels, optional
+        Boxes of another detector on the same images.
+    named, rest, nothing_found, known, group
+        As in `LabelPlan`.
+    warnings : tuple of str
+        What is to be said of the site with the plan.
+    """
+
+    priors: Mapping[str, ValueWithError] = field(default_factory=dict)
+    detector: str = ""
+    blocks: np.ndarray | None = None
+    others: ProbableLabels | None = None
+    named: bool = False
+    rest: Boxes | None = None
+    nothing_found: bool = False
+    known: str = ""
+    group: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def make_plan(
+    pool: Pool,
+    assistance: LabelAssistance | None,
+    request: PlanRequest,
+    site: PlannedSite | None = None,
+) -> LabelPlan:
+    """Draw images to label.
+
+    `assistance` was fitted on boxes of the same detector; None where no influence is predicted.
+    Where some blocks of time hold several images the draw is spread over the order of the pool, so
+    that labelled frames lie apart; otherwise over the predicted influence, or over nothing where
+    nothing was found. Images on which a reference detector disagrees are drawn more often, unless
+    the draw is from `everywhere`, over time, or for a target at a threshold.
+
+    Raises InputError if `n` is not from 1 to the number of images.
+    """
+    site = PlannedSite() if site is None else site
+    n, others, found, n_images = request.n, site.others, pool.found, len(pool)
+    if not 1 <= n <= n_images:
+        raise InputError(f"Expected 1 to {n_images} images to label (all there are) but got {n}.")
+    point = OperatingPoint.of(request.target)
+    wanted = point or request
+    n_categories, likely, objects = len(found.categories), None, None
+    # where no box says how often images hold a category, or where it need not be known
+    holding = np.array([np.zeros(n_categories), np.ones(n_categories)])
+    if assistance is not None and request.predicted:
+        model = assistance.box_model
+        probabilities = model.probabilities(pool)
+        rankings = expected_rankings(found, probabilities, model.n_missed(found, probabilities))
+        n_true = [ranking.n_true for ranking in rankings]
+        if not site.nothing_found:
+            holding = expected_holding(found, probabilities[AT_HALF], n_true)
+        by_levels = (
+            np.stack([of_category[levels].mean(axis=0) for levels in LEVELS.values()])
+            for of_category in assistance.predict(pool, others, rankings)
+        )
+        influence = ByImage.of(by_levels, n_images)
+        likely = with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))])
+        objects = ByImage.of((expected[None] for expected in n_true), n_images)
+    else:
+        influence = ByImage.unknown(n_categories, len(LEVELS), n_images)
+    blocks = np.arange(n_images) if site.blocks is None else np.asarray(site.blocks)
+    by_time = len(np.unique(blocks)) < n_images
+    spread = request.predicted and not site.nothing_found
+    plan = LabelPlan(
+        found=found,
+        influence=influence,
+        holding=holding,
+        sequence=np.arange(n_images),
+        n=n,
+        seed=request.seed or 0,
+        order=BY_TIME if by_time else BY_INFLUENCE if spread else BY_CHANCE,
+        blocks=blocks,
+        mixing=assistance.mixing_weights(others) if assistance else NO_INFLUENCE,
+        small_sample_bias=assistance.small_sample_bias if assistance else 0.0,
+        priors=dict(site.priors),
+        target=request.target,
+        level=request.level,
+        detector=site.detector,
+        warnings=(*pool.warnings, *site.warnings),
+        score_thr=wanted.score_thr,
+        iou=wanted.iou,
+        probabilities=likely,
+        objects=objects,
+        points=assistance.points if assistance else dict.fromkeys(MEASURES, NO_INFLUENCE),
+        named=site.named,
+        rest=site.rest,
+        known=site.known,
+        group=site.group,
+        nothing_found=site.nothing_found,
+    )
+    if plan.order == BY_CHANCE:
+        return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(n_images))
+    across = plan.sequence
+    if not by_time:
+        across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
+    if others is None or by_time or request.everywhere or point is not None:
+        return replace(plan, sequence=balanced_order(across, seed=plan.seed))
+    disagreement = others.disagreement(found, probabilities[AT_HALF])
+    sizes, mean = np.ones(n_images), disagreement.mean()  # how often each is drawn, of mean 1
+    if mean > 0:
+        sizes = 1 - DISAGREEING + DISAGREEING * disagreement / mean
+    sequence = unequal_order(across, sizes, seed=plan.seed)
+    return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
 
 
 def assistance_of(
@@ -143,32 +325,6 @@ def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
     return fit_error_of_prior(estimates, truths, groups, stated=stated)
 
 
-@dataclass(frozen=True)
-class Draw:
-    """How images to label are drawn.
-
-    Parameters
-    ----------
-    n : int
-        How many; where a plan is enlarged those of it among them.
-    seed : int, optional
-        Of the draw: by default 0, or that of the plan that is enlarged.
-    frames : int, optional
-        Numbered files are frames, in blocks of so many; see `blocks_of`.
-    everywhere : bool
-        For precision, too, draw from all images, not only from those with a box over its threshold;
-        each with the same probability.
-    predicted : bool
-        Whether the influence of images is predicted: where all have labels nothing needs it.
-    """
-
-    n: int = 20
-    seed: int | None = None
-    frames: int | None = None
-    everywhere: bool = False
-    predicted: bool = True
-
-
 class Planning(Protocol):
     """What a plan takes of an estimator."""
 
@@ -191,10 +347,11 @@ class Planning(Protocol):
         """Return the regression of each target."""
 
 
-def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
+def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> LabelPlan:
     """Draw images of the site of an estimate; priors are all that was estimated there.
 
-    For precision they are those with a box over the threshold.
+    Of the request the target and all that follows from it are those of the fit. For precision they
+    are those with a box over the threshold.
 
     Raises InputError if the estimate holds no site, the fit has no label assistance, or its target
     is neither an average precision nor precision, recall or F1.
@@ -209,67 +366,69 @@ def plan_estimated(fit: Planning, estimate: Estimate, draw: Draw) -> LabelPlan:
             f"of {fit.target}: fit one of mAP."
         )
     assistance = fit.label_assistance_
-    if assistance is None:
+    if assistance is None and request.predicted:
         raise InputError(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
         )
     targets = (fit.target, *estimate.beside)
     points = [point for point in map(OperatingPoint.of, targets) if point]
-    n, counted = draw.n, _counted_part(site)
-    if draw.predicted:
+    n, counted = request.n, _counted_part(site)
+    if request.predicted:
         pool, others = counted.pool, ProbableLabels.of_reference(counted)
     else:
         boxes, others = counted.boxes, None
         boxes = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
         pool = Pool(boxes, np.zeros((len(boxes), 0)), ())
     rest = None if site.nothing_found else _other_boxes(site, pool)
-    if threshold and threshold.measure == "precision" and not draw.everywhere:
+    if threshold and threshold.measure == "precision" and not request.everywhere:
         pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
         n = min(n, len(pool))
-    request = PlanRequest(
-        n,
-        target=fit.target,
-        level=fit.level,
-        seed=draw.seed or 0,
-        score_thr=points[0].score_thr if points else None,
-        iou=points[0].iou if points else IOUS[0],
-        equal=draw.everywhere,
-        predicted=draw.predicted,
-    )
+    in_pool = {image.image_id for image in pool.found.images}
+    # as the site has them: with their times where these are known
+    images: list[Any] = [image for image in site.images if image.image_id in in_pool]
+    unreadable = str(site.row.get("unreadable") or "")
+    nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         detector=site.detector or fingerprint_of(site),
-        blocks=blocks_of(_images_of_pool(site, pool), frames=draw.frames),
+        blocks=blocks_of(images or list(pool.found.images), frames=request.frames),
         others=others,
         named=site.named,
         rest=rest,
         nothing_found=site.nothing_found,
         known=site.known,
         group=site.group,
-        warnings=_warnings(site, fit.target),
+        warnings=(
+            *nothing,
+            *site.left_out,
+            *unreadable_warning(unreadable.split("; ") if unreadable else ()),
+        ),
     )
-    plan = make_plan(pool, assistance, request, planned)
+    of_fit = replace(
+        request,
+        n=n,
+        target=fit.target,
+        level=fit.level,
+        score_thr=points[0].score_thr if points else None,
+        iou=points[0].iou if points else IOUS[0],
+    )
+    plan = make_plan(pool, assistance, of_fit, planned)
     whole = {end: getattr(estimate, end) for end in ENDS}
     each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
     return replace(plan, printed={fit.target: whole, **estimate.beside, **each})
 
 
-def _images_of_pool(site: Site, pool: Pool) -> Sequence[Any]:
-    """Return the images of a pool as the site has them, with their times where these are known."""
-    in_pool = {image.image_id for image in pool.found.images}
-    images = [image for image in site.images if image.image_id in in_pool]
-    return images or pool.found.images
+def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> LabelPlan:
+    """Return what labels that no plan drew need: they are a simple random sample of the site.
 
-
-def _warnings(site: Site, target: str) -> tuple[str, ...]:
-    """Return what a plan says of a site: nothing found, and images or boxes left out."""
-    unreadable = str(site.row.get("unreadable") or "")
-    warnings: list[str] = []
-    if site.nothing_found:
-        warnings.append(nothing_found_text(len(site), target))
-    warnings += site.left_out
-    return (*warnings, *unreadable_warning(unreadable.split("; ") if unreadable else ()))
+    Where all images have labels nothing is predicted of any. Raises as `plan_estimated`.
+    """
+    some = True
+    if estimate.site is not None and len(labels.images) >= len(estimate.site):
+        places = match_images(labels.images, estimate.site.boxes.images).places()
+        some = len({*places} - {None}) < len(estimate.site)
+    return plan_estimated(fit, estimate, PlanRequest(1, predicted=some))
 
 
 def fingerprint_of(site: Site) -> str:
@@ -398,7 +557,7 @@ def plan_in_folder(
     fit: Planning,
     estimate: Estimate,
     folder: Path | None,
-    draw: Draw,
+    request: PlanRequest,
     *,
     prelabel: bool = False,
     change: Callable[[LabelPlan], LabelPlan] = lambda plan: plan,
@@ -406,21 +565,21 @@ def plan_in_folder(
     """Make the plan of a folder, or enlarge the one that is there, and write it.
 
     folder: None to write nothing.
-    draw: a plan that is there keeps its draw; another seed or other frames are refused.
+    request: a plan that is there keeps its draw; another seed or other frames are refused.
     change: applied to a plan that is made, such as to draw other images.
     """
     images = tuple(estimate.site.images) if estimate.site else ()
     if folder is not None and (folder / PLAN).exists():
         plan = load_plan(folder)
         check_plan(plan, estimate, folder)
-        _check_draw(plan, folder, draw, images)
-        plan = plan.larger(draw.n)
+        _check_draw(plan, folder, request, images)
+        plan = plan.larger(request.n)
     elif folder is not None and (folder / EMPTY).exists():
         raise InputError(
             f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
         )
     else:
-        plan = change(plan_estimated(fit, estimate, draw))
+        plan = change(plan_estimated(fit, estimate, request))
     plan = replace(plan, pictures=images)
     if folder is None:
         return plan
@@ -428,16 +587,17 @@ def plan_in_folder(
 
 
 def _check_draw(
-    plan: LabelPlan, folder: Path, draw: Draw, images: Sequence[UnlabelledImage]
+    plan: LabelPlan, folder: Path, request: PlanRequest, images: Sequence[UnlabelledImage]
 ) -> None:
     """Refuse another draw than that of the plan, which keeps what it drew."""
     plan_images = {image.image_id for image in plan.found.images}
     shown: list[Any] = [image for image in images if image.image_id in plan_images]
     pool = shown or list(plan.found.images)
-    if draw.seed is not None and draw.seed != plan.seed:
-        other = f"drawn with --seed {plan.seed}, not {draw.seed}"
-    elif draw.frames is not None and (blocks_of(pool, frames=draw.frames) != plan.blocks).any():
-        other = f"with other blocks of frames than --frames {draw.frames} makes"
+    seed, frames = request.seed, request.frames
+    if seed is not None and seed != plan.seed:
+        other = f"drawn with --seed {plan.seed}, not {seed}"
+    elif frames is not None and (blocks_of(pool, frames=frames) != plan.blocks).any():
+        other = f"with other blocks of frames than --frames {frames} makes"
     else:
         return
     raise InputError(f"{folder} holds a plan {other}: leave that out, or plan into another folder.")

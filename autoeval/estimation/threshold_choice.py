@@ -6,7 +6,7 @@ estimated from those of a plan, or counted on a labelled set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.io.labels.content import LabelSet
-from autoeval.labels.labelled_estimate import estimate_targets
-from autoeval.labels.plan import LabelPlan
+from autoeval.labels.labelled_estimate import LabelledPart, estimate_rankings
 from autoeval.result_base import ENDS, Result
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
@@ -83,39 +81,26 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[st
     return (*estimate.site.warnings, *(() if known else (PRECISION_HARDLY_KNOWN,)))
 
 
-def labelled_curve(
-    plan: LabelPlan,
-    labels: LabelSet,
-    *,
-    words: Mapping[str, str] | None = None,
-    planned: bool = True,
-    thresholds: np.ndarray = THRESHOLDS,
-) -> pd.DataFrame:
-    """Estimate the curve of a site from the labels of a plan, by the difference estimator.
+def labelled_curve(part: LabelledPart, thresholds: np.ndarray = THRESHOLDS) -> pd.DataFrame:
+    """Estimate the curve of a site from labels of some images, by the difference estimator.
 
-    labels: as `labels_of_plan` returns them.
-    planned: whether the plan drew the labelled images; see `estimate_with_labels`.
+    part: the labelled images, for measures at a threshold; see `labelled_part`.
     """
+    plan = part.plan
     if not plan.measures("recall"):
         raise InputError(
             f"This plan is for {plan.target}, which does not depend on all images: plan for recall "
             "or F1 to choose a threshold."
         )
-    points = [
-        point
-        for point in _points(plan.iou, thresholds)
-        if (plan.found.scores > point.score_thr).any()
-    ]
-    estimates = estimate_targets(
-        plan, labels, [str(point) for point in points], words=words, planned=planned
-    )
-
-    def bounds(point: OperatingPoint) -> tuple[float, float, float]:
-        estimate = estimates[str(point)].difference
-        lower, upper = estimate.interval(plan.level)
-        return (*np.clip([estimate.value, lower, upper], 0, 1),)  # type: ignore[return-value]
-
-    return _table((point, bounds(point)) for point in points)
+    points = [p for p in _points(plan.iou, thresholds) if (plan.found.scores > p.score_thr).any()]
+    names = [str(point) for point in points]
+    estimates = estimate_rankings(plan, part.images, part.rankings, names)
+    curve = []
+    for point, name in zip(points, names, strict=True):
+        difference = estimates[name].whole.difference
+        ends = [difference.value, *difference.interval(plan.level)]
+        curve.append((point, tuple(np.clip(ends, 0, 1))))
+    return _table(curve)
 
 
 def exact_curve(
@@ -173,7 +158,7 @@ def _points(iou: float, thresholds: np.ndarray = THRESHOLDS) -> list[OperatingPo
 
 
 def _table(
-    rows: Iterable[tuple[OperatingPoint, tuple[float, float, float]]],
+    rows: Iterable[tuple[OperatingPoint, tuple[float, ...]]],
 ) -> pd.DataFrame:
     import pandas as pd
 

@@ -1,11 +1,11 @@
 """Estimating mAP with a few labels: which images to label, and the estimate from their labels.
 
 Pure functions over the boxes of a detector. A `Pool` holds boxes and their features
-(`autoeval.sites.site`). From labelled sets `fit_assistance` fits a box model, mixing weights of
-control variates and the small-sample bias (``assistance.py``). `make_plan` draws images
-(``plan.py``), and `estimate_with_labels` (``labelled_estimate.py``) combines the sample estimate
-and the difference estimator (``category_estimate.py``) with the label-free estimate as a prior
-(``values.py``; of several categories ``joint.py``). See docs/how-to/labels.md.
+(`autoeval.sites.site`). From labelled sets `fit_assistance` learns to predict the influence of
+images, which ``assistance.py`` does at a site. A `LabelPlan` (``plan.py``) holds the images to
+label, and `estimate_with_labels` (``labelled_estimate.py``) combines what the labels say
+(``category_estimates.py``) with the label-free estimates as a prior (``joint.py``); laws of
+variance and bias are in ``values.py``. See docs/how-to/labels.md.
 """
 
 PLAN = "plan.json"

@@ -1,52 +1,28 @@
-"""The label-assistance model: what labelled sites contribute to estimates from a few labels.
-
-The influence of each image on an average precision is predicted by a box model, and by the boxes of
-a reference detector where there is one. These control variates are added up with weights that
-labelled sites have shown (`fit_assistance`), on images whose labels the box model has not seen.
-"""
+"""The influence of images, predicted without their labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks, match_weighted, top_detections
+from autoeval.accuracy.coco_evaluation import AT_HALF, match_weighted, top_detections
 from autoeval.accuracy.measures import (
     RankedDetections,
-    image_counts,
     influence_function,
-    influence_on,
 )
 from autoeval.boxes import Boxes
-from autoeval.detections import SCORE_THR
+from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
-from autoeval.labels.box_model import (
-    BoxModel,
-    expected_rankings,
-    fit_false_negatives,
-    fit_true_positive,
-    image_features,
-    probability,
-)
-from autoeval.labels.category_estimate import fit_small_sample_bias, measure_small_sample_bias
-from autoeval.labels.values import VariancePrior, fit_variance_prior
+from autoeval.labels.values import VariancePrior
 from autoeval.sites.site import Pool, Site
-from autoeval.targets import MEASURES
 
 MODEL, REFERENCE = "model", "reference"
-FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
-MOST_BOXES, LEAST_SHARE = 10_000, 1_000  # of all sites and of one, drawn by a seed
-RIDGE = 0.02  # relative to the variance that control variates explain
-LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
-MOST_IMAGES = 300  # of a labelled set
-FOLDS = 4
-MEAN_AP = "mAP"
-FEWEST_FOUND = FOLDS + 1  # images, so that some are left whichever fold is left out
-THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and F1 is learned
+MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more
+MOST_FALSE_NEGATIVES = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +119,6 @@ def control_variates(
     return {MODEL: first, REFERENCE: other * (first.mean(axis=0).std() / std if std > 0 else 0.0)}
 
 
-def true_influence(ranking: RankedDetections) -> np.ndarray:
-    """Influence of each image on mAP, (N,)."""
-    return influence_function(ranking).mean(axis=0)
-
-
 @dataclass(frozen=True)
 class MixingWeights:
     """How control variates are added up, and what variance their sum leaves."""
@@ -156,15 +127,15 @@ class MixingWeights:
     residual: VariancePrior  # of the true influence less the sum, relative to that of the sum
     correlation: float  # mean cross-validated one of the sum with the true influence
 
-    def add_up(self, variates: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the weighted sum of control variates."""
-        return np.sum([slope * variates[name] for name, slope in self.slopes.items()], axis=0)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `dataclasses.asdict` gave."""
         residual = VariancePrior(**values["residual"])
         return cls(dict(values["slopes"]), residual, values["correlation"])
+
+
+NO_INFLUENCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
+"""Where none is predicted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +164,13 @@ class LabelAssistance:
         a time: all together are a large array.
         """
         expected = self.box_model.rankings(pool) if expected is None else expected
-        if others is None or REFERENCE not in self.mixing:
-            for ranking in expected:
-                yield self.mixing[MODEL].add_up(control_variates(ranking))
-            return
-        for pair in zip(expected, others.rankings(pool.found), strict=True):
-            yield self.mixing[REFERENCE].add_up(control_variates(*pair))
+        slopes = self.mixing_weights(others).slopes
+        second: Iterable[RankedDetections | None] = [None] * len(expected)
+        if others is not None and REFERENCE in slopes:
+            second = others.rankings(pool.found)
+        for of_category, of_reference in zip(expected, second, strict=True):
+            variates = control_variates(of_category, of_reference)
+            yield np.sum([slope * variates[name] for name, slope in slopes.items()], axis=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""
@@ -215,7 +187,11 @@ class LabelAssistance:
         """Read what `to_dict` wrote; InputError if it is something else."""
         try:
             return cls(
-                BoxModel.from_dict(values["box_model"]),
+                BoxModel(
+                    tuple(values["box_model"]["names"]),
+                    LinearPredictors.from_dict(values["box_model"]["true_positive"]),
+                    LinearPredictors.from_dict(values["box_model"]["false_negatives"]),
+                ),
                 {
                     name: MixingWeights.from_dict(weights)
                     for name, weights in values["mixing"].items()
@@ -232,285 +208,115 @@ class LabelAssistance:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """One category of one site, on the images (N,) that it is learned from."""
+class LinearPredictors:
+    """L predictors that are linear in F standardised features and their squares (the bends)."""
 
-    site: Site
-    category: int
-    images: np.ndarray
+    centre: np.ndarray  # (F,), as scale
+    scale: np.ndarray
+    slopes: np.ndarray  # (L, F), as bends
+    bends: np.ndarray
+    intercepts: np.ndarray  # (L,)
 
-    @property
-    def ranking(self) -> RankedDetections:
-        """Its ranked boxes, with labels."""
-        return self.site.evaluation.rankings[self.category].take(self.images)
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        """Return L values for each of N rows of features (N, F), shape (L, N)."""
+        standard = np.nan_to_num((features - self.centre) / self.scale)  # unknown: as the mean
+        straight = self.slopes @ standard.T + self.intercepts[:, None]
+        return straight + self.bends @ squares(standard).T
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return lists, fit for JSON."""
+        return {name: value.tolist() for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        return cls(**{name: np.array(value, np.float64) for name, value in values.items()})
 
 
 @dataclass(frozen=True, eq=False)
-class CrossFitted:
-    """True influence of N images, and predictions by models that have not seen their labels.
+class BoxModel:
+    """Estimates from features what labels would say of boxes and images."""
 
-    The target is ``mAP``, or a measure at some threshold: ``precision``, ``recall``, ``f1``.
-    """
+    names: tuple[str, ...]  # features of a box that it reads; see `box_features`
+    true_positive: LinearPredictors  # see `fit_true_positive`
+    false_negatives: LinearPredictors  # see `fit_false_negatives`
 
-    target: str
-    true: np.ndarray
-    predicted: dict[str, np.ndarray]
+    def probabilities(self, pool: Pool) -> np.ndarray:
+        """Return the true-positive probability of each box, (10, N); see `probability`."""
+        return probability(self.true_positive, pool.columns(self.names))
 
-    @property
-    def varies(self) -> bool:
-        """Whether there is something to learn from."""
-        return bool(self.true.var() > 0 and self.predicted[MODEL].var() > 0)
+    def n_missed(self, boxes: Boxes, probabilities: np.ndarray) -> np.ndarray:
+        """Return the expected false negatives of each category and image, (K, M).
 
+        `probabilities` are (10, N), of the N `boxes`.
+        """
+        missed = []
+        for k in range(len(boxes.categories)):
+            mine = boxes.label == k
+            columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine]
+            features = image_features(*columns, len(boxes.images))
+            logs = self.false_negatives(features)[0]
+            missed.append(np.exp(np.minimum(logs, np.log(MOST_FALSE_NEGATIVES))))
+        return np.array(missed)
 
-def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
-    """Fit the box model on labelled sets, and its use on images whose labels it has not seen.
-
-    Of a set with more than `MOST_IMAGES` images as many are drawn by a fixed seed.
-
-    The second is by cross-validation in `FOLDS` folds: of groups, or, with a single group, of
-    the images of each site at random. Raises InputError if no category has labels enough.
-    """
-    sites = [site.at_most(MOST_IMAGES) for site in sets]
-    several = len({site.group for site in sites}) > 1
-    pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
-    sites = [site for site in sites if any(pair.site is site for pair in pairs)]
-    folds = image_folds(sites)
-    every = [site.pool.names for site in sites]
-    names = tuple(
-        name for name in (every or [()])[0] if all(name in features for features in every)
-    )
-    fitted = _fit(sites, pairs, folds, names)
-    if fitted is None:
-        raise InputError(
-            f"Expected labelled images from which a category can be learned: {FEWEST_IMAGES} that "
-            f"hold it or show a box of it, with {FEWEST_BOXES} labelled boxes, some of them found "
-            f"in {FEWEST_FOUND} images and not all, but got none. Label more images."
+    def rankings(
+        self, pool: Pool, probabilities: np.ndarray | None = None
+    ) -> list[RankedDetections]:
+        """Rank the boxes of each category, with probabilities (10, N) in place of labels."""
+        probabilities = self.probabilities(pool) if probabilities is None else probabilities
+        return expected_rankings(
+            pool.found, probabilities, self.n_missed(pool.found, probabilities)
         )
-    return fitted
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        return {
+            "names": list(self.names),
+            "true_positive": self.true_positive.to_dict(),
+            "false_negatives": self.false_negatives.to_dict(),
+        }
 
 
-def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
-    """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
+def expected_rankings(
+    boxes: Boxes, probabilities: np.ndarray, n_missed: np.ndarray
+) -> list[RankedDetections]:
+    """Rank the boxes of each category, with probabilities in place of labels.
 
-    Folds are of whole groups; with a single group of the images of each set at random, drawn by
-    the order of their ids. They do not depend on the names or on the order of the sets, which are
-    numbered by their content, nor on the order in which a file lists images.
+    `probabilities` (10, N) are those of being a true positive at each IoU threshold, `n_missed` (K,
+    M) the expected false negatives.
     """
-    first_key: dict[str, str] = {}
-    for site in sites:
-        first_key[site.group] = min(
-            site.evaluation.content_key, first_key.get(site.group, site.evaluation.content_key)
-        )
-    different = sorted(first_key, key=lambda group: first_key[group])
-    if len(different) > 1:
-        return [np.full(len(site), different.index(site.group) % FOLDS) for site in sites]
-    keys = sorted(site.evaluation.content_key for site in sites)
-    folds = []
-    for site in sites:
-        rng = np.random.default_rng(keys.index(site.evaluation.content_key))
-        ids = [image.image_id for image in site.boxes.images]
-        folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(ids)])
-    return folds
+    rankings = []
+    for k, missed in enumerate(n_missed):
+        mine = boxes.label == k
+        image, right = boxes.image[mine], probabilities[:, mine]
+        n_true = np.bincount(image, right[AT_HALF], minlength=len(missed)) + missed
+        rankings.append(RankedDetections.of(boxes.scores[mine], image, right, n_true))
+    return rankings
 
 
-def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
-    """Yield the categories of a site that enough images and boxes are labelled of.
+def probability(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
+    """Return the true-positive probability of each box, (L, N); it falls with the threshold."""
+    odds = np.clip(model(features), -30, 30)
+    return np.minimum.accumulate(1 / (1 + np.exp(-odds)), axis=0)
 
-    Learned is from all images (`everywhere`), or from those that hold the category or show a box of
-    it: in a labelled set of many categories most images do neither, at a site whose accuracy is
-    wanted most do.
+
+def image_features(
+    probabilities: np.ndarray, scores: np.ndarray, image: np.ndarray, n_images: int
+) -> np.ndarray:
+    """Describe images by their N boxes of one category, for the number of false negatives.
+
+    `probabilities` (N,) are those at the lowest IoU threshold. Columns of the result, (M, 6), are
+    the logarithms of one plus: the expected true positives, the boxes over .3, over .05 and all,
+    the variance of the number of true positives; and the best score.
     """
-    boxes = site.pool.found
-    for k, ranking in enumerate(site.evaluation.rankings):
-        chosen = (ranking.n_true > 0) | everywhere
-        chosen[boxes.image[(boxes.label == k) & (boxes.scores > SCORE_THR)]] = True
-        images = np.flatnonzero(chosen)
-        if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
-            yield Pair(site, k, images)
+    best = np.zeros(n_images)
+    np.maximum.at(best, image, scores)
+    variance = probabilities * (1 - probabilities)
+    sums = [probabilities, scores > CONFIDENT, scores > SCORE_THR, np.ones(len(scores)), variance]
+    counts = [np.log1p(np.bincount(image, part, minlength=n_images)) for part in sums]
+    return np.stack([*counts, best], axis=1)
 
 
-def _fit(
-    sites: Sequence[Site],
-    pairs: Sequence[Pair],
-    folds: Sequence[np.ndarray],
-    names: tuple[str, ...],
-) -> LabelAssistance | None:
-    """Fit on the features with these names; None where there is too little."""
-    n_found = sum(
-        len(np.unique(pair.ranking.image[pair.ranking.hits[AT_HALF] > 0])) for pair in pairs
-    )
-    if n_found < FEWEST_FOUND:
-        return None
-    cross_fitted = [
-        influence for influence in _cross_fit(sites, pairs, folds, names) if influence.varies
-    ]
-    of_ap = [influence for influence in cross_fitted if influence.target == MEAN_AP]
-    if not of_ap:
-        return None
-    of_points = {
-        name: [influence for influence in cross_fitted if influence.target == name]
-        for name in MEASURES
-    }
-    mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
-    if all(REFERENCE in influence.predicted for influence in of_ap):
-        mixing[REFERENCE] = _mixing_weights(of_ap, (MODEL, REFERENCE))
-    return LabelAssistance(
-        fit_box_model(
-            sites, pairs, [np.ones(len(fold_of_image), bool) for fold_of_image in folds], names
-        ),
-        mixing,
-        fit_small_sample_bias(
-            [measure_small_sample_bias(pair.ranking) for pair in pairs],
-            [pair.site.group for pair in pairs],
-        ),
-        tuple(site.name for site in sites),
-        points={
-            name: _mixing_weights(influences, (MODEL,))
-            for name, influences in of_points.items()
-            if influences
-        },
-    )
-
-
-def _cross_fit(
-    sites: Sequence[Site],
-    pairs: Sequence[Pair],
-    folds: Sequence[np.ndarray],
-    names: tuple[str, ...],
-) -> list[CrossFitted]:
-    """Predict the influence of each image by a box model that was fitted on the other folds."""
-    probabilities = [np.zeros((10, len(site.pool.found))) for site in sites]
-    n_missed = [np.zeros((len(s.boxes.categories), len(s.pool))) for s in sites]
-    for fold in range(FOLDS):
-        held_out = [fold_of_image == fold for fold_of_image in folds]
-        if not any(mask.any() for mask in held_out):
-            continue
-        model = fit_box_model(sites, pairs, [~mask for mask in held_out], names)
-        for site, mine, p, missed in zip(sites, held_out, probabilities, n_missed, strict=True):
-            if mine.any():
-                boxes = mine[site.pool.found.image]
-                everywhere = model.probabilities(site.pool)
-                p[:, boxes] = everywhere[:, boxes]
-                missed[:, mine] = model.n_missed(site.pool.found, everywhere)[:, mine]
-    predicted = []
-    for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
-        expected = expected_rankings(site.pool.found, p, missed)
-        others = ProbableLabels.of_reference(site)
-        second = others.rankings(site.pool.found) if others else None
-        for pair in (pair for pair in pairs if pair.site is site):
-            ranking = expected[pair.category].take(pair.images)
-            by_others = second[pair.category].take(pair.images) if second else None
-            variates = control_variates(ranking, by_others)
-            means = {name: values.mean(axis=0) for name, values in variates.items()}
-            predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
-            predicted += _at_thresholds(pair.ranking, ranking)
-    return predicted
-
-
-def _at_thresholds(true: RankedDetections, expected: RankedDetections) -> Iterator[CrossFitted]:
-    """Yield the influence on precision, recall and F1, where these are defined."""
-    for threshold in THRESHOLDS:
-        counts = [image_counts(ranking, threshold) for ranking in (true, expected)]
-        for name in MEASURES:
-            actual, predicted = (influence_on(name, image_count) for image_count in counts)
-            if np.isfinite(actual).all() and np.isfinite(predicted).all():
-                yield CrossFitted(name, actual, {MODEL: predicted})
-
-
-def fit_box_model(
-    sites: Sequence[Site],
-    pairs: Sequence[Pair],
-    images: Sequence[np.ndarray],
-    names: tuple[str, ...],
-) -> BoxModel:
-    """Fit the box model on some images, (M,) bool for each site, from some features."""
-    most = max(MOST_BOXES // len(sites), LEAST_SHARE)
-    of_boxes, of_matches = [], []
-    for site, mask in zip(sites, images, strict=True):
-        hits, ignored = site.pool_matches
-        usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.found.image])
-        usable = drawn_boxes(site.pool.found, usable, most)
-        of_boxes.append(site.pool.columns(names)[usable])
-        of_matches.append(hits[:, usable])
-    features, matched = np.concatenate(of_boxes), np.concatenate(of_matches, axis=1)
-    sizes = np.array([len(part) for part in of_boxes])
-    weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
-    true_positive = fit_true_positive(features, matched, weights / weights.mean())
-    rows = []
-    for site, mask in zip(sites, images, strict=True):
-        if mask.any():
-            p = probability(true_positive, site.pool.columns(names))
-            rows += [_missed(pair, p, mask) for pair in pairs if pair.site is site]
-    described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
-    fit = fit_false_negatives(described, missed, weights / weights.mean())
-    return BoxModel(names, true_positive, fit)
-
-
-def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
-    """Draw so many boxes by a fixed seed, where there are more, as positions (n,), int64.
-
-    Drawn by images, categories and what boxes are: the order of a file changes nothing.
-    """
-    if len(usable) <= most:
-        return usable
-    boxes, scores = found.boxes[usable], found.scores[usable]
-    images = image_ranks([image.image_id for image in found.images])[found.image[usable]]
-    words = np.argsort(np.argsort(found.categories))[found.label[usable]]
-    in_order = usable[np.lexsort((*boxes.T, scores, words, images))]
-    return in_order[np.random.default_rng(0).choice(len(usable), most, replace=False)]
-
-
-def _missed(
-    pair: Pair, probabilities: np.ndarray, images: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, false negatives and weights of the images of a pair."""
-    boxes, ranking = pair.site.pool.found, pair.site.evaluation.rankings[pair.category]
-    mine, n_images = boxes.label == pair.category, len(ranking)
-    columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], n_images
-    hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=n_images)
-    chosen = pair.images[images[pair.images]]
-    missed = np.maximum(ranking.n_true - hits, 0)[chosen]
-    weights = np.full(len(chosen), 1 / (1 + missed.mean())) if len(chosen) else missed
-    return image_features(*columns)[chosen], missed, weights
-
-
-def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
-    """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
-    from scipy.optimize import nnls  # a quarter of a second that most commands save
-
-    x = np.concatenate(
-        [
-            _scaled(np.stack([influence.predicted[n] for n in names], 1), influence)
-            for influence in cross_fitted
-        ]
-    )
-    y = np.concatenate([_scaled(influence.true, influence) for influence in cross_fitted])
-    # The ridge penalty is further rows whose values are 0. No slope is negative: both predict the
-    # same influence, and one that counted against the other would follow noise.
-    penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
-    slopes, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
-    slopes[0] = max(slopes[0], LEAST_SLOPE) if not slopes.any() else slopes[0]
-    mixed = [
-        slopes @ np.stack([influence.predicted[name] for name in names])
-        for influence in cross_fitted
-    ]
-    correlations, ratios, noises = [], [], []
-    for influence, sum_of in zip(cross_fitted, mixed, strict=True):
-        left = influence.true - sum_of
-        centred = left - left.mean()
-        correlations.append(np.corrcoef(influence.true, sum_of)[0, 1])
-        ratios.append(left.var(ddof=1) / sum_of.var(ddof=1))
-        # variance of the logarithm of a sample variance, by the fourth moment (delta method)
-        kurtosis = np.mean(centred**4) / np.mean(centred**2) ** 2
-        noises.append(float((kurtosis - 1) / len(left)))
-    return MixingWeights(
-        dict(zip(names, map(float, slopes), strict=True)),
-        fit_variance_prior(ratios, float(np.mean(noises))),
-        float(np.mean(correlations)),
-    )
-
-
-def _scaled(values: np.ndarray, influence: CrossFitted) -> np.ndarray:
-    """Give each pair the same weight, whether its influence or what was predicted is large."""
-    size = influence.true.var() + influence.predicted[MODEL].var()
-    return values / np.sqrt(size * len(influence.true))
+def squares(standard: np.ndarray) -> np.ndarray:
+    """Return the squares of standardised features, which grow no more far off."""
+    return np.clip(standard, -MOST_STANDARD, MOST_STANDARD) ** 2

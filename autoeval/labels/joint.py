@@ -23,45 +23,54 @@ more independent value of category c, of variance s, reduces the variance of the
 
 the update of a normal distribution by one observation; it says which categories more labels would
 help most (`variance_with_one_more`).
+
+**More labels.** `Outlook` and `JointOutlook` forecast the half-width that further labels give. Who
+stops as soon as an interval is narrow enough stops where the variance of the labels happens to
+look small, so the coverage of those intervals is too low. `STRETCH` is the factor by which an
+interval is made wider for that. It comes from a simulation of batches of ten labels from ten on
+with normal and skewed influences (``tests/labels/test_sample_size.py``).
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from typing_extensions import Self
 
-from autoeval.labels.category_estimate import (
-    LabelEstimates,
-    LabelledSample,
-    SampleAccuracy,
-    bias_scale,
-    difference_of_category,
-    difference_terms,
-    objects_in_pool,
-    sample_estimate,
-)
+from autoeval.boxes import Boxes
 from autoeval.labels.values import (
     CONFLICT,
+    DOF,
+    FEWEST_HOLDING,
     NOTHING,
     Combined,
     ValueWithError,
+    VariancePrior,
+    bias_scale,
     combine,
+    object_variance,
+    objects_in_pool,
     satterthwaite,
 )
+from autoeval.model.calibration import FOUND
 
 STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no label-free estimate
 UNKNOWN_COMMON = 0.25  # share of an error's variance in common, without an estimate of the mean
-SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.category_estimate`
+SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.values`
 FLAT = 100.0  # standard deviation of a common error of which nothing is known
-LABELS_OF_CORRELATIONS = 30.0
-"""Labels from which on sample correlations of categories count for more than none."""
 MOST_SHARED = 0.7  # of a standard error
+FEWEST_LABELS = 8  # under it no interval is made from labels alone
+USUAL_SIZES = (10, 20, 30, 50, 100)
+STRETCH = 1.08
+BATCH = 10
+CATEGORIES_DRAWN = 200  # in all draws together: with many categories one draw is like another
+LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, beside those that were seen
+CERTAIN = 0.999  # the highest probability of a box
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +112,11 @@ class JointPrior:
         errors = np.array([estimate.error for estimate in each])
         dof = np.array([estimate.dof if estimate.known else math.inf for estimate in each], float)
         if not has_estimate.all():
-            values[~has_estimate] = _value_of_unknown(
-                values[has_estimate], whole, int((~has_estimate).sum())
-            )
+            others, n = values[has_estimate], int((~has_estimate).sum())
+            left_over = others.mean() if len(others) else 0.5
+            if whole.known:
+                left_over = np.clip((c * whole.value - others.sum()) / n, 0, 1)
+            values[~has_estimate] = left_over
             errors[~has_estimate] = STD_OF_UNKNOWN
         mean_dof = whole.dof if whole.known else float(dof.min(initial=math.inf))
         rarity = np.zeros(c) if n_objects is None else 1 / (n_objects + 1)
@@ -116,7 +127,14 @@ class JointPrior:
             return cls(values, common, specific, dof, mean_dof, known=False)
         if whole.known and whole.error > errors.mean() > 0:  # a mean errs no more than its parts
             errors = errors * (whole.error / errors.mean())
-        level = np.minimum(_level(errors, whole), errors)
+        square = float(np.mean(errors**2))
+        if c == 1:
+            shared = float(errors[0])
+        elif whole.known:
+            shared = math.sqrt(max((whole.error**2 - square / c) * c / (c - 1), 0.0))
+        else:
+            shared = math.sqrt(UNKNOWN_COMMON * square)
+        level = np.minimum(shared, errors)
         rarity = rarity * (errors > 0)  # the value of a category without a box is known
         left = np.sqrt(errors**2 - level**2)
         excess = np.clip(SMALL_SAMPLE_BIAS_STD * rarity, -left, left)
@@ -146,11 +164,6 @@ class MeasuredCategories:
     dof: np.ndarray  # of the variances, (M,)
     correlations: np.ndarray  # that labelled images show, (M, M), beside a bias that is shared
 
-    def one(self, k: int) -> ValueWithError:
-        """Return the estimate of the k-th of them."""
-        error = math.sqrt(float(self.covariance[k, k]))
-        return ValueWithError(float(self.values[k]), error, float(self.dof[k]))
-
     @property
     def mean(self) -> ValueWithError:
         """The mean over these categories, from labels alone."""
@@ -159,6 +172,10 @@ class MeasuredCategories:
         m, variances = len(self.at), np.diag(self.covariance)
         error = math.sqrt(max(float(self.covariance.sum()), 0.0)) / m
         return ValueWithError(float(self.values.mean()), error, satterthwaite(variances, self.dof))
+
+
+NOT_MEASURED = MeasuredCategories(np.zeros(0, int), np.zeros(0), np.eye(0), np.zeros(0), np.eye(0))
+"""What no label says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,14 +202,8 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     mean, *each = _posterior(prior, measured, functionals, errors_dof, conflict)
     values = np.array([combined.estimate.value for combined in each])
     moved = mean.moved_to(float(functionals[0] @ np.clip(values, 0, 1)))
-    return JointEstimate(moved, tuple(combined.possible for combined in each), prior)
-
-
-def estimate_mean(prior: JointPrior, measured: MeasuredCategories) -> ValueWithError:
-    """Estimate the mean over categories alone, without a look at contradictions."""
-    c = len(prior.values)
-    dof = np.array([prior.mean_dof])
-    return _posterior(prior, measured, np.full((1, c), 1 / c), dof, False)[0].estimate
+    possible = tuple(combined.moved_to(value) for combined, value in zip(each, values, strict=True))
+    return JointEstimate(moved, possible, prior)
 
 
 def contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
@@ -250,22 +261,6 @@ def _posterior(
     return estimates
 
 
-def _value_of_unknown(values: np.ndarray, whole: ValueWithError, n: int) -> float:
-    if whole.known:
-        return float(np.clip(((len(values) + n) * whole.value - values.sum()) / n, 0, 1))
-    return float(values.mean()) if len(values) else 0.5
-
-
-def _level(errors: np.ndarray, whole: ValueWithError) -> float:
-    """Return the standard deviation of the error that all C categories share; see `JointPrior`."""
-    c, square = len(errors), float(np.mean(errors**2))
-    if c == 1:
-        return float(errors[0])
-    if not whole.known:
-        return math.sqrt(UNKNOWN_COMMON * square)
-    return math.sqrt(max((whole.error**2 - square / c) * c / (c - 1), 0.0))
-
-
 def variance_with_one_more(
     prior: JointPrior, measured: MeasuredCategories, sampling: np.ndarray
 ) -> tuple[float, np.ndarray]:
@@ -288,110 +283,6 @@ def variance_with_one_more(
     return now, np.maximum(now - gain, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class CategorySample:
-    """Accuracies of C categories on labelled images, with what is known without these."""
-
-    sample: LabelledSample
-    accuracies: Sequence[SampleAccuracy]  # average precisions
-    predicted: Sequence[np.ndarray]  # influence of all images of the pool, (M,) each
-    small_sample_bias: float
-    priors: Sequence[ValueWithError]  # label-free estimates
-    whole: ValueWithError = NOTHING  # that of the mean over the categories
-    n_objects: np.ndarray | None = None  # expected in the pool without labels, (C,)
-
-    @property
-    def prior(self) -> JointPrior:
-        """The label-free estimates together."""
-        return JointPrior.of(self.priors, self.whole, self.n_in_pool, self.small_sample_bias)
-
-    @property
-    def n_true(self) -> np.ndarray:
-        """Objects of each category on the labelled images, (C,)."""
-        return np.array([accuracy.n_true for accuracy in self.accuracies], float)
-
-    @cached_property
-    def n_in_pool(self) -> np.ndarray:
-        """Objects of each category in the pool, by the labels and what was expected, (C,)."""
-        sample = self.sample
-        return objects_in_pool(self.n_true, len(sample), sample.n_pool, self.n_objects)
-
-    @property
-    def used(self) -> list[int]:
-        """Categories that labelled images hold."""
-        return [k for k, accuracy in enumerate(self.accuracies) if accuracy.usable]
-
-    def measured(self) -> MeasuredCategories:
-        """Return the difference estimates of these, with their covariance."""
-        sample, at = self.sample, self.used
-        estimates = [
-            difference_of_category(
-                self.accuracies[k],
-                sample,
-                self.predicted[k],
-                self.small_sample_bias,
-                self.priors[k],
-                n_in_pool=float(self.n_in_pool[k]),
-            )
-            for k in at
-        ]
-        # With the labels of all images there is no error that could correlate.
-        terms = [
-            difference_terms(
-                self.accuracies[k].influence,
-                self.predicted[k][sample.images],
-                weights=sample.weights,
-                clusters=sample.clusters,
-                n_holding=self.accuracies[k].n_showing,
-            )[0]
-            for k in ([] if sample.complete else at)
-        ]
-        values, errors, dof = (
-            np.array([getattr(estimate, name) for estimate in estimates])
-            for name in ("value", "error", "dof")
-        )
-        bias = SMALL_SAMPLE_BIAS_STD * bias_scale(self.n_true[at], self.n_in_pool[at])
-        correlations = shrunk_correlations(np.array(terms)) if terms else np.eye(len(at))
-        covariance = with_shared_bias(errors, bias, correlations)
-        return MeasuredCategories(np.array(at, int), values, covariance, dof, correlations)
-
-
-@dataclass(frozen=True, eq=False)
-class CategoryEstimates:
-    """Estimates of the mean over categories and of each, and what forecasts need."""
-
-    whole: LabelEstimates
-    each: list[LabelEstimates]
-    prior: JointPrior
-    measured: MeasuredCategories
-
-
-def estimate_categories(categories: CategorySample) -> CategoryEstimates:
-    """Estimate the mean over categories and each of them, jointly; see `autoeval.labels.joint`."""
-    measured = categories.measured()
-    complete = categories.sample.complete
-    joint = _exact(categories) if complete else estimate_jointly(categories.prior, measured)
-    place = {int(k): i for i, k in enumerate(measured.at)}
-    each = []
-    for k, (accuracy, prior) in enumerate(
-        zip(categories.accuracies, categories.priors, strict=True)
-    ):
-        alone = sample_estimate(accuracy, categories.sample, prior) if k in place else NOTHING
-        difference = measured.one(place[k]) if k in place else NOTHING
-        counts = accuracy.n_true, accuracy.n_holding, accuracy.measured
-        each.append(LabelEstimates(alone, difference, prior, joint.each[k], *counts))
-    whole = LabelEstimates(
-        _sample_mean(categories),
-        measured.mean,
-        categories.whole,
-        joint.mean,
-        sum(accuracy.n_true for accuracy in categories.accuracies),
-        max(accuracy.n_holding for accuracy in categories.accuracies),
-        any(accuracy.measured for accuracy in categories.accuracies),
-    )
-    return CategoryEstimates(whole, each, joint.prior, measured)
-
-
 def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndarray) -> np.ndarray:
     """Return the covariance (M, M) of values with standard errors (M,) and a shared part, `bias`.
 
@@ -403,54 +294,210 @@ def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndar
     return np.asarray(np.outer(shared, shared) + np.outer(rest, rest) * correlations)
 
 
-def shrunk_correlations(terms: np.ndarray) -> np.ndarray:
-    """Correlate the errors of M categories by their terms in K clusters, (M, K), shrunk to none.
+class WidthForecast:
+    """Forecast of the half-width that further labels of a pool of `n_pool` images give."""
 
-    Sums over many categories hold many correlations, each of them noisy. A weighted mean of two
-    correlation matrices is one.
+    n_pool: int
+    k = 0  # labels so far
+
+    def half_width(self, k: int) -> float:
+        """Return the expected half-width of the combined interval with k labels in all, 2 or more.
+
+        0 where all images are labelled.
+        """
+        raise NotImplementedError
+
+    def needed(self, wanted: float) -> int:
+        """Return the smallest number of labels whose half-width is at most `wanted`."""
+        sizes = range(max(self.k, 2), self.n_pool)
+        at = bisect_left(sizes, True, key=lambda k: self.half_width(k) <= wanted)
+        return sizes[at] if at < len(sizes) else self.n_pool
+
+
+@dataclass(frozen=True)
+class Outlook(WidthForecast):
+    """Forecast of one value: a category, a difference, or all categories at a threshold."""
+
+    per_image: VariancePrior  # residual variance of one labelled image
+    n_pool: int
+    prior: ValueWithError = NOTHING  # label-free
+    level: float = 0.9
+
+    def half_width(self, k: int) -> float:
+        """Return what `combine` will give of a value with the expected variance."""
+        finite = max(1 - k / self.n_pool, 0.0)
+        error = math.sqrt(finite * self.per_image.variance / k)
+        dof = self.per_image.dof + k - 1
+        labels = ValueWithError(self.prior.value if self.prior.known else 0.5, error, dof)
+        if error == 0:
+            return 0.0
+        return combine(labels, self.prior).estimate.half_width(self.level)
+
+
+def outlook_after(
+    measured: ValueWithError,
+    k: int,
+    n_pool: int,
+    *,
+    prior: ValueWithError = NOTHING,
+    level: float = 0.9,
+) -> Outlook:
+    """Return the forecast after k labels, from the error of the difference estimator.
+
+    No prior where it was dropped.
     """
-    m, k = len(terms), terms.shape[-1]
-    if m < 2:
-        return np.eye(m)
-    norms = np.linalg.norm(terms, axis=1, keepdims=True)
-    standard = terms / np.where(norms > 0, norms, 1)
-    weight = (k - 1) / (k - 1 + LABELS_OF_CORRELATIONS)
-    shrunk = weight * (standard @ standard.T)
-    np.fill_diagonal(shrunk, 1.0)
-    return np.asarray(shrunk)
+    finite = 1 - k / n_pool
+    variance = measured.error**2 * k / finite if finite > 0 else 0.0
+    return Outlook(VariancePrior(variance, max(measured.dof - k + 1, 0.0)), n_pool, prior, level)
 
 
-def _sample_mean(categories: CategorySample) -> ValueWithError:
-    """Return the mean over the categories that labelled images hold, from those images alone.
+@dataclass(frozen=True)
+class Stop:
+    """Whether a wanted half-width is reached."""
 
-    By the variances of the categories, which know how few objects are behind them: the influence of
-    a category that one image holds is 0, and that of many such adds up to no error.
+    reached: bool
+    half_width: float  # widened by `STRETCH`
+    more: int  # images that the next batch should add; 0 where it is reached
+
+
+def next_batch(
+    measured: ValueWithError, wanted: float, *, n_labelled: int, needed: int, level: float = 0.9
+) -> Stop:
+    """Decide whether to stop at a half-width in the unit of the estimate, and what to label next.
+
+    `measured` is the combined estimate so far, `needed` the labels that are expected to suffice;
+    see `WidthForecast.needed`. At most half of the missing ones are labelled at once, in batches of
+    `BATCH`, since that is a forecast.
     """
-    used, sample = categories.used, categories.sample
-    if not used:
-        return NOTHING
-    estimates = [
-        sample_estimate(categories.accuracies[k], sample, categories.priors[k]) for k in used
-    ]
-    terms = [
-        difference_terms(
-            categories.accuracies[k].influence, weights=sample.weights, clusters=sample.clusters
-        )[0]
-        for k in ([] if sample.complete else used)
-    ]
-    values, errors, dof = (
-        np.array([getattr(estimate, name) for estimate in estimates])
-        for name in ("value", "error", "dof")
-    )
-    correlations = shrunk_correlations(np.array(terms)) if terms else np.eye(len(used))
-    covariance = np.outer(errors, errors) * correlations
-    return MeasuredCategories(np.array(used, int), values, covariance, dof, correlations).mean
+    half = STRETCH * measured.half_width(level)
+    if half <= wanted:
+        return Stop(True, half, 0)
+    missing = max(needed - n_labelled, BATCH)
+    return Stop(False, half, min(missing, BATCH * max(1, math.ceil(missing / 2 / BATCH))))
 
 
-def _exact(categories: CategorySample) -> JointEstimate:
-    """Return the values of all labels, which leave nothing to estimate."""
-    values = [accuracy.value if accuracy.usable else np.nan for accuracy in categories.accuracies]
-    pairs = zip(values, categories.priors, strict=True)
-    each = tuple(combine(ValueWithError(value, 0.0), prior) for value, prior in pairs)
-    mean = ValueWithError(float(np.nanmean(values)), 0.0)
-    return JointEstimate(combine(mean, categories.whole), each, categories.prior)
+def expected_holding(
+    found: Boxes, probabilities: np.ndarray, objects: Sequence[np.ndarray] | None = None
+) -> np.ndarray:
+    """Expect objects where boxes are: N boxes with probabilities (N,) of being true positives.
+
+    Returned, (2, C): the share of images that hold each category, and the number of objects in an
+        image that does, 1 or more.
+    objects: expected objects of each image in each of C categories, (M,) each, found or missed; by
+        default those that boxes find. Missed ones count where a box shows the category (`FOUND`):
+        how many there are was learned on such images and on those that hold it, and most of the
+        others hold nothing.
+    """
+    shares, in_one = [], []
+    n = max(len(found.images), 1)
+    for k in range(len(found.categories)):
+        mine = found.label == k
+        p, image = np.clip(probabilities[mine], 0, CERTAIN).astype(np.float64), found.image[mine]
+        each = np.bincount(image, p, minlength=n)
+        none = np.exp(np.bincount(image, np.log1p(-p), minlength=n))
+        if objects is not None:
+            shown = np.bincount(image, p > FOUND, minlength=n) > 0
+            missed = np.where(shown, np.maximum(objects[k] - each, 0), 0)
+            each, none = each + missed, none * np.exp(-missed)  # missed ones are Poisson
+        held = float((1 - none).sum())
+        shares.append(held / n)
+        in_one.append(max(float(each.sum()) / held, 1.0) if held > 0 else 1.0)
+    return np.array([shares, in_one])
+
+
+@dataclass(frozen=True, eq=False)
+class JointOutlook(WidthForecast):
+    """Forecast of the mean over C categories with more labels of a pool.
+
+    It is drawn how many labelled images will hold each category: each of them does with a
+    probability that the box model gives before there are labels, and the labels themselves
+    afterwards. The half-width is that of the same estimate as with labels, of the categories that
+    are held in that draw.
+    """
+
+    prior: JointPrior
+    holding: np.ndarray  # expected without labels, see `expected_holding`, (2, C)
+    per_object: float  # variance by object of the target
+    per_image: np.ndarray  # expected variance of what influence one labelled image shows, (C,)
+    n_pool: int
+    level: float = 0.9
+    k: int = 0  # labels so far; what they have shown:
+    n_holding: np.ndarray | float = 0.0  # labelled images that hold each category, (C,)
+    n_true: np.ndarray | float = 0.0  # objects in these, (C,)
+    by_labels: MeasuredCategories = NOT_MEASURED
+    # half-widths by number of labels: pages, texts and files ask for the same ones
+    _half_widths: dict[int, float] = field(default_factory=dict, init=False)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Probability that an image holds each category, (C,), by what the k labels have shown."""
+        weight = LABELS_OF_SHARES
+        return np.asarray((self.n_holding + weight * self.holding[0]) / (self.k + weight))
+
+    def half_width(self, k: int) -> float:
+        """Return the mean half-width over draws of the images that will hold the categories."""
+        if k >= self.n_pool:
+            return 0.0
+        if k not in self._half_widths:
+            # Few categories are held in few different numbers of images: each number once.
+            draws, times = np.unique(self._held(k), axis=0, return_counts=True)
+            c = len(self.prior.values)
+            mean, dof = np.full((1, c), 1 / c), np.array([self.prior.mean_dof])
+            widths = []
+            for held in draws:
+                (combined,) = _posterior(self.prior, self._measured(held, k), mean, dof, False)
+                widths.append(combined.estimate.half_width(self.level))
+            self._half_widths[k] = float(np.average(widths, weights=times))
+        return self._half_widths[k]
+
+    def measured(self, k: int) -> float:
+        """Return how many categories `FEWEST_HOLDING` of k labelled images are expected to hold."""
+        return float(np.mean([(held >= FEWEST_HOLDING).sum() for held in self._held(k)]))
+
+    def narrowed_by(self, images: int) -> np.ndarray:
+        """Return the share of the half-width left by `images` more with a category, (C,).
+
+        1 of a category that the pool is not expected to hold in so many further images.
+        """
+        free = self.prior.values
+        if self.k >= self.n_pool:
+            return np.ones(len(free))
+        law = object_variance(self.per_object, free, free, images * self.holding[1], images)
+        now, after = variance_with_one_more(self.prior, self.by_labels, law)
+        enough = self.shares * (self.n_pool - self.k) >= images
+        left = np.sqrt(after / now) if now > 0 else np.ones(len(free))
+        return np.where(enough, left, 1.0)
+
+    def _held(self, k: int) -> np.ndarray:
+        """Draw how many of k labelled images hold each category, (draws, C), int."""
+        from scipy.stats import binom  # half a second that most commands save
+
+        # the same random numbers in [0, 1] for all numbers of labels, by draw and category
+        c = len(self.prior.values)
+        uniform = np.random.default_rng(0).random((max(CATEGORIES_DRAWN // c, 1), c))
+        added = binom.ppf(uniform, max(k - self.k, 0), np.clip(self.shares, 0, 1))
+        return np.asarray(np.maximum(self.n_holding + added, 0)).astype(int)
+
+    def _measured(self, held: np.ndarray, k: int) -> MeasuredCategories:
+        """Return what k labels will probably say where `held` (C,) images hold each category."""
+        free, objects, rows = self.prior.values, self.holding[1], self.by_labels.at
+        n_true = self.n_true + (held - self.n_holding) * objects
+        law = object_variance(self.per_object, free, free, n_true, held)
+        at, correlations, dof = np.flatnonzero(held), np.eye(len(free)), DOF + held - 1.0
+        showing = np.maximum(held - 1, 0)  # as the law and the sample variance will be mixed
+        variances = (DOF * law + showing * self.per_image / k) / (DOF + showing)
+        if len(rows):
+            # Of categories that labels have shown, their own variance, in proportion to the images
+            # that hold them; the share of the pool without labels is taken into account below.
+            n_holding = np.asarray(self.n_holding)[rows]
+            variances[rows] = np.diag(self.by_labels.covariance) / (1 - self.k / self.n_pool)
+            variances[rows] *= n_holding / held[rows]
+            dof[rows] = self.by_labels.dof + held[rows] - n_holding
+            correlations[np.ix_(rows, rows)] = self.by_labels.correlations
+        errors = np.sqrt((1 - k / self.n_pool) * variances[at])
+        expected = self.n_pool * self.holding.prod(axis=0)
+        n_in_pool = objects_in_pool(n_true, k, self.n_pool, expected)
+        bias = SMALL_SAMPLE_BIAS_STD * bias_scale(n_true[at], n_in_pool[at])
+        of_held = correlations[np.ix_(at, at)]
+        covariance = with_shared_bias(errors, bias, of_held)
+        return MeasuredCategories(at, free[at], covariance, dof[at], of_held)

@@ -1,7 +1,7 @@
 """The accuracy on a pool by labels and the label-free estimate together, from top to bottom.
 
 A plan and labels are matched, each target is estimated of all categories together and of each
-(`estimate_target`), the precision of more labels is forecast: that is a `LabelledEstimate`.
+(`estimate_rankings`), the precision of more labels is forecast: that is a `LabelledEstimate`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import RankedDetections, image_counts
+from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.category_estimate import (
-    FEWEST_HOLDING,
-    LEVELS,
+from autoeval.labels.category_estimates import (
+    CategoryEstimates,
     LabelEstimates,
     LabelledSample,
     SampleAccuracy,
-    difference_of_category,
+    estimate_categories,
     measure_counts,
-    measure_sample,
+    measure_levels,
     sample_estimate,
 )
-from autoeval.labels.joint import CategoryEstimates, CategorySample, estimate_categories
+from autoeval.labels.joint import FEWEST_LABELS, JointOutlook, WidthForecast, outlook_after
 from autoeval.labels.matching import (
     LabelledSubset,
     labels_on,
@@ -37,9 +37,8 @@ from autoeval.labels.matching import (
     on_labelled_categories,
     with_categories,
 )
-from autoeval.labels.outlook import FEWEST_LABELS, WidthForecast, outlook_after
-from autoeval.labels.plan import LabelPlan
-from autoeval.labels.values import NOTHING, ValueWithError, combine
+from autoeval.labels.plan import LabelPlan, inverse_probabilities
+from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine
 from autoeval.notices import Notice, as_notice
 from autoeval.result_base import ENDS, Result
 from autoeval.sites.label_warnings import contradicted, label_warnings
@@ -65,6 +64,10 @@ class LabelledEstimate(Result):
     ----------
     target : str
     level : float
+    value, lower, upper : float
+        The combined estimate and its interval, inside [0, 1].
+    per_category : dict of str to dict
+        The same of each category.
     n_labelled, n_pool : int
     whole : dict of str to LabelEstimates
         ``mAP``, ``mAP50`` and ``mAP75`` over all categories; at a threshold ``precision@0.3``,
@@ -84,6 +87,10 @@ class LabelledEstimate(Result):
 
     target: str
     level: float
+    value: float
+    lower: float
+    upper: float
+    per_category: dict[str, dict[str, float]]
     n_labelled: int
     n_pool: int
     whole: dict[str, LabelEstimates]
@@ -133,30 +140,9 @@ class LabelledEstimate(Result):
         return self.whole[self.target].combined.estimate
 
     @property
-    def value(self) -> float:
-        """The recommended value, inside [0, 1]."""
-        return min(max(self.recommended.value, 0.0), 1.0)
-
-    @property
     def interval(self) -> tuple[float, float]:
-        """Its interval, inside [0, 1]."""
-        lower, upper = self.recommended.interval(self.level)
-        return max(lower, 0.0), min(upper, 1.0)
-
-    @property
-    def lower(self) -> float:
-        """Lower end of the interval."""
-        return self.interval[0]
-
-    @property
-    def upper(self) -> float:
-        """Upper end of the interval."""
-        return self.interval[1]
-
-    @property
-    def per_category(self) -> dict[str, dict[str, float]]:
-        """``value``, ``lower`` and ``upper`` of each category, inside [0, 1]."""
-        return {name: estimates.inside(self.level) for name, estimates in self.by_category.items()}
+        """Both ends of the interval, inside [0, 1]."""
+        return self.lower, self.upper
 
     @property
     def forecast_known(self) -> bool:
@@ -235,50 +221,65 @@ class TargetEstimates:
     joint: CategoryEstimates | None = None  # of an average precision
 
 
-def estimate_target(
-    plan: LabelPlan, images: np.ndarray, rankings: Sequence[RankedDetections], target: str
-) -> TargetEstimates:
-    """Estimate a target of all categories and of each from labelled images, (k,), and rankings."""
-    weights = plan.weights(images)
+def estimate_rankings(
+    plan: LabelPlan,
+    images: np.ndarray,
+    rankings: Sequence[RankedDetections],
+    targets: Sequence[str],
+) -> dict[str, TargetEstimates]:
+    """Estimate targets from labelled images, (k,), and the ranking of each category on them."""
+    weights = inverse_probabilities(plan.sizes, images)
     sample = LabelledSample(images, plan.n_pool, weights, plan.blocks[images])
-    accuracies = [
-        measure_sample(ranking, target, weights, complete=sample.complete) for ranking in rankings
-    ]
-    names, whole = plan.found.categories, plan.priors.get(target, NOTHING)
-    priors = [plan.label_free(target, name) for name in names]
-    if sample.complete:  # no influence is needed, nor predicted
-        predicted, together = list(np.zeros((len(names), plan.n_pool))), np.zeros(plan.n_pool)
-    else:
-        *predicted, together = plan.predicted(target)
-    point, mixing = OperatingPoint.of(target), plan.mixing_of(target)
-    if point is None:
-        bias = plan.small_sample_bias
+    levels = []
+    if any(target in LEVELS for target in targets):  # which are measured together
+        complete = sample.complete
+        levels = [measure_levels(ranking, weights, complete=complete) for ranking in rankings]
+    estimates = {}
+    for target in targets:
+        if target not in LEVELS:
+            estimates[target] = _at_threshold(plan, sample, rankings, target)
+            continue
+        names = plan.found.categories
+        predicted = np.zeros((len(names) + 1, plan.n_pool))
+        if not sample.complete:  # else no influence is needed, nor predicted
+            predicted = plan.predicted(target)
         joint = estimate_categories(
-            CategorySample(
-                sample,
-                accuracies,
-                predicted,
-                bias,
-                priors,
-                whole,
-                plan.expected_holding.in_pool(plan.n_pool),
-            )
+            sample,
+            [of_category[target] for of_category in levels],
+            list(predicted[:-1]),
+            [plan.label_free(target, name) for name in names],
+            plan.priors.get(target, NOTHING),
+            small_sample_bias=plan.small_sample_bias,
+            n_objects=plan.n_objects,
         )
         each = dict(zip(names, joint.each, strict=True))
-        return TargetEstimates(joint.whole if len(names) > 1 else joint.each[0], each, joint)
-    parts = zip(accuracies, predicted, priors, strict=True)
-    estimates = [
-        estimate_category(one, sample, influence, mixing, small_sample_bias=0, prior=prior)
-        for one, influence, prior in parts
-    ]
-    each = dict(zip(names, estimates, strict=True))
-    if len(each) == 1:
-        return TargetEstimates(estimates[0], each)
+        whole = joint.whole if len(names) > 1 else joint.each[0]
+        estimates[target] = TargetEstimates(whole, each, joint)
+    return estimates
+
+
+def _at_threshold(
+    plan: LabelPlan, sample: LabelledSample, rankings: Sequence[RankedDetections], target: str
+) -> TargetEstimates:
+    """Estimate precision, recall or F1: of each category, and of their summed counts."""
+    point, names = OperatingPoint.of(target), plan.found.categories
+    assert point is not None
+    predicted = np.zeros((len(names) + 1, plan.n_pool))
+    if not sample.complete:
+        predicted = plan.predicted(target)
     counts = [image_counts(ranking, point.score_thr, point.level) for ranking in rankings]
-    accuracy = measure_counts(point.measure, np.sum(counts, axis=0), weights)
-    accuracy = replace(accuracy, complete=sample.complete)
-    pooled = estimate_category(accuracy, sample, together, mixing, small_sample_bias=0, prior=whole)
-    return TargetEstimates(pooled, each)
+    counts.append(np.sum(counts, axis=0))
+    priors = [plan.label_free(target, name) for name in names]
+    estimates = []
+    for count, influence, prior in zip(
+        counts, predicted, [*priors, plan.priors.get(target, NOTHING)], strict=True
+    ):
+        measured = measure_counts(point.measure, count, sample.weights)
+        accuracy, mixing = replace(measured, complete=sample.complete), plan.points[point.measure]
+        estimates.append(estimate_category(accuracy, sample, influence, mixing, prior=prior))
+    *of_each, whole = estimates
+    each = dict(zip(names, of_each, strict=True))
+    return TargetEstimates(of_each[0] if len(each) == 1 else whole, each)
 
 
 def estimate_category(
@@ -287,7 +288,7 @@ def estimate_category(
     predicted: np.ndarray,
     mixing: MixingWeights,
     *,
-    small_sample_bias: float,
+    small_sample_bias: float = 0.0,
     prior: ValueWithError = NOTHING,
 ) -> LabelEstimates:
     """Estimate from labelled images, with a predicted influence and a label-free estimate.
@@ -297,15 +298,38 @@ def estimate_category(
     alone, difference = NOTHING, NOTHING
     if accuracy.usable:
         residual = None
-        if len(sample) > 1 and mixing.residual.dof > 0:
+        if len(sample.images) > 1 and mixing.residual.dof > 0:
             residual = mixing.residual.scaled(float(predicted.var(ddof=1)))
         alone = sample_estimate(accuracy, sample, prior)
-        difference = difference_of_category(
-            accuracy, sample, predicted, small_sample_bias, prior, residual
+        difference = sample_estimate(
+            accuracy,
+            sample,
+            prior,
+            predicted=predicted,
+            small_sample_bias=small_sample_bias,
+            residual=residual,
         )
-    both = combine(difference, prior).possible
+    both = combine(difference, prior)
+    both = both.moved_to(both.estimate.value)
     n_true, n_holding = accuracy.n_true, accuracy.n_holding
     return LabelEstimates(alone, difference, prior, both, n_true, n_holding, accuracy.measured)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPart:
+    """The labelled images of a plan, about the categories that their labels measure."""
+
+    plan: LabelPlan
+    images: np.ndarray  # index into the pool, (k,), int
+    found: Boxes  # on these images
+    truth: Boxes
+    rankings: list[RankedDetections]  # of each category
+    warnings: tuple[str, ...]  # of the plan, and of what was left out of the labels
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """These, and what is odd about the labels."""
+        return (*self.warnings, *label_warnings(self.found, self.truth, self.rankings))
 
 
 def estimate_with_labels(
@@ -330,70 +354,75 @@ def estimate_with_labels(
             f"{score_thr:g}: choose a higher threshold, or plan for that one."
         )
     labels = labels_of_plan(labels, plan, words)
-    of_plan = plan  # as it was, for targets that are about other categories
-    own_kind = OperatingPoint.of(plan.target) is not None
-    plan, subset = _labelled_part(plan, labels, words, planned=planned, at_threshold=own_kind)
-    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    others: dict[str, LabelEstimates] = {}
-    for at_threshold, of_kind in ((False, tuple(LEVELS)), (True, points)):
-        targets = [name for name in of_kind if name != plan.target and plan.measures(name)]
-        if at_threshold == own_kind:  # labels are matched already
-            for name in targets:
-                others[name] = estimate_target(plan, subset.images, rankings, name).whole
-        else:
-            others |= estimate_targets(of_plan, labels, targets, words=words, planned=planned)
-    estimates = estimate_target(plan, subset.images, rankings, plan.target)
-    whole, categories = estimates.whole, estimates.each
-    k = len(subset.images)
-    if estimates.joint is not None:
-        outlook: WidthForecast = plan.outlook_after(estimates.joint, k)
-    elif whole.difference.known:
-        prior = NOTHING if whole.combined.conflict else whole.prior
-        outlook = outlook_after(whole.difference, k, plan.n_pool, prior=prior, level=plan.level)
-    else:
-        outlook = plan.outlook()
-    measured = [name for name, estimates in categories.items() if estimates.measured]
+    targets = [name for name in (*LEVELS, *points) if plan.measures(name)]
+    targets = list(dict.fromkeys([plan.target, *targets]))
+    estimates: dict[str, TargetEstimates] = {}
+    parts = {}
+    for at_threshold in (False, True):  # which are about other categories
+        of_kind = [name for name in targets if (name not in LEVELS) == at_threshold]
+        if of_kind:
+            part = labelled_part(plan, labels, words, planned=planned, at_threshold=at_threshold)
+            parts[at_threshold] = part
+            estimates |= estimate_rankings(part.plan, part.images, part.rankings, of_kind)
+    own, part = estimates[plan.target], parts[plan.target not in LEVELS]
+    k, whole = len(part.images), own.whole
     return LabelledEstimate(
         plan.target,
         plan.level,
+        **whole.inside(plan.level),
+        per_category={name: each.inside(plan.level) for name, each in own.each.items()},
         n_labelled=k,
-        n_pool=plan.n_pool,
-        whole={plan.target: whole, **others},
-        by_category=categories,
-        n_behind=len(measured),
-        outlook=outlook,
-        history=_history(plan, subset.images, rankings, whole),
-        printed=plan.printed,
+        n_pool=part.plan.n_pool,
+        whole={name: estimates[name].whole for name in targets},
+        by_category=own.each,
+        n_behind=sum(of_category.measured for of_category in own.each.values()),
+        outlook=_outlook_after(part.plan, own, k),
+        history=_history(part, whole),
+        printed=part.plan.printed,
         warnings=(
-            *_warnings(plan, subset, rankings),
-            *warnings_of_few(categories, k),
+            *part.all_warnings,
+            *warnings_of_few(own.each, k),
             *warnings_of_conflict(whole),
         ),
     )
 
 
-def _history(
-    plan: LabelPlan,
-    images: np.ndarray,
-    rankings: Sequence[RankedDetections],
-    whole: LabelEstimates,
-) -> tuple[tuple[int, LabelEstimates], ...]:
+def _outlook_after(plan: LabelPlan, estimates: TargetEstimates, k: int) -> WidthForecast:
+    """Return the forecast after k labels, by what they say of the categories."""
+    whole, joint = estimates.whole, estimates.joint
+    if joint is None:
+        if not whole.difference.known:
+            return plan.outlook
+        prior = NOTHING if whole.combined.conflict else whole.prior
+        return outlook_after(whole.difference, k, plan.n_pool, prior=prior, level=plan.level)
+    before = plan.outlook
+    assert isinstance(before, JointOutlook)
+    return replace(
+        before,
+        prior=joint.prior,
+        k=k,
+        n_holding=np.array([category.n_holding for category in joint.each]),
+        n_true=np.array([category.n_true for category in joint.each]),
+        by_labels=joint.measured,
+    )
+
+
+def _history(part: LabelledPart, whole: LabelEstimates) -> tuple[tuple[int, LabelEstimates], ...]:
     """Estimate the target with the first labels only, at `STEPS` numbers of labels at most.
 
     Where all images are labelled the values are exact, and what fewer would have given is not
     looked at.
     """
-    k = len(images)
+    plan, k = part.plan, len(part.images)
     if k < FIRST or k == plan.n_pool:
         return ((k, whole),)
-    order = np.argsort(np.argsort(plan.sequence)[images], kind="stable")
+    order = np.argsort(np.argsort(plan.sequence)[part.images], kind="stable")
     sizes = np.unique(np.geomspace(FIRST, k, STEPS).round().astype(int))
     history = []
     for size in sizes[:-1].tolist():
-        first = [ranking.take(order[:size]) for ranking in rankings]
-        history.append(
-            (size, estimate_target(plan, images[order[:size]], first, plan.target).whole)
-        )
+        rankings = [ranking.take(order[:size]) for ranking in part.rankings]
+        first = estimate_rankings(plan, part.images[order[:size]], rankings, [plan.target])
+        history.append((size, first[plan.target].whole))
     return (*history, (k, whole))
 
 
@@ -408,81 +437,43 @@ def labels_of_plan(
     return labels_on(labels, plan.found.images, [*(words or (*plan.found.categories, *rest))])
 
 
-def estimate_targets(
+def labelled_part(
     plan: LabelPlan,
     labels: LabelSet,
-    targets: Sequence[str],
-    *,
     words: Mapping[str, str] | None = None,
-    planned: bool = True,
-) -> dict[str, LabelEstimates]:
-    """Estimate several targets of all categories together; see `estimate_with_labels`.
-
-    All are average precisions, or all measures at a threshold. Labels are `labels_of_plan`.
-    """
-    if not targets:
-        return {}
-    plan, subset = _labelled_part(
-        plan,
-        labels,
-        words,
-        planned=planned,
-        at_threshold=any(OperatingPoint.of(target) for target in targets),
-    )
-    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    return {
-        target: estimate_target(plan, subset.images, rankings, target).whole for target in targets
-    }
-
-
-def warnings_with_labels(
-    plan: LabelPlan,
-    labels: LabelSet,
     *,
-    words: Mapping[str, str] | None = None,
     planned: bool = True,
-) -> tuple[str, ...]:
-    """Return the warnings of a plan and of `labels_of_plan`, for what is made of them otherwise."""
-    plan, subset = _labelled_part(plan, labels, words, planned=planned)
-    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    return _warnings(plan, subset, rankings)
-
-
-def _warnings(
-    plan: LabelPlan, subset: LabelledSubset, rankings: Sequence[RankedDetections]
-) -> tuple[str, ...]:
-    """Return the warnings of a plan and of labels; what labels decide is no warning any more."""
-    kept = [warning for warning in plan.warnings if as_notice(warning).code != NOTHING_FOUND]
-    boxes = plan.found.on_images(subset.images)
-    return (*kept, *subset.warnings, *label_warnings(boxes, subset.truth, rankings))
-
-
-def _labelled_part(
-    plan: LabelPlan,
-    labels: LabelSet,
-    words: Mapping[str, str] | None,
-    *,
-    planned: bool,
     at_threshold: bool = False,
-) -> tuple[LabelPlan, LabelledSubset]:
-    """Match the labels with the pool, and let the plan be about the categories that they measure.
+) -> LabelledPart:
+    """Match labels with the pool, and let the plan be about the categories that they measure.
 
-    Where every image is labelled a category without an object has no average precision; at a
-    threshold its boxes are false positives.
+    labels: as `labels_of_plan` returns them.
+    Where every image is labelled a category without an object has no average precision; for
+    measures `at_threshold` its boxes are false positives. Raises as `match_labels`.
     """
     chosen = on_all_categories if at_threshold else on_labelled_categories
     plan, warnings = chosen(plan, labels, words)
     plan = plan if planned else replace(plan, sizes=None)
     subset = match_labels(labels, plan.found, words)
     subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset, plan.n_pool)
+    truth = subset.truth
     if len(subset.images) == plan.n_pool and not at_threshold:
-        objects = np.bincount(subset.truth.label, minlength=len(plan.found.categories))
-        kept = [name for name, n in zip(plan.found.categories, objects, strict=True) if n]
-        if len(kept) < len(objects):
+        n_true = np.bincount(truth.label[~truth.crowd], minlength=len(truth.categories))
+        kept = [name for name, n in zip(truth.categories, n_true, strict=True) if n]
+        if len(kept) < len(n_true):
             plan = with_categories(plan, kept, [])
-            truth = match_labels(labels, plan.found, words).truth
-            subset = replace(subset, truth=truth)
-    return plan, replace(subset, warnings=(*warnings, *subset.warnings))
+            truth = truth.as_categories(kept, {name: name for name in kept})
+    found = plan.found.on_images(subset.images)
+    # what labels decide is no warning any more
+    of_plan = [warning for warning in plan.warnings if as_notice(warning).code != NOTHING_FOUND]
+    return LabelledPart(
+        plan,
+        subset.images,
+        found,
+        truth,
+        rank_categories(found, truth),
+        (*of_plan, *warnings, *subset.warnings),
+    )
 
 
 def drawn_by_plan(

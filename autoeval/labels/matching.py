@@ -21,9 +21,8 @@ from autoeval.io.labels.content import (
     renamed,
 )
 from autoeval.io.predictions.category_words import known_spellings, spelt_otherwise
-from autoeval.labels.category_estimate import LEVELS
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.values import NOTHING, ValueWithError
+from autoeval.labels.values import LEVELS, NOTHING, ValueWithError
 from autoeval.model.calibration import LIKELY
 from autoeval.notices import Notice
 from autoeval.words import listed
@@ -309,12 +308,11 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         changes["probabilities"] = np.concatenate([plan.probabilities[inside], none])
     if plan.objects is not None:
         changes["objects"] = plan.objects.of_categories(rows, len(added))
-    if plan.holding is not None:
-        seldom = np.tile([[1 / plan.n_pool], [1.0]], len(added))  # share of images, objects there
-        changes["holding"] = np.hstack([plan.holding[:, rows], seldom])
+    seldom = np.tile([[1 / plan.n_pool], [1.0]], len(added))  # share of images, objects there
     return replace(
         plan,
         found=boxes,
+        holding=np.hstack([plan.holding[:, rows], seldom]),
         influence=plan.influence.of_categories(rows, len(added)),
         priors=_priors(plan, kept, added, detected),
         # what was printed of the mean is of other categories

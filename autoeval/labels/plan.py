@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,28 +14,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.coco_evaluation import AT_HALF
 from autoeval.accuracy.measures import influence_on
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.video import time_blocks
-from autoeval.labels.assistance import MODEL, LabelAssistance, MixingWeights, ProbableLabels
-from autoeval.labels.category_estimate import LEVELS, PER_OBJECT
-from autoeval.labels.compact import ByImage, with_few_bits
-from autoeval.labels.joint import CategoryEstimates, JointPrior
-from autoeval.labels.outlook import (
+from autoeval.labels.assistance import MODEL, MixingWeights
+from autoeval.labels.joint import (
     USUAL_SIZES,
-    Holding,
     JointOutlook,
+    JointPrior,
     Outlook,
-    SeenLabels,
     WidthForecast,
-    expected_holding,
 )
-from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
+from autoeval.labels.values import (
+    LEVELS,
+    NOTHING,
+    PER_OBJECT,
+    ValueWithError,
+)
 from autoeval.result_base import ENDS, Result
-from autoeval.sites.site import Pool
 from autoeval.targets import IOUS, OperatingPoint
 from autoeval.words import listed
 
@@ -47,9 +45,7 @@ _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 BY_CHANCE = "nothing (a simple random sample)"
 BY_DISAGREEMENT = "predicted influence, images on which a reference detector disagrees more often"
-DISAGREEING = 0.5
-"""Share of the probability that goes by disagreement with a reference; the rest is the same for all
-images, so that none counts for more than twice its share of a simple random sample."""
+KEPT_BITS = 12  # of the 23 of a single-precision fraction: a relative error of 1e-4
 
 
 def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
@@ -167,70 +163,6 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
     return np.unique(numbers, return_inverse=True)[1]
 
 
-@dataclass(frozen=True)
-class PlanRequest:
-    """How many images are to be labelled, what their labels are to measure, and how they are drawn.
-
-    Parameters
-    ----------
-    n : int
-        Number of images to label.
-    target : str
-        A target at a threshold has its own threshold and IoU.
-    level : float
-        Nominal coverage of the intervals.
-    seed : int
-        Seed of the draw.
-    score_thr, iou : float, optional
-        At which precision, recall and F1 are wanted, too.
-    equal : bool
-        Whether each image has the same probability, also where a reference detector disagrees.
-    predicted : bool
-        Whether the influence of images is predicted: where all have labels nothing needs it.
-    """
-
-    n: int
-    target: str = "mAP"
-    level: float = 0.9
-    seed: int = 0
-    score_thr: float | None = None
-    iou: float = IOUS[0]
-    equal: bool = False
-    predicted: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedSite:
-    """What is known of a site beside the boxes of its pool of M images.
-
-    Parameters
-    ----------
-    priors : mapping of str to ValueWithError
-        Label-free estimates of targets, such as ``mAP``, and categories, ``mAP/<category>``.
-    detector : str
-        Fingerprint.
-    blocks : ndarray of shape (M,), optional
-        Blocks of time, in the order of the pool; by default each image is its own.
-    others : ProbableLabels, optional
-        Boxes of another detector on the same images.
-    named, rest, nothing_found, known, group
-        As in `LabelPlan`.
-    warnings : tuple of str
-        What is to be said of the site with the plan.
-    """
-
-    priors: Mapping[str, ValueWithError] = field(default_factory=dict)
-    detector: str = ""
-    blocks: np.ndarray | None = None
-    others: ProbableLabels | None = None
-    named: bool = False
-    rest: Boxes | None = None
-    nothing_found: bool = False
-    known: str = ""
-    group: str = ""
-    warnings: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelPlan(Result):
     """Which images to label, and what is known before: the label-free estimate is its value.
@@ -245,6 +177,7 @@ class LabelPlan(Result):
 
     found: Boxes
     influence: ByImage  # predicted, of images on categories: one number for each of `LEVELS`
+    holding: np.ndarray  # share of images that hold a category, objects there, (2, K)
     sequence: np.ndarray  # all images in the order in which they are to be labelled, (M,), int
     n: int  # how many of them are drawn
     seed: int
@@ -267,7 +200,6 @@ class LabelPlan(Result):
     known: str = ""  # source of the fit of which these are new images; empty for a new site
     group: str = ""  # of the fit, that the site belongs to; empty for none
     nothing_found: bool = False  # no category has a likely box: those that count are labelled
-    holding: np.ndarray | None = None  # share of images that hold a category, objects there: (2, K)
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sizes: np.ndarray | None = None  # of images, (M,): how often each is drawn, where that differs
     # of the call that made it alone, and not stored
@@ -334,7 +266,7 @@ class LabelPlan(Result):
 
         Of the target, or of the difference of two detectors that the images were drawn for.
         """
-        return (self.difference or self.outlook()).half_width(k)
+        return (self.difference or self.outlook).half_width(k)
 
     def half_widths(self) -> pd.DataFrame:
         """Return ``labels`` and ``half_width``; of several categories how many are measured.
@@ -346,7 +278,7 @@ class LabelPlan(Result):
         sizes = sorted({k for k in (*USUAL_SIZES, self.n) if 2 <= k <= self.n_pool})
         widths = [self.forecast(k) for k in sizes]
         table = pd.DataFrame({"labels": sizes, "half_width": widths})
-        outlook = self.difference or self.outlook()
+        outlook = self.difference or self.outlook
         if isinstance(outlook, JointOutlook) and len(self.found.categories) > 1:
             table["categories_measured"] = [round(outlook.measured(k), 1) for k in sizes]
         return table
@@ -378,13 +310,6 @@ class LabelPlan(Result):
     def drawn(self) -> np.ndarray:
         """Images to label, (n,)."""
         return self.sequence[: self.n]
-
-    def weights(self, images: np.ndarray) -> np.ndarray | None:
-        """Return the inverse probabilities of k images to be drawn, (k,); None where all are equal.
-
-        images (k,): the first of the sequence that are labelled.
-        """
-        return inverse_probabilities(self.sizes, images)
 
     def measures(self, target: str) -> bool:
         """Whether labels of its images measure a target.
@@ -425,7 +350,7 @@ class LabelPlan(Result):
             return np.vstack([each, each.mean(axis=0)])
         counts = self.expected_counts(point)
         counts = np.concatenate([counts, counts.sum(axis=0, keepdims=True)])
-        slope = self.mixing_of(target).slopes[MODEL]
+        slope = self.points[point.measure].slopes[MODEL]
         return slope * np.nan_to_num(
             [influence_on(point.measure, category_counts) for category_counts in counts]
         )
@@ -449,31 +374,25 @@ class LabelPlan(Result):
             counts[k, 2] = objects
         return counts
 
-    def mixing_of(self, target: str) -> MixingWeights:
-        """Return how the influence on a target was mixed."""
-        point = OperatingPoint.of(target)
-        return self.mixing if point is None else self.points[point.measure]
-
+    @cached_property
     def outlook(self) -> WidthForecast:
-        """Return the forecast of the precision that labels give, before there are any."""
-        if OperatingPoint.of(self.target) is None:
-            return self._joint_outlook
-        prior = self.priors.get(self.target, NOTHING)
-        return Outlook(self.residual_variance(), self.n_pool, prior, self.level)
+        """The forecast of the precision that labels give of the target, before there are any."""
+        whole, point = self.priors.get(self.target, NOTHING), OperatingPoint.of(self.target)
+        influence = self.predicted(self.target)
+        if point is not None:
+            variance = float(influence[-1].var(ddof=1)) if self.n_pool > 1 else 0.0
+            residual = self.points[point.measure].residual.scaled(variance)
+            return Outlook(residual, self.n_pool, whole, self.level)
+        each = [self.label_free(self.target, name) for name in self.found.categories]
+        prior = JointPrior.of(each, whole, self.n_objects, self.small_sample_bias)
+        per_image = self.mixing.residual.variance * influence[:-1].var(axis=1)
+        per_object = PER_OBJECT[self.target]
+        return JointOutlook(prior, self.holding, per_object, per_image, self.n_pool, self.level)
 
-    def outlook_after(self, estimates: CategoryEstimates, k: int) -> JointOutlook:
-        """Return the forecast after k labels, by what they say of the categories."""
-        held, objects = np.array(
-            [(category.n_holding, category.n_true) for category in estimates.each]
-        ).T
-        seen = SeenLabels(k, held, objects, estimates.measured)
-        return replace(self._joint_outlook, prior=estimates.prior, seen=seen)
-
-    def residual_variance(self) -> VariancePrior:
-        """Return the prior of the variance that predicted influence leaves, of one image."""
-        whole = self.predicted(self.target)[-1]
-        variance = float(whole.var(ddof=1)) if self.n_pool > 1 else 0.0
-        return self.mixing_of(self.target).residual.scaled(variance)
+    @property
+    def n_objects(self) -> np.ndarray:
+        """Expected number of objects of each category in the pool, (K,)."""
+        return np.asarray(self.n_pool * self.holding.prod(axis=0))
 
     def label_free(self, target: str, category: str) -> ValueWithError:
         """Return the label-free estimate of one category."""
@@ -481,113 +400,84 @@ class LabelPlan(Result):
         whole = self.priors.get(target, NOTHING) if only else NOTHING
         return self.priors.get(f"{target}/{category}", whole)
 
-    @cached_property
-    def _joint_outlook(self) -> JointOutlook:
-        each = [self.label_free(self.target, name) for name in self.found.categories]
-        holding, whole = self.expected_holding, self.priors.get(self.target, NOTHING)
-        n_objects = holding.in_pool(self.n_pool)
-        prior = JointPrior.of(each, whole, n_objects, self.small_sample_bias)
-        residual = self.mixing.residual.variance * self.predicted(self.target)[:-1].var(axis=1)
-        per_object = PER_OBJECT[self.target]
-        return JointOutlook(prior, holding, per_object, residual, self.n_pool, self.level)
 
-    @cached_property
-    def expected_holding(self) -> Holding:
-        """Return how often images hold the categories; in older plans by the scores of boxes."""
-        if self.holding is not None:
-            shares, objects = self.holding
-            return Holding(shares, objects)
-        return expected_holding(self.found, self.found.scores)
+@dataclass(frozen=True, eq=False)
+class ByImage:
+    """L numbers of each of M images in each of K categories.
 
-
-def at_levels(influence: np.ndarray) -> np.ndarray:
-    """Return the influence on the mean over IoU thresholds and on some, (3, M), of (10, M)."""
-    return np.stack([influence[levels].mean(axis=0) for levels in LEVELS.values()])
-
-
-def make_plan(
-    pool: Pool, assistance: LabelAssistance, request: PlanRequest, site: PlannedSite | None = None
-) -> LabelPlan:
-    """Draw images to label.
-
-    `assistance` was fitted on boxes of the same detector. Where some blocks of time hold several
-    images the draw is spread over the order of the pool, so that labelled frames lie apart;
-    otherwise over the predicted influence, or over nothing where nothing was found. Images on which
-    a reference detector disagrees are drawn more often, unless the draw is `equal`, over time, or
-    for a target at a threshold.
-
-    Raises InputError if `n` is not from 1 to the number of images.
+    Images without a box of a category all have the same numbers, so that only the P others are
+    kept: with many categories an array (K, L, M) would hold little else.
     """
-    site = PlannedSite() if site is None else site
-    n, others = request.n, site.others
-    if not 1 <= n <= len(pool):
-        raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
-    point = OperatingPoint.of(request.target)
-    wanted = point or request
-    n_categories, likely, objects = len(pool.found.categories), None, None
-    # where no box says how often images hold a category, or where it need not be known
-    holding = Holding(np.zeros(n_categories), np.ones(n_categories))
-    influence = ByImage.unknown(n_categories, len(LEVELS), len(pool))
-    if request.predicted:
-        probabilities = assistance.box_model.probabilities(pool)
-        rankings = assistance.box_model.rankings(pool, probabilities)
-        n_true = [ranking.n_true for ranking in rankings]
-        if not site.nothing_found:
-            holding = expected_holding(pool.found, probabilities[AT_HALF], n_true)
-        by_levels = map(at_levels, assistance.predict(pool, others, rankings))
-        influence = ByImage.of(by_levels, len(pool))
-        likely = with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))])
-        objects = ByImage.of((expected[None] for expected in n_true), len(pool))
-    blocks = np.arange(len(pool)) if site.blocks is None else np.asarray(site.blocks)
-    by_time = len(np.unique(blocks)) < len(pool)
-    spread = request.predicted and not site.nothing_found
-    plan = LabelPlan(
-        found=pool.found,
-        influence=influence,
-        sequence=np.arange(len(pool)),
-        n=n,
-        seed=request.seed,
-        order=BY_TIME if by_time else BY_INFLUENCE if spread else BY_CHANCE,
-        blocks=blocks,
-        mixing=assistance.mixing_weights(others),
-        small_sample_bias=assistance.small_sample_bias,
-        priors=dict(site.priors),
-        target=request.target,
-        level=request.level,
-        detector=site.detector,
-        warnings=(*pool.warnings, *site.warnings),
-        score_thr=wanted.score_thr,
-        iou=wanted.iou,
-        probabilities=likely,
-        objects=objects,
-        points=assistance.points,
-        named=site.named,
-        rest=site.rest,
-        known=site.known,
-        group=site.group,
-        nothing_found=site.nothing_found,
-        holding=np.stack([holding.shares, holding.objects]),
-    )
-    if plan.order == BY_CHANCE:
-        return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(len(pool)))
-    if by_time:
-        across = plan.sequence
-    else:
-        across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
-    equally = by_time or request.equal or point is not None
-    if others is None or equally:
-        return replace(plan, sequence=balanced_order(across, seed=plan.seed))
-    sizes = drawing_sizes(others.disagreement(pool.found, probabilities[AT_HALF]))
-    sequence = unequal_order(across, sizes, seed=plan.seed)
-    return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
+
+    usual: np.ndarray  # of images that are not kept, (K, L)
+    category: np.ndarray  # (P,), int32
+    image: np.ndarray  # (P,), int32
+    values: np.ndarray  # (P, L), float32
+    n_images: int
+
+    @classmethod
+    def of(cls, categories: Iterable[np.ndarray], n_images: int) -> Self:
+        """Keep the images of each category, (L, M), that differ from most of them.
+
+        Examples
+        --------
+        >>> of = ByImage.of([np.array([[0.5, 2.0, 0.5, 0.5]])], 4)
+        >>> of.usual, of.image, of.values
+        (array([[0.5]]), array([1], dtype=int32), array([[2.]], dtype=float32))
+        """
+        usual, category, image, values = [], [], [], []
+        for k, numbers in enumerate(categories):
+            rounded = with_few_bits(numbers)
+            # more than half of the images share a value, or there is little to save
+            middle = np.argsort(rounded[0], kind="stable")[n_images // 2]
+            other = np.flatnonzero((rounded != rounded[:, [middle]]).any(axis=0))
+            usual.append(rounded[:, middle])
+            category.append(np.full(len(other), k, np.int32))
+            image.append(other.astype(np.int32))
+            values.append(rounded[:, other].T)
+        return cls(
+            np.array(usual, np.float64),
+            np.concatenate(category),
+            np.concatenate(image),
+            np.concatenate(values),
+            n_images,
+        )
+
+    @classmethod
+    def unknown(cls, n_categories: int, n_numbers: int, n_images: int) -> Self:
+        """Return numbers that are 0 for every image, where nobody needs them."""
+        none = np.zeros(0, np.int32)
+        usual, values = np.zeros((n_categories, n_numbers)), np.zeros((0, n_numbers), np.float32)
+        return cls(usual, none, none, values, n_images)
+
+    def __len__(self) -> int:
+        """Return the number of categories."""
+        return len(self.usual)
+
+    def __getitem__(self, level: int) -> np.ndarray:
+        """Return one of the L numbers of all images, (K, M), float64."""
+        dense = np.repeat(self.usual[:, level, None], self.n_images, axis=1)
+        dense[self.category, self.image] = self.values[:, level]
+        return dense
+
+    def of_categories(self, kept: Sequence[int], n_added: int = 0) -> Self:
+        """Keep some categories, in the order given, and add some whose numbers are 0."""
+        place = np.full(len(self), -1, np.int32)
+        place[list(kept)] = np.arange(len(kept))
+        inside = place[self.category] >= 0
+        none = np.zeros((n_added, self.usual.shape[1]))
+        return type(self)(
+            np.concatenate([self.usual[list(kept)], none]),
+            place[self.category[inside]],
+            self.image[inside],
+            self.values[inside],
+            self.n_images,
+        )
 
 
-def drawing_sizes(disagreement: np.ndarray) -> np.ndarray:
-    """Return how often each of M images is drawn, of mean 1; see `DISAGREEING`.
-
-    disagreement (M,): expected number of boxes on which two detectors disagree.
-    """
-    mean = disagreement.mean()
-    if not mean > 0:
-        return np.ones(len(disagreement))
-    return np.asarray(1 - DISAGREEING + DISAGREEING * disagreement / mean)
+def with_few_bits(values: np.ndarray) -> np.ndarray:
+    """Round to single precision with `KEPT_BITS` of the fraction, which compresses to half."""
+    dropped = 23 - KEPT_BITS
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(1 << (dropped - 1))) >> np.uint32(dropped) << np.uint32(dropped)
+    return rounded.view(np.float32)

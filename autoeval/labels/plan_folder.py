@@ -1,4 +1,13 @@
-"""A plan in a folder: JSON for people and programs, arrays beside it, and the images to label."""
+"""Arrays of a plan that take little memory, and little space in files.
+
+`ByImage` holds numbers of each image in each category, of which most images of a category have the
+same.
+
+`compact` rearranges the arrays of a file without loss, so that they compress to about half. Numbers
+that were read from text have few decimals and become whole ones; corners of boxes become a corner
+and a size; whole numbers that rise become their steps. Then all first bytes of the numbers are
+written together, all second ones, and so on: high bytes are nearly all alike.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +32,18 @@ from autoeval.io.images import read_header
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels import PLAN
 from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.compact import ByImage, compact, restored
-from autoeval.labels.plan import LabelPlan
+from autoeval.labels.plan import ByImage, LabelPlan, inverse_probabilities
 from autoeval.labels.values import ValueWithError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import PathLike, atomic_path, write_json, write_text
 
+DECIMALS = {np.dtype(np.float32): range(5), np.dtype(np.float64): range(7)}  # that are tried
+LARGEST = 2**30  # whole number
+CORNERS = 4  # columns of boxes
+ONE_BYTE = 255  # up to which steps are no shorter than the numbers
+RISING = 0.9  # share of steps: ids of images rise within each category
 ARRAYS, FORMAT = "pool.npz", 6
+PARTS = ("usual", "category", "image", "values")  # of a `ByImage`
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = (
     *("n", "seed", "order", "small_sample_bias", "target", "level", "detector"),
@@ -38,6 +52,72 @@ PLAIN = (
 SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most confident is offered
 LOCAL_FILES = "/data/local-files/?d="
 IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
+
+
+def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return bytes, uint8 (B, N), and what `restored` needs to give the array (n, ...) again.
+
+    Examples
+    --------
+    >>> stored, how = compact(np.array([10.5, 10.25], np.float32))
+    >>> how["decimals"], restored(stored, how)
+    (2, array([10.5 , 10.25], dtype=float32))
+    """
+    how: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    if not array.size:
+        return np.zeros((array.dtype.itemsize, 0), np.uint8), how
+    columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
+    for decimals in DECIMALS.get(array.dtype, ()):
+        whole = _as_whole(columns, decimals)
+        if whole is not None:
+            columns, how["decimals"] = whole, decimals
+            break
+    if array.ndim == 1 and array.dtype.kind == "i" and array.max() > ONE_BYTE:
+        steps = np.diff(array, prepend=array.dtype.type(0))
+        if np.mean(steps >= 0) > RISING:
+            columns, how["steps"] = steps[None], True
+    size = columns.dtype.itemsize
+    return np.ascontiguousarray(columns.reshape(-1).view(np.uint8).reshape(-1, size).T), how
+
+
+def restored(stored: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
+    """Return the array that `compact` was given, to the last bit."""
+    dtype, shape = np.dtype(how["dtype"]), tuple(how["shape"])
+    if 0 in shape:
+        return np.zeros(shape, dtype)
+    decimals = how.get("decimals")
+    stored_dtype = dtype if decimals is None else np.dtype(np.int32)
+    columns = np.ascontiguousarray(stored.T).reshape(-1).view(stored_dtype)
+    columns = columns.reshape(-1, shape[0])
+    if how.get("steps"):
+        columns = np.cumsum(columns, axis=1, dtype=stored_dtype)
+    if decimals is not None:
+        columns = _as_written(columns, decimals, dtype)
+    return np.ascontiguousarray(columns.T).reshape(shape)
+
+
+def _as_whole(columns: np.ndarray, decimals: int) -> np.ndarray | None:
+    """Return the numbers times a power of ten, int32, if that gives them exactly.
+
+    Of boxes these are a corner and the sides, from which a file's reader made the other corner.
+    """
+    scaled = columns.astype(np.float64)
+    if len(columns) == CORNERS:
+        scaled[2:] -= scaled[:2]
+    scaled = np.rint(scaled * 10**decimals)
+    if not (np.abs(scaled) < LARGEST).all():
+        return None
+    whole = scaled.astype(np.int32)
+    # by their bytes, since a negative zero would lose its sign
+    same = _as_written(whole, decimals, columns.dtype).tobytes() == columns.tobytes()
+    return whole if same else None
+
+
+def _as_written(whole: np.ndarray, decimals: int, dtype: np.dtype) -> np.ndarray:
+    numbers = whole / 10**decimals
+    if len(numbers) == CORNERS:
+        numbers[2:] += numbers[:2]
+    return numbers.astype(dtype)
 
 
 def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
@@ -49,9 +129,10 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
     for name in ("sequence", "blocks", "probabilities", "holding", "sizes"):
         if getattr(plan, name) is not None:
             arrays[name] = getattr(plan, name)
-    arrays |= plan.influence.to_arrays("influence")
-    if plan.objects is not None:
-        arrays |= plan.objects.to_arrays("objects")
+    for name in ("influence", "objects"):
+        by_image = getattr(plan, name)
+        if by_image is not None:
+            arrays |= {f"{name}_{part}": getattr(by_image, part) for part in PARTS}
     stored = {name: compact(array) for name, array in arrays.items()}
     contents: dict[str, Any] = {name: content for name, (content, _) in stored.items()}
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
@@ -71,15 +152,15 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
         "warning_codes": codes_of(plan.warnings),
         "mixing": asdict(plan.mixing),
         "points": {name: asdict(mixing) for name, mixing in plan.points.items()},
-        "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
-        "printed": {name: _finite(interval) for name, interval in plan.printed.items()},
+        "priors": {name: asdict(prior) for name, prior in plan.priors.items()},
+        "printed": plan.printed,
     }
     return [write_json(folder / PLAN, document, indent=1), folder / ARRAYS]
 
 
 def drawn_with(plan: LabelPlan) -> dict[str, Any]:
     """Return the probability with which images were drawn, or that of each image drawn."""
-    weights = plan.weights(plan.drawn)
+    weights = inverse_probabilities(plan.sizes, plan.drawn)
     if weights is None:
         return {"probability": plan.n / plan.n_pool}
     return {"probabilities": (1 / weights).round(6).tolist()}
@@ -99,9 +180,8 @@ def load_plan(folder: PathLike) -> LabelPlan:
         )
     try:
         with np.load(folder / ARRAYS, allow_pickle=False) as stored:
-            arrays = dict(stored)
-        for name, how in document["arrays"].items():
-            arrays[name] = restored(arrays[name], how)
+            hows = document["arrays"].items()
+            arrays = {name: restored(stored[name], how) for name, how in hows}
         return _plan(document, arrays)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(
@@ -115,52 +195,48 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         LabelledImage(image_id, file_name, tuple(size) if size else None)
         for image_id, file_name, size in document["images"]
     )
-    boxes = _boxes("found", images, document["categories"], arrays)
-    unlikely = document["unlikely_categories"]
-    priors = {name: _measured(values) for name, values in document["priors"].items()}
+    found, rest = (
+        None
+        if categories is None
+        else Boxes(images, tuple(categories), *(arrays[f"{part}_{name}"] for name in COLUMNS))
+        for part, categories in (
+            ("found", document["categories"]),
+            ("rest", document["unlikely_categories"]),
+        )
+    )
+    assert found is not None
+    by_image = {
+        name: ByImage(n_images=len(images), **{part: arrays[f"{name}_{part}"] for part in PARTS})
+        for name in ("influence", "objects")
+        if f"{name}_{PARTS[0]}" in arrays
+    }
+    # what is not finite is null in JSON
+    priors = {
+        name: ValueWithError(of["value"], of["error"], math.inf if of["dof"] is None else of["dof"])
+        for name, of in document["priors"].items()
+    }
+    printed = {
+        name: {end: math.nan if v is None else v for end, v in interval.items()}
+        for name, interval in document["printed"].items()
+    }
+    points = document["points"].items()
     return LabelPlan(
-        found=boxes,
-        influence=ByImage.of_arrays("influence", arrays, len(images)),
+        found=found,
+        influence=by_image["influence"],
+        objects=by_image.get("objects"),
+        holding=arrays["holding"],
         sequence=arrays["sequence"],
         blocks=arrays["blocks"],
-        mixing=MixingWeights.from_dict(document["mixing"]),
-        priors=priors,
-        warnings=notices_of(document["warning_codes"]),
-        points={
-            name: MixingWeights.from_dict(weights) for name, weights in document["points"].items()
-        },
         probabilities=arrays.get("probabilities"),
-        objects=ByImage.of_arrays("objects", arrays, len(images))
-        if "objects_usual" in arrays
-        else None,
-        holding=arrays.get("holding"),
         sizes=arrays.get("sizes"),
-        printed={
-            name: {end: math.nan if v is None else v for end, v in interval.items()}
-            for name, interval in document["printed"].items()
-        },
-        rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
+        mixing=MixingWeights.from_dict(document["mixing"]),
+        points={name: MixingWeights.from_dict(weights) for name, weights in points},
+        priors=priors,
+        printed=printed,
+        rest=rest,
+        warnings=notices_of(document["warning_codes"]),
         **{name: document[name] for name in PLAIN},
     )
-
-
-def _boxes(
-    part: str,
-    images: tuple[LabelledImage, ...],
-    categories: Sequence[str],
-    arrays: Mapping[str, np.ndarray],
-) -> Boxes:
-    image, label, boxes, scores = (arrays[f"{part}_{name}"] for name in COLUMNS)
-    return Boxes(images, tuple(categories), image, label, boxes, scores)
-
-
-def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: value if np.isfinite(value) else None for name, value in values.items()}
-
-
-def _measured(values: Mapping[str, Any]) -> ValueWithError:
-    dof = values["dof"]
-    return ValueWithError(values["value"], values["error"], float("inf") if dof is None else dof)
 
 
 def name_images(labels: LabelSet, path: Path) -> Path:

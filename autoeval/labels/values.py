@@ -1,18 +1,64 @@
-r"""Values with standard errors: their intervals, priors of variances, and how two are combined.
+r"""Values with standard errors, the laws of their variance and bias, and how two are combined.
 
 The combined estimator takes a label-free estimate as the prior of one from labels, as in small area
 estimation. A variance of few numbers gets a prior, too, from other sites.
+
+**Variance by objects.** The variance of an average precision follows from the labelled objects
+behind it:
+
+.. math:: Var = \varphi\, \frac{a (1 - a)}{n}\, \frac{h + 5}{h + 6}, \qquad
+          n = \frac{G}{1 + r (G / h - 1)}, \qquad
+          a = \frac{h\, \theta_S + 5 g}{h + 5}
+
+of G labelled objects in h images, with intra-image correlation r (Kish 1965, section 5.4), an
+average precision between that of the sample and the label-free one g (in the manner of Agresti &
+Coull 1998: with that of the sample alone, values that happen to be low would have small variances,
+and weigh too much), and a factor by target. A proportion of n objects has
+:math:`\varphi = 1`; the mean over ten IoU thresholds varies less than one of them.
+
+The last factor is the expectation over what a itself is not known by: with the label-free value as
+five images, θ has a beta distribution of mean a and h + 5 observations, of which
+:math:`E[\theta (1 - \theta)] = a (1 - a) (h + 5) / (h + 6)`. Without it a law that is right for
+few images is too small for many.
+
+Few objects cannot show their own variance: those of three images may be equal, and those of images
+without a true positive all are 0. The law is the prior of the sample variance, and knows how many
+objects could have been true positives.
+
+**Small-sample bias.** The mAP of a few images is too high on average. Precision is interpolated
+upward, and a quotient of sums over few images is biased. Both fall with the number of labelled
+boxes, so the bias is modelled as
+
+.. math:: E[\theta_S] - \theta \approx b \, \Big( \frac{1}{g + 1} - \frac{1}{G + 1} \Big)
+
+with g labelled boxes in the sample, G in the whole pool, and one b for all sites, fitted on
+labelled ones; the 1 was chosen on categories with one or two objects in a sample. The pool is
+itself a sample: of a category that it holds only a few times, its average precision is too high,
+too, and a sample exceeds it by less. A jackknife needs no other sites, but doubles the standard
+deviation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from scipy.special import ndtr, ndtri, polygamma, stdtr, stdtrit
 
+PER_OBJECT: Mapping[str, float] = MappingProxyType({"mAP": 0.6, "mAP50": 1.0, "mAP75": 1.0})
+WITHIN_IMAGE = 0.2
+DOF = 6.0
+"""Observations that the law counts as. How these were chosen: docs/results/many_categories.md."""
+IMAGES_OF_PRIOR = 5.0
+INSIDE = 0.02  # an average precision of 0 or 1 has a variance, too
+UNKNOWN_VALUE = 0.5  # without a label-free estimate
+OFFSET = 1.0  # objects
+OBJECTS_OF_EXPECTED = 3.0  # that an expected number counts as, beside labelled objects
+LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
+FEWEST_HOLDING = 3  # labelled images with an object, for a category to count as measured
 FEWEST_DOF, MOST_DOF = 0.5, 60.0
 USUAL_DOF = 4.0  # where one site alone was measured; 4 to 5 over the categories of a labelled set
 CONFLICT = 2.0  # standard deviations apart
@@ -63,12 +109,12 @@ class ValueWithError:
         return float(stdtr(self.dof, z) if self.dof < math.inf else ndtr(z))
 
 
+NOTHING = ValueWithError(math.nan, math.nan, 0.0)
+
+
 def quantile(level: float, dof: float) -> float:
     """Return how many standard errors the interval reaches to either side."""
     return float(stdtrit(dof, (1 + level) / 2) if dof < math.inf else ndtri((1 + level) / 2))
-
-
-NOTHING = ValueWithError(math.nan, math.nan, 0.0)
 
 
 @dataclass(frozen=True)
@@ -81,25 +127,6 @@ class VariancePrior:
     def scaled(self, factor: float) -> VariancePrior:
         """Return the prior of `factor` times the variance."""
         return VariancePrior(self.variance * factor, self.dof)
-
-
-def moderated(variance: float, dof: float, prior: VariancePrior) -> tuple[float, float]:
-    r"""Shrink a variance towards a prior; without degrees of freedom it is the prior.
-
-    .. math:: \tilde s^2 = \frac{d_0 s_0^2 + d s^2}{d_0 + d}
-
-    with :math:`d_0 + d` degrees of freedom, the posterior of a normal sample's variance. Source:
-    Smyth 2004, section 3.
-
-    Examples
-    --------
-    >>> moderated(4.0, 9, VariancePrior(1.0, 3))
-    (3.25, 12)
-    """
-    if not dof > 0:
-        return prior.variance, prior.dof
-    total = prior.dof + dof
-    return (prior.dof * prior.variance + dof * variance) / total, total
 
 
 def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
@@ -155,6 +182,68 @@ it). Because it differs by detector, the degrees of freedom are few.
 """
 
 
+def object_variance(
+    per_object: float,
+    value: np.ndarray | float,
+    expected: np.ndarray | float,
+    n_true: np.ndarray | float,
+    n_holding: np.ndarray | float,
+) -> np.ndarray:
+    """Return the variance of the average precision of a sample; see the module.
+
+    `value` is that of the sample of `n_true` objects in `n_holding` images, `expected` the
+    label-free one.
+
+    Examples
+    --------
+    >>> round(float(object_variance(1.0, 0.5, 0.5, 1, 1)), 3)  # 1/4 of 6/7
+    0.214
+    """
+    both = np.asarray(n_holding * np.asarray(value) + IMAGES_OF_PRIOR * np.asarray(expected))
+    counts = np.asarray(n_holding + IMAGES_OF_PRIOR)
+    mixed = np.clip(both / counts, INSIDE, 1 - INSIDE)
+    of_one = mixed * (1 - mixed) * counts / (counts + 1)
+    # objects of one image are alike: so many independent ones (Kish 1965)
+    held = np.maximum(n_holding, 1)
+    each = np.maximum(n_true / held, 1)
+    independent = held * each / (1 + WITHIN_IMAGE * (each - 1))
+    return np.asarray(per_object * of_one / independent)
+
+
+def bias_scale(n_true: np.ndarray | float, n_in_pool: np.ndarray | float) -> np.ndarray:
+    """Return how the bias falls with the number of labelled boxes; 0 where all are labelled."""
+    few, all_of_them = np.asarray(n_true, float), np.asarray(n_in_pool, float)
+    return np.maximum(1 / (few + OFFSET) - 1 / (all_of_them + OFFSET), 0.0)
+
+
+def objects_in_pool(
+    n_true: np.ndarray, n_labelled: int, n_pool: int, expected: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Estimate how many objects of C categories a pool of N images holds from k labelled ones.
+
+    .. math:: G = g + (N - k) \frac{a + g}{a N / (s e) + k}, \qquad
+              s = \frac{N \sum g}{k \sum e}
+
+    with g labelled objects, (C,), and e `expected` ones before there are labels, which are too few
+    by about one factor s, as objects without a box are not expected. The posterior mean of a
+    Poisson rate with a gamma prior, which counts as `OBJECTS_OF_EXPECTED` objects.
+
+    Examples
+    --------
+    >>> objects_in_pool(np.array([3]), 10, 100)
+    array([30.])
+    >>> objects_in_pool(np.array([3, 0]), 10, 100, np.array([10, 5])).round(1)
+    array([24.6,  6.8])
+    """
+    seen = np.asarray(n_true, float)
+    each = seen / n_labelled
+    if expected is not None and seen.sum() > 0 and expected.sum() > 0:
+        rate = expected * (each.sum() / expected.sum())
+        a = OBJECTS_OF_EXPECTED
+        each = rate * (a + seen) / (a + n_labelled * rate)
+    return np.asarray(seen + (n_pool - n_labelled) * each)
+
+
 @dataclass(frozen=True)
 class Combined:
     """The combined estimate."""
@@ -164,13 +253,9 @@ class Combined:
     conflict: bool  # the two contradicted each other, and the label-free estimate was dropped
 
     def moved_to(self, value: float) -> Combined:
-        """Return the same with another value, and the interval moved along."""
-        return replace(self, estimate=replace(self.estimate, value=value))
-
-    @property
-    def possible(self) -> Combined:
-        """The same at the nearest possible accuracy: a difference estimate may lie outside."""
-        return self.moved_to(float(np.clip(self.estimate.value, 0, 1)))
+        """Return the same at the accuracy that is nearest to a value, with its interval moved."""
+        possible = float(np.clip(value, 0, 1))
+        return replace(self, estimate=replace(self.estimate, value=possible))
 
 
 def combine(

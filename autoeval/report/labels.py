@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from autoeval.labels.category_estimate import FEWEST_HOLDING
+from autoeval.labels.joint import JointOutlook
 from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
-from autoeval.labels.outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan, inclusion_probabilities
 from autoeval.labels.plan_folder import drawn_with
-from autoeval.labels.values import ValueWithError
+from autoeval.labels.values import FEWEST_HOLDING, ValueWithError
 from autoeval.report.estimate import (
     estimate_details,
     estimate_head,

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from autoeval import estimate_with_labels, load_labels
+from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.tasks.seed_set import load_seed_set
-from autoeval.labels.assistance import fit_assistance
-from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan_folder import write_plan
 from autoeval.labels.values import ValueWithError
 from autoeval.sites.site import pool_of_predictions

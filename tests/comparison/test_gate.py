@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.comparison.comparison import Gate, PairForecast, check_max_loss, loss_to
 from autoeval.errors import InputError
-from autoeval.labels.outlook import Outlook
+from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior
 
 Z = 1.6448536  # of a 90 % interval

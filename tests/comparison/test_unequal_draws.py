@@ -9,6 +9,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels
 from autoeval.comparison.paired_labels import pair_labels
 from autoeval.io.coco import read_coco
+from autoeval.labels.plan import inverse_probabilities
 
 DETECTORS = ("strong", "weak")
 
@@ -42,7 +43,7 @@ def test_labels_count_by_the_inverse_of_their_probability(world, plan, labels):
         sites[name] = found.site
     content = read_coco(labels)
     weighted = pair_labels(sites, content, target="mAP", plan=plan)
-    weights = plan.weights(weighted.sample.images)
+    weights = inverse_probabilities(plan.sizes, weighted.sample.images)
     np.testing.assert_allclose(weighted.sample.weights, weights)
     for name in DETECTORS:
         values = [of.value for of in weighted.accuracies[name]]

@@ -8,6 +8,7 @@ from autoeval.accuracy.measures import image_counts, value_of
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.estimation.threshold_choice import (
     ENDS,
     FINE,
@@ -20,8 +21,8 @@ from autoeval.estimation.threshold_choice import (
     labelled_curve,
     score_thresholds,
 )
-from autoeval.labels.assistance import fit_assistance
-from autoeval.labels.plan import PlanRequest, make_plan
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.labelled_estimate import labelled_part
 from autoeval.report.threshold import choice_lines, choice_values
 from autoeval.sites.site import Site
 from autoeval.targets import MEASURES, OperatingPoint
@@ -111,11 +112,13 @@ def test_all_labels_give_the_exact_curve_and_few_come_near():
     exact = exact_curve(site.evaluation.rankings).set_index(["measure", "threshold"])
     counts = np.sum([image_counts(of, 0.35) for of in site.evaluation.rankings], axis=0)
     assert exact.loc[("f1", 0.35), "value"] == pytest.approx(value_of("f1", counts))
-    whole = labelled_curve(plan, label_set(site, range(100)))
+    part = labelled_part(plan, label_set(site, range(100)), at_threshold=True)
+    whole = labelled_curve(part)
     for row in whole.itertuples():
         known = exact.loc[(row.measure, row.threshold), "value"]
         assert [row.lower, row.value, row.upper] == pytest.approx([known] * 3)
-    few = labelled_curve(plan, label_set(site, plan.drawn[:30])).set_index(["measure", "threshold"])
+    part = labelled_part(plan, label_set(site, plan.drawn[:30]), at_threshold=True)
+    few = labelled_curve(part).set_index(["measure", "threshold"])
     held = [
         few.loc[key, "lower"] <= exact.loc[key, "value"] <= few.loc[key, "upper"]
         for key in few.index

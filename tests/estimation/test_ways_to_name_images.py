@@ -12,6 +12,7 @@ import copy
 import io
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import PurePath
 
 import numpy as np
@@ -22,6 +23,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import autoeval
+from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions, read_labels
 from autoeval.estimation.labelled_sets import labels_with_files
 from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
@@ -360,8 +362,7 @@ def test_frames_of_a_still_camera_are_no_copies(tmp_path, estimator, world, name
     assert len(labels_with_files(site, Predictions(predictions))) == N_IMAGES
     new_site = estimator.read_site(predictions, images=site, labelled=read_labels(site, None))
     estimate = estimator.predict_site(new_site)
-    plan = estimator.plan_labels(estimate, n=1)
-    labelled = autoeval.estimate_with_labels(plan, site, planned=False)
+    labelled = estimator.estimate_with_labels(estimate, site)
     assert labelled.value == pytest.approx(right, abs=1e-6)
 
 
@@ -400,3 +401,18 @@ def test_unmatched_boxes_where_not_all_objects_are_labelled_are_ignored(tmp_path
     labelled = labels_with_files(site, Predictions(predictions))
     for ranking in labelled.evaluation.rankings:
         assert ranking.hits[0].any() and not (ranking.counted[0] & ~ranking.hits[0]).any()
+
+
+def test_labels_of_all_images_need_no_label_assistance(tmp_path, estimator, world):
+    """The value is pycocotools' own, and no influence is predicted; with fewer labels one is."""
+    labels, boxes = world
+    site, predictions = written(tmp_path, labels, boxes)
+    estimate = estimator.predict(predictions, images=site)
+    without = replace(estimator, assistance_=None)
+    labelled = without.estimate_with_labels(estimate, site)
+    assert labelled.value == pytest.approx(pycocotools_value(labels, boxes), abs=1e-6)
+    assert (labelled.lower, labelled.upper) == (labelled.value, labelled.value)
+    few = {**labels, "images": labels["images"][:-1]}
+    (tmp_path / "few.json").write_text(json.dumps(few))
+    with pytest.raises(InputError, match="no label assistance"):
+        without.estimate_with_labels(estimate, tmp_path / "few.json")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.compact import ByImage, with_few_bits
+from autoeval.labels.plan import ByImage, with_few_bits
 
 
 @pytest.fixture
@@ -31,12 +31,6 @@ def test_categories_left_out_and_added(dense):
     other = by_image.of_categories([3, 1], n_added=2)
     assert (other[2][:2] == by_image[2][[3, 1]]).all()
     assert other[2].shape == (4, 40) and not other[2][2:].any()
-
-
-def test_arrays_of_a_file(dense):
-    by_image = ByImage.of(dense, 40)
-    again = ByImage.of_arrays("x", by_image.to_arrays("x"), 40)
-    assert (again[1] == by_image[1]).all()
 
 
 def test_bits_that_are_dropped():

@@ -6,7 +6,7 @@ import zlib
 import numpy as np
 import pytest
 
-from autoeval.labels.compact import compact, restored
+from autoeval.labels.plan_folder import compact, restored
 
 RNG = np.random.default_rng(0)
 CORNERS = np.sort(RNG.uniform(0, 640, (500, 2, 2)), axis=1).reshape(500, 4).round(1)

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.category_estimate import (
+from autoeval.labels.category_estimates import (
     MANY,
     LabelledSample,
     difference_estimate,
-    difference_terms,
     slopes,
-    variance_of_sum,
 )
 from autoeval.labels.values import VariancePrior
 
@@ -33,10 +31,9 @@ def test_only_images_that_hold_an_object_show_a_variance():
     numbers = np.array([0.9, 0.2, 0.4, 0.7])
     influence = np.zeros(20)
     influence[:4] = 20 / 4 * (numbers - numbers.mean())
-    terms, _ = difference_terms(influence, n_holding=4)
-    variance, dof = variance_of_sum(terms, 4)
-    assert (variance, dof) == (pytest.approx(numbers.var(ddof=1) / 4), 3)
-    assert variance_of_sum(terms, 1)[1] == 0
+    estimate = estimate_of(0.5, influence, n_pool=10**12, n_holding=4)
+    assert (estimate.error**2, estimate.dof) == (pytest.approx(numbers.var(ddof=1) / 4), 3)
+    assert not estimate_of(0.5, influence, n_pool=10**12, n_holding=1).known
 
 
 def test_a_labelled_pool_leaves_no_error():

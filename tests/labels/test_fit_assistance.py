@@ -8,15 +8,10 @@ import pytest
 from label_worlds import label_set, make_site
 
 from autoeval.errors import InputError
-from autoeval.labels.assistance import (
-    LabelAssistance,
-    drawn_boxes,
-    fit_assistance,
-    pairs_of,
-    true_influence,
-)
+from autoeval.estimation.label_planning import PlanRequest, make_plan
+from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.fit_assistance import drawn_boxes, fit_assistance, pairs_of, true_influence
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.plan import PlanRequest, make_plan
 
 
 def correlation(assistance, site):

@@ -5,12 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from autoeval.labels.joint import (
-    STD_OF_UNKNOWN,
-    JointPrior,
-    MeasuredCategories,
-    estimate_jointly,
-)
+from autoeval.labels.joint import STD_OF_UNKNOWN, JointPrior, MeasuredCategories, estimate_jointly
 from autoeval.labels.values import NOTHING, ValueWithError, combine
 
 MANY = 1e9  # degrees of freedom

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.labels.category_estimate import LabelledSample, measure_sample, sample_estimate
-from autoeval.labels.joint import CategorySample, estimate_categories
-from autoeval.labels.values import NOTHING, ValueWithError
+from autoeval.labels.category_estimates import (
+    LabelledSample,
+    estimate_categories,
+    measure_sample,
+    sample_estimate,
+)
+from autoeval.labels.values import ValueWithError
 
 FREE = ValueWithError(0.4, 0.15)
 
@@ -26,7 +30,7 @@ def estimate(rankings, n_pool=100):
     accuracies = [measure_sample(ranking) for ranking in rankings]
     predicted = [np.zeros(n_pool)] * len(rankings)
     free = [FREE] * len(rankings)
-    found = estimate_categories(CategorySample(sample, accuracies, predicted, 0.0, free, NOTHING))
+    found = estimate_categories(sample, accuracies, predicted, free)
     return found, [sample_estimate(of, sample, FREE) for of in accuracies]
 
 

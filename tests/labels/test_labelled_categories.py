@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from label_worlds import label_set, make_site
 
-from autoeval.labels.assistance import fit_assistance
+from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.matching import UNLIKELY, ZERO, on_labelled_categories
-from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.labels.values import ValueWithError
 from autoeval.sites.site import pool_of_predictions

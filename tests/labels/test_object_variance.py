@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.labels.category_estimate import (
+from autoeval.labels.category_estimates import LabelledSample, measure_sample, sample_estimate
+from autoeval.labels.values import (
     PER_OBJECT,
     WITHIN_IMAGE,
-    LabelledSample,
-    effective_objects,
-    measure_sample,
+    ValueWithError,
     object_variance,
-    sample_estimate,
 )
-from autoeval.labels.values import ValueWithError
 
 
 def test_by_hand():
@@ -35,8 +32,11 @@ def test_it_is_the_expectation_over_what_the_value_is_not_known_by():
 
 
 def test_objects_of_one_image_are_alike():
-    assert effective_objects(6, 2) == pytest.approx(6 / (1 + WITHIN_IMAGE * 2))
-    assert effective_objects(100, 1) < 1 / WITHIN_IMAGE
+    """By hand, of value .5: six objects in two images, and a hundred in one."""
+    independent = 6 / (1 + WITHIN_IMAGE * 2)
+    expected = 0.25 * (7 / 8) / independent
+    assert object_variance(1.0, 0.5, 0.5, 6, 2) == pytest.approx(expected)
+    assert object_variance(1.0, 0.5, 0.5, 100, 1) > 0.25 * (6 / 7) * WITHIN_IMAGE
 
 
 def rankings(hits, n_images=20):

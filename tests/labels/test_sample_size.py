@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autoeval.labels.category_estimate import LabelledSample, difference_estimate
-from autoeval.labels.outlook import BATCH, STRETCH, Outlook, next_batch, outlook_after
+from autoeval.labels.category_estimates import LabelledSample, difference_estimate
+from autoeval.labels.joint import BATCH, STRETCH, Outlook, next_batch, outlook_after
 from autoeval.labels.values import ValueWithError, VariancePrior, combine
 
 N_POOL, STD = 300, 0.08

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 from rankings import random_ranking
 
-from autoeval.labels.category_estimate import (
-    OBJECTS_OF_EXPECTED,
-    bias_scale,
-    fit_small_sample_bias,
-    measure_small_sample_bias,
-    objects_in_pool,
-    without_small_sample_bias,
-)
+from autoeval.labels.category_estimates import LabelledSample, measure_sample, sample_estimate
+from autoeval.labels.fit_assistance import fit_small_sample_bias, measure_small_sample_bias
+from autoeval.labels.values import OBJECTS_OF_EXPECTED, bias_scale, objects_in_pool
 
 
 def test_the_correction_fitted_elsewhere_removes_most_of_the_bias():
@@ -24,19 +19,18 @@ def test_the_correction_fitted_elsewhere_removes_most_of_the_bias():
     for world in worlds[8:]:
         whole, n_in_pool = world.average_precision().mean(), world.n_true.sum()
         for _ in range(150):
-            few = world.take(rng.choice(120, 10, replace=False))
-            value = few.average_precision().mean()
-            before.append(value - whole)
-            n_true = few.n_true.sum()
-            less = without_small_sample_bias(value, b, n_true=n_true, n_in_pool=n_in_pool)
-            after.append(less - whole)
+            images = rng.choice(120, 10, replace=False)
+            few, sample = measure_sample(world.take(images)), LabelledSample(images, 120)
+            before.append(few.value - whole)
+            less = sample_estimate(few, sample, small_sample_bias=b, n_in_pool=n_in_pool)
+            after.append(less.value - whole)
     assert np.mean(before) > 0.01
     assert abs(np.mean(after)) < 0.4 * np.mean(before)
     assert np.std(after) < 1.1 * np.std(before)
 
 
 def test_a_labelled_pool_is_left_as_it_is():
-    assert without_small_sample_bias(0.5, 0.4, n_true=10, n_in_pool=10) == 0.5
+    assert bias_scale(10, 10) == 0
 
 
 def test_a_pool_is_a_sample_itself():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.values import MOST_DOF, VariancePrior, fit_variance_prior, moderated
+from autoeval.labels.category_estimates import LabelledSample, difference_estimate
+from autoeval.labels.values import MOST_DOF, VariancePrior, fit_variance_prior
 
 
 def test_what_it_was_drawn_from_is_found_again():
@@ -20,8 +21,13 @@ def test_noise_of_each_site_is_subtracted():
     assert fit_variance_prior(np.full(9, 2.0), 0.1) == VariancePrior(pytest.approx(2.0), MOST_DOF)
 
 
-def test_without_observations_the_prior_is_returned():
-    assert moderated(np.nan, 0, VariancePrior(2.0, 5)) == (2.0, 5)
-    value, dof = moderated(4.0, 1e9, VariancePrior(1.0, 5))
-    assert value == pytest.approx(4.0)
-    assert dof > 1e8
+def test_a_variance_is_shrunk_towards_its_prior():
+    """One cluster shows no variance, and that of many is hardly moved."""
+    prior, alone = VariancePrior(2.0, 5), LabelledSample(np.arange(2), 10**9, clusters=np.zeros(2))
+    of_prior = difference_estimate(0.5, np.array([1.0, -1.0]), sample=alone, variance_prior=prior)
+    assert (of_prior.error**2, of_prior.dof) == (pytest.approx(2.0 / 2), 5)
+    influence = np.tile([1.0, -1.0], 50_000)
+    many = LabelledSample(np.arange(100_000), 10**12)
+    shown = difference_estimate(0.5, influence, sample=many, variance_prior=prior)
+    assert shown.error**2 * 100_000 == pytest.approx(1.0, rel=1e-3)
+    assert shown.dof == 99_999 + 5

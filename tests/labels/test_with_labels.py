@@ -11,12 +11,13 @@ from label_worlds import SIDE, label_set, make_site
 from autoeval.accuracy.measures import image_counts, influence_on, value_of
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
-from autoeval.labels.assistance import REFERENCE, ProbableLabels, fit_assistance, true_influence
-from autoeval.labels.category_estimate import DOF
+from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.assistance import REFERENCE, ProbableLabels
+from autoeval.labels.fit_assistance import fit_assistance, true_influence
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.plan import BY_TIME, PlannedSite, PlanRequest, make_plan
+from autoeval.labels.plan import BY_TIME, inverse_probabilities
 from autoeval.labels.plan_folder import load_plan, save_plan
-from autoeval.labels.values import ValueWithError
+from autoeval.labels.values import DOF, ValueWithError
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.labels import about_label_free, labelled_heads
 from autoeval.stability.fitting.meta_set import pack_set, unpack_set
@@ -486,11 +487,11 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     again = load_plan(tmp_path)
     np.testing.assert_array_equal(again.sizes, plan.sizes)
     document = json.loads((tmp_path / "plan.json").read_text())
-    expected = 1 / plan.weights(plan.drawn)
+    expected = 1 / inverse_probabilities(plan.sizes, plan.drawn)
     assert document["probabilities"] == pytest.approx(expected.tolist(), abs=1e-6)
     assert "probability" not in document
     planned = PlannedSite(priors, others=others)
-    equal = make_plan(site.pool, with_reference, PlanRequest(20, equal=True), planned)
+    equal = make_plan(site.pool, with_reference, PlanRequest(20, everywhere=True), planned)
     assert equal.sizes is None
     request = PlanRequest(20, target="recall@0.3")
     at_threshold = make_plan(site.pool, with_reference, request, planned)
@@ -504,7 +505,10 @@ def test_labels_count_by_the_inverse_of_their_probability(with_reference, site):
     estimate = estimate_with_labels(plan, labels)
     images = np.sort(plan.drawn)
     expected = (
-        site.evaluation.rankings[0].take(images).average_precision(plan.weights(images)).mean()
+        site.evaluation.rankings[0]
+        .take(images)
+        .average_precision(inverse_probabilities(plan.sizes, images))
+        .mean()
     )
     assert estimate.whole["mAP"].sample.value == pytest.approx(expected)
     plain = site.evaluation.rankings[0].take(images).average_precision().mean()

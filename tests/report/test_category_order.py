@@ -8,9 +8,9 @@ import pytest
 from label_worlds import label_set, make_site
 from made_reports import blocks
 
-from autoeval.labels.assistance import fit_assistance
+from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.values import ValueWithError
 from autoeval.report.labels import (
     category_order_blocks,

@@ -11,11 +11,11 @@ from label_worlds import label_set, make_site
 from made_reports import tables
 
 from autoeval.detections import CONFIDENT
+from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import ImageArray
-from autoeval.labels.assistance import fit_assistance
+from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.plan import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.plan_folder import write_to_label
 from autoeval.labels.values import ValueWithError
 from autoeval.report.labels import (

@@ -1,0 +1,469 @@
+r"""What labelled images say: of one category, and of all of them together with what was expected.
+
+A category is measured (`measure_sample`), and its value in the pool is estimated from the labelled
+images alone and with the predicted influence of all (`difference_estimate`); `estimate_categories`
+puts all of them together with the label-free estimates, see `autoeval.labels.joint`. The laws of
+variance and bias are those of `autoeval.labels.values`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from autoeval.accuracy.measures import (
+    RankedDetections,
+    denominators,
+    image_counts,
+    influence_function,
+    influence_on,
+    value_of,
+)
+from autoeval.labels.joint import (
+    SMALL_SAMPLE_BIAS_STD,
+    JointEstimate,
+    JointPrior,
+    MeasuredCategories,
+    estimate_jointly,
+    with_shared_bias,
+)
+from autoeval.labels.values import (
+    DOF,
+    FEWEST_HOLDING,
+    LEVELS,
+    NOTHING,
+    PER_OBJECT,
+    UNKNOWN_VALUE,
+    Combined,
+    ValueWithError,
+    VariancePrior,
+    bias_scale,
+    combine,
+    object_variance,
+    objects_in_pool,
+)
+from autoeval.targets import OperatingPoint
+
+LARGEST_SHARE = 0.5  # of the value that may be subtracted as small-sample bias
+MANY = 30  # labels from which on the slope is fitted to them
+FOLDS = 5
+LABELS_OF_CORRELATIONS = 30.0
+"""Labels from which on sample correlations of categories count for more than none."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSample:
+    """Labelled images of a pool."""
+
+    images: np.ndarray  # index into the pool, (k,), each once
+    n_pool: int  # images of the pool, these included
+    weights: np.ndarray | None = None  # inverse inclusion probabilities, (k,), where they differ
+    clusters: np.ndarray | None = None  # (k,), int: images of equal number are dependent
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """Number of independent clusters of labelled images."""
+        return len(self.images) if self.clusters is None else len(np.unique(self.clusters))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every image of the pool is labelled."""
+        return len(self.images) == self.n_pool
+
+
+@dataclass(frozen=True, eq=False)
+class SampleAccuracy:
+    """Accuracy of one category on k labelled images."""
+
+    value: float  # average precision, or precision, recall or F1; NaN where it is not defined
+    influence: np.ndarray  # (k,)
+    n_true: int  # objects
+    n_holding: int  # images that hold one; for precision images that have a box
+    complete: bool = False  # these are all images of the pool: nothing is left to estimate
+    per_object: float | None = None  # variance by object, see `PER_OBJECT`; None: not by objects
+    # images that show how the objects vary: where none is found, equal zeros show nothing;
+    # None: all of them
+    n_showing: int | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Whether enough images hold the category for the labels to say much."""
+        return self.n_holding >= (1 if self.complete else FEWEST_HOLDING)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the labels say anything: by few objects where their variance is known."""
+        return self.n_holding > 0 if self.per_object is not None else self.measured
+
+
+@dataclass(frozen=True)
+class LabelEstimates:
+    """All estimates of one category, or of the mean over categories."""
+
+    sample: ValueWithError  # from the labelled images alone
+    difference: ValueWithError  # with the predicted influence of all images
+    prior: ValueWithError  # label-free
+    combined: Combined  # of the last two; the recommended one
+    n_true: int  # objects in the labelled images
+    n_holding: int  # images that hold one
+    measured: bool  # enough of them; otherwise the combined one rests on the label-free estimates
+
+    def inside(self, level: float) -> dict[str, float]:
+        """Return ``value``, ``lower`` and ``upper`` of the combined estimate, inside [0, 1]."""
+        estimate = self.combined.estimate
+        ends = np.clip([estimate.value, *estimate.interval(level)], 0, 1).tolist()
+        return dict(zip(("value", "lower", "upper"), ends, strict=True))
+
+
+def measure_levels(
+    ranking: RankedDetections, weights: np.ndarray | None = None, *, complete: bool = False
+) -> dict[str, SampleAccuracy]:
+    """Measure mAP, mAP50 and mAP75 of one category on the k labelled images, with weights (k,).
+
+    Where these are all images of the pool (`complete`) the values have no error, and no image an
+    influence on them.
+    """
+    values = ranking.average_precision(weights)
+    influence = np.zeros((len(values), len(ranking.n_true)))
+    if not complete:
+        influence = influence_function(ranking, weights)
+    n_true, n_holding = int(ranking.n_true.sum()), int((ranking.n_true > 0).sum())
+    measured = {}
+    for target, levels in LEVELS.items():
+        n_right = len(np.unique(ranking.image[(ranking.hits[levels] > 0).any(axis=0)]))
+        measured[target] = SampleAccuracy(
+            float(values[levels].mean()),
+            influence[levels].mean(axis=0),
+            n_true,
+            n_holding,
+            complete,
+            per_object=PER_OBJECT[target],
+            n_showing=min(n_holding, n_right + 1),
+        )
+    return measured
+
+
+def measure_sample(
+    ranking: RankedDetections,
+    target: str = "mAP",
+    weights: np.ndarray | None = None,
+    *,
+    complete: bool = False,
+) -> SampleAccuracy:
+    """Measure one category as `measure_levels`, or at a threshold such as ``recall@0.3``."""
+    point = OperatingPoint.of(target)
+    if point is None:
+        return measure_levels(ranking, weights, complete=complete)[target]
+    counts = image_counts(ranking, point.score_thr, point.level)
+    return replace(measure_counts(point.measure, counts, weights), complete=complete)
+
+
+def measure_counts(
+    measure: str, counts: np.ndarray, weights: np.ndarray | None = None
+) -> SampleAccuracy:
+    """Measure precision, recall or F1 on the labelled images."""
+    value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
+    n_holding = int(np.sum(denominators(measure, counts) > 0))
+    return SampleAccuracy(value, influence, int(counts[2].sum()), n_holding)
+
+
+def difference_estimate(
+    value: float,
+    influence: np.ndarray,
+    predicted: np.ndarray | None = None,
+    *,
+    sample: LabelledSample,
+    variance_prior: VariancePrior | None = None,
+    n_holding: int | None = None,
+) -> ValueWithError:
+    r"""Estimate a statistic of N images from k labelled ones and a prediction of their influence.
+
+    .. math:: \theta = \theta_S - \bar\lambda \sum_i a_i IF^p_i, \qquad
+              SE^2 = \Big(1 - \frac{k}{N}\Big) \frac{K}{K-1}
+              \sum_c \Big( \sum_{i \in c} a_i (r_i - \bar r) \Big)^2
+
+    with :math:`r_i = IF_i - \lambda_i IF^p_i` and normalised weights :math:`a_i` (1/k, or the
+    inverse inclusion probabilities over their sum: Hájek). The sum runs over K clusters; each image
+    is its own where none are given, and the formula is then :math:`(1 - k/N)\, s^2(r) / k`.
+    :math:`\lambda` is 1 for fewer than `MANY` labels; above, cov(IF, IFᵖ) / var(IFᵖ), clipped to
+    [0, 1], each image by the slope of the others (cross-fitted); one mean slope in the value, so
+    that all labels give the statistic itself. Without a prediction this is the estimate from
+    labels alone. It holds for any asymptotically linear statistic. Sources:
+    Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3.
+
+    The sample variance :math:`s^2` with d degrees of freedom is shrunk towards its prior, which
+    counts as :math:`d_0` (Smyth 2004, section 3; the posterior of a normal sample's variance), with
+    :math:`d_0 + d` degrees of freedom:
+
+    .. math:: \tilde s^2 = \frac{d_0 s_0^2 + d s^2}{d_0 + d}
+
+    `value` is the statistic of the labelled images of `sample`, by their weights; `influence` (k,)
+    is theirs on it, `predicted` (k,) has mean 0 over the pool. `variance_prior` is of r. The result
+    has K - 1 degrees of freedom, fewer where only `n_holding` images hold an object, more with a
+    `variance_prior`; without one there is no standard error for one cluster. With the labels of all
+    images it is `value`, without error.
+
+    Examples
+    --------
+    >>> sample = LabelledSample(np.arange(3), n_pool=12)
+    >>> influence = np.array([.2, -.1, -.1])
+    >>> found = difference_estimate(.5, influence, sample=sample)
+    >>> round(found.value, 3), round(found.error, 4), found.dof
+    (0.5, 0.0866, 2.0)
+    >>> prior = VariancePrior(.09, 2)  # the variance .03 of two numbers, and .09 that counts as two
+    >>> found = difference_estimate(.5, influence, sample=sample, variance_prior=prior)
+    >>> round(found.error**2 / (9 / 12) * 3, 4), found.dof
+    (0.06, 4.0)
+    """
+    if sample.complete:
+        return ValueWithError(float(value), 0.0)
+    k = len(influence)
+    terms, correction = difference_terms(influence, predicted, sample=sample, n_holding=n_holding)
+    # Images without an object all have about the same influence: only the `n_holding` others show a
+    # variance, and their terms sum to 0 among themselves, so that Bessel's correction counts them
+    # alone.
+    shown = len(terms) if n_holding is None else min(len(terms), n_holding)
+    variance, dof = math.nan, 0.0
+    if shown >= 2:
+        variance, dof = float(shown / (shown - 1) * np.sum(terms**2)), float(shown - 1)
+    if variance_prior is not None:
+        of_mean, of_prior = variance_prior.variance / k, variance_prior.dof
+        total = of_prior + dof
+        variance = (of_prior * of_mean + dof * variance) / total if dof > 0 else of_mean
+        dof = total
+    finite = 1 - k / sample.n_pool
+    return ValueWithError(float(value) - correction, math.sqrt(finite * variance), dof)
+
+
+def difference_terms(
+    influence: np.ndarray,
+    predicted: np.ndarray | None = None,
+    *,
+    sample: LabelledSample,
+    n_holding: int | None = None,
+) -> tuple[np.ndarray, float]:
+    """Return the terms of K clusters whose sum is the error of the estimate, and its correction.
+
+    The correction, the mean slope times the mean of `predicted`, is to be subtracted from the
+    value; see `difference_estimate`.
+    """
+    k, weights = len(influence), sample.weights
+    shares = np.full(k, 1 / k) if weights is None else weights / weights.sum()
+    rest, correction = influence, 0.0
+    if predicted is not None:
+        slope = slopes(influence, predicted)
+        if n_holding is not None:
+            # an average precision exists in samples that hold an object alone: among these the mean
+            # of the predicted influence is not 0, and the correction by it would be a bias
+            slope = slope * (1 - 1 / max(n_holding, 1))
+        rest = influence - slope * predicted
+        correction = float(slope.mean() * (shares @ predicted))
+    terms = shares * (rest - shares @ rest)
+    if sample.clusters is not None:
+        _, at = np.unique(sample.clusters, return_inverse=True)
+        terms = np.bincount(at, terms)
+    return terms, correction
+
+
+def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return λ for each labelled image, (k,); see `difference_estimate`."""
+    k = len(influence)
+    if k < MANY:
+        return np.ones(k)
+    # each image by a slope that has not seen it: one fitted on the same images follows their noise,
+    # and the variance that it leaves is too small (cross-fitting: Chernozhukov et al. 2018)
+    fold, fitted = np.arange(k) % FOLDS, np.ones(FOLDS)
+    for f in range(FOLDS):
+        (_, covariance), (_, variance) = np.cov(influence[fold != f], predicted[fold != f])
+        if variance > 0:
+            fitted[f] = np.clip(covariance / variance, 0.0, 1.0)
+    return fitted[fold]
+
+
+def sample_estimate(
+    accuracy: SampleAccuracy,
+    sample: LabelledSample,
+    prior: ValueWithError = NOTHING,
+    *,
+    predicted: np.ndarray | None = None,
+    small_sample_bias: float = 0.0,
+    n_in_pool: float | None = None,
+    residual: VariancePrior | None = None,
+) -> ValueWithError:
+    """Estimate one category; the label-free estimate `prior` is in the variance alone.
+
+    From the labelled images alone, or with the influence that was `predicted` of all images of the
+    pool, (M,). Subtracted is the expected small-sample bias: `n_in_pool` is the estimated number of
+    objects of the pool, by default in proportion to that of the labelled images. `residual` is the
+    prior of the variance of one image, where that does not follow from the number of objects.
+
+    Examples
+    --------
+    >>> few = SampleAccuracy(.5, np.array([.2, -.1, -.1]), n_true=19, n_holding=3)
+    >>> sample = LabelledSample(np.arange(3), 12)
+    >>> round(sample_estimate(few, sample, small_sample_bias=.4, n_in_pool=99).value, 3)
+    0.484
+    """
+    k, n_true, value = len(sample.images), accuracy.n_true, accuracy.value
+    if n_in_pool is None:
+        n_in_pool = n_true * sample.n_pool / k
+    excess = small_sample_bias * float(bias_scale(n_true, n_in_pool))
+    if accuracy.per_object is not None:
+        free = prior.value if prior.known else UNKNOWN_VALUE
+        held = min(accuracy.n_holding, sample.n_clusters)
+        law = object_variance(accuracy.per_object, value, free, n_true, held)
+        residual = VariancePrior(float(law), DOF).scaled(k)
+    return difference_estimate(
+        value - min(excess, LARGEST_SHARE * max(value, 0.0)),
+        accuracy.influence,
+        None if predicted is None else predicted[sample.images],
+        sample=sample,
+        variance_prior=residual,
+        n_holding=accuracy.n_showing,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryEstimates:
+    """Estimates of the mean over categories and of each, and what forecasts need."""
+
+    whole: LabelEstimates
+    each: list[LabelEstimates]
+    prior: JointPrior
+    measured: MeasuredCategories
+
+
+def estimate_categories(
+    sample: LabelledSample,
+    accuracies: Sequence[SampleAccuracy],
+    predicted: Sequence[np.ndarray],
+    priors: Sequence[ValueWithError],
+    whole: ValueWithError = NOTHING,
+    *,
+    small_sample_bias: float = 0.0,
+    n_objects: np.ndarray | None = None,
+) -> CategoryEstimates:
+    """Estimate the mean over C categories and each of them, jointly; see `autoeval.labels.joint`.
+
+    Parameters
+    ----------
+    sample : LabelledSample
+    accuracies : sequence of SampleAccuracy
+        Average precisions on the labelled images.
+    predicted : sequence of ndarray of shape (M,)
+        Influence of all images of the pool on each category.
+    priors : sequence of ValueWithError
+        Label-free estimates of each.
+    whole : ValueWithError
+        Label-free estimate of their mean.
+    small_sample_bias : float
+        b of `autoeval.labels.values`.
+    n_objects : ndarray of shape (C,), optional
+        Objects that were expected in the pool without labels.
+    """
+    n_true = np.array([accuracy.n_true for accuracy in accuracies], float)
+    n_in_pool = objects_in_pool(n_true, len(sample.images), sample.n_pool, n_objects)
+    used = np.array([k for k, accuracy in enumerate(accuracies) if accuracy.usable], int)
+    alone: dict[int, ValueWithError] = {}
+    differences: dict[int, ValueWithError] = {}
+    terms_alone, terms = [], []
+    for k in used.tolist():
+        accuracy, prior = accuracies[k], priors[k]
+        alone[k] = sample_estimate(accuracy, sample, prior)
+        differences[k] = sample_estimate(
+            accuracy,
+            sample,
+            prior,
+            predicted=predicted[k],
+            small_sample_bias=small_sample_bias,
+            n_in_pool=float(n_in_pool[k]),
+        )
+        if not sample.complete:  # else there is no error that could correlate
+            terms_alone.append(difference_terms(accuracy.influence, sample=sample)[0])
+            of_category, _ = difference_terms(
+                accuracy.influence,
+                predicted[k][sample.images],
+                sample=sample,
+                n_holding=accuracy.n_showing,
+            )
+            terms.append(of_category)
+    bias = SMALL_SAMPLE_BIAS_STD * bias_scale(n_true[used], n_in_pool[used])
+    measured = _together(used, list(differences.values()), terms, bias)
+    # The mean from labels alone is by the variances of the categories, which know how few objects
+    # are behind them: the influence of a category that one image holds is 0, and that of many such
+    # adds up to no error.
+    mean_alone = _together(used, list(alone.values()), terms_alone, np.zeros(len(used))).mean
+    prior_of_all = JointPrior.of(priors, whole, n_in_pool, small_sample_bias)
+    if sample.complete:
+        joint = _exact(accuracies, priors, whole, prior_of_all)
+    else:
+        joint = estimate_jointly(prior_of_all, measured)
+    each = [
+        LabelEstimates(
+            alone.get(k, NOTHING),
+            differences.get(k, NOTHING),
+            priors[k],
+            joint.each[k],
+            accuracy.n_true,
+            accuracy.n_holding,
+            accuracy.measured,
+        )
+        for k, accuracy in enumerate(accuracies)
+    ]
+    of_all = LabelEstimates(
+        mean_alone,
+        measured.mean,
+        whole,
+        joint.mean,
+        sum(accuracy.n_true for accuracy in accuracies),
+        max(accuracy.n_holding for accuracy in accuracies),
+        any(accuracy.measured for accuracy in accuracies),
+    )
+    return CategoryEstimates(of_all, each, joint.prior, measured)
+
+
+def _together(
+    at: np.ndarray, estimates: Sequence[ValueWithError], terms: list[np.ndarray], bias: np.ndarray
+) -> MeasuredCategories:
+    """Put the estimates of M categories together, with the covariance of their errors.
+
+    Errors correlate as their `terms` in K clusters do, (M, K), shrunk to none: sums over many
+    categories hold many correlations, each of them noisy. A weighted mean of two correlation
+    matrices is one. `bias` (M,) is the standard deviation that they share.
+    """
+    errors = np.array([estimate.error for estimate in estimates])
+    correlations = np.eye(len(at))
+    if len(terms) > 1:
+        norms = np.linalg.norm(terms, axis=1, keepdims=True)
+        standard = np.array(terms) / np.where(norms > 0, norms, 1)
+        n_clusters = standard.shape[1]
+        weight = (n_clusters - 1) / (n_clusters - 1 + LABELS_OF_CORRELATIONS)
+        correlations = weight * (standard @ standard.T)
+        np.fill_diagonal(correlations, 1.0)
+    return MeasuredCategories(
+        at,
+        np.array([estimate.value for estimate in estimates]),
+        with_shared_bias(errors, bias, correlations),
+        np.array([estimate.dof for estimate in estimates]),
+        correlations,
+    )
+
+
+def _exact(
+    accuracies: Sequence[SampleAccuracy],
+    priors: Sequence[ValueWithError],
+    whole: ValueWithError,
+    prior_of_all: JointPrior,
+) -> JointEstimate:
+    """Return the values of all labels, which leave nothing to estimate."""
+    values = [accuracy.value if accuracy.usable else np.nan for accuracy in accuracies]
+    each = tuple(
+        combine(ValueWithError(value, 0.0), prior)
+        for value, prior in zip(values, priors, strict=True)
+    )
+    mean = ValueWithError(float(np.nanmean(values)), 0.0)
+    return JointEstimate(combine(mean, whole), each, prior_of_all)

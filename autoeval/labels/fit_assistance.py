@@ -1,0 +1,484 @@
+"""Label assistance fitted on labelled sites: box model, mixing weights, small-sample bias."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks
+from autoeval.accuracy.measures import (
+    RankedDetections,
+    image_counts,
+    influence_function,
+    influence_on,
+)
+from autoeval.boxes import Boxes
+from autoeval.detections import SCORE_THR
+from autoeval.errors import InputError
+from autoeval.labels.assistance import (
+    MODEL,
+    REFERENCE,
+    BoxModel,
+    LabelAssistance,
+    LinearPredictors,
+    MixingWeights,
+    ProbableLabels,
+    control_variates,
+    expected_rankings,
+    image_features,
+    probability,
+    squares,
+)
+from autoeval.labels.values import (
+    bias_scale,
+    fit_variance_prior,
+)
+from autoeval.sites.site import Site
+from autoeval.targets import MEASURES
+
+FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
+MOST_BOXES, LEAST_SHARE = 10_000, 1_000  # of all sites and of one, drawn by a seed
+RIDGE = 0.02  # relative to the variance that control variates explain
+LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
+MOST_IMAGES = 300  # of a labelled set
+FOLDS = 4
+MEAN_AP = "mAP"
+FEWEST_FOUND = FOLDS + 1  # images, so that some are left whichever fold is left out
+THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and F1 is learned
+INVERSE_PENALTY = 0.03  # on slopes, for standardised features
+PENALTY_OF_FALSE_NEGATIVES = 0.1
+TOLERANCE = 1e-4  # of the gradient of a mean loss, and of what a Newton step would lower it by
+MOST_STEPS = 100
+SUFFICIENT = 2.0**-11  # least share of the decrease that a Newton step promises
+LEAST_STEP = 2.0**-20
+SAMPLE_SIZES = (10, 20)
+USUAL = 0.35  # b over 37 pairs of site and category, with YOLO26-nano
+USUAL_WEIGHT = 0.05**2  # of `USUAL`: a site with twenty labelled boxes in a sample
+
+
+def true_influence(ranking: RankedDetections) -> np.ndarray:
+    """Influence of each image on mAP, (N,)."""
+    return influence_function(ranking).mean(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One category of one site, on the images (N,) that it is learned from."""
+
+    site: Site
+    category: int
+    images: np.ndarray
+
+    @property
+    def ranking(self) -> RankedDetections:
+        """Its ranked boxes, with labels."""
+        return self.site.evaluation.rankings[self.category].take(self.images)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """True influence of N images, and predictions by models that have not seen their labels.
+
+    The target is ``mAP``, or a measure at some threshold: ``precision``, ``recall``, ``f1``.
+    """
+
+    target: str
+    true: np.ndarray
+    predicted: dict[str, np.ndarray]
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is something to learn from."""
+        return bool(self.true.var() > 0 and self.predicted[MODEL].var() > 0)
+
+
+def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
+    """Fit the box model on labelled sets, and its use on images whose labels it has not seen.
+
+    Of a set with more than `MOST_IMAGES` images as many are drawn by a fixed seed.
+
+    The second is by cross-validation in `FOLDS` folds: of groups, or, with a single group, of
+    the images of each site at random. Raises InputError if no category has labels enough.
+    """
+    sites = [site.at_most(MOST_IMAGES) for site in sets]
+    several = len({site.group for site in sites}) > 1
+    pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
+    sites = [site for site in sites if any(pair.site is site for pair in pairs)]
+    folds = image_folds(sites)
+    every = [site.pool.names for site in sites]
+    names = tuple(
+        name for name in (every or [()])[0] if all(name in features for features in every)
+    )
+    fitted = _fit(sites, pairs, folds, names)
+    if fitted is None:
+        raise InputError(
+            f"Expected labelled images from which a category can be learned: {FEWEST_IMAGES} that "
+            f"hold it or show a box of it, with {FEWEST_BOXES} labelled boxes, some of them found "
+            f"in {FEWEST_FOUND} images and not all, but got none. Label more images."
+        )
+    return fitted
+
+
+def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
+    """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
+
+    Folds are of whole groups; with a single group of the images of each set at random, drawn by
+    the order of their ids. They do not depend on the names or on the order of the sets, which are
+    numbered by their content, nor on the order in which a file lists images.
+    """
+    first_key: dict[str, str] = {}
+    for site in sites:
+        first_key[site.group] = min(
+            site.evaluation.content_key, first_key.get(site.group, site.evaluation.content_key)
+        )
+    different = sorted(first_key, key=lambda group: first_key[group])
+    if len(different) > 1:
+        return [np.full(len(site), different.index(site.group) % FOLDS) for site in sites]
+    keys = sorted(site.evaluation.content_key for site in sites)
+    folds = []
+    for site in sites:
+        rng = np.random.default_rng(keys.index(site.evaluation.content_key))
+        ids = [image.image_id for image in site.boxes.images]
+        folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(ids)])
+    return folds
+
+
+def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
+    """Yield the categories of a site that enough images and boxes are labelled of.
+
+    Learned is from all images (`everywhere`), or from those that hold the category or show a box of
+    it: in a labelled set of many categories most images do neither, at a site whose accuracy is
+    wanted most do.
+    """
+    boxes = site.pool.found
+    for k, ranking in enumerate(site.evaluation.rankings):
+        chosen = (ranking.n_true > 0) | everywhere
+        chosen[boxes.image[(boxes.label == k) & (boxes.scores > SCORE_THR)]] = True
+        images = np.flatnonzero(chosen)
+        if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
+            yield Pair(site, k, images)
+
+
+def _fit(
+    sites: Sequence[Site],
+    pairs: Sequence[Pair],
+    folds: Sequence[np.ndarray],
+    names: tuple[str, ...],
+) -> LabelAssistance | None:
+    """Fit on the features with these names; None where there is too little."""
+    n_found = sum(
+        len(np.unique(pair.ranking.image[pair.ranking.hits[AT_HALF] > 0])) for pair in pairs
+    )
+    if n_found < FEWEST_FOUND:
+        return None
+    cross_fitted = [
+        influence for influence in _cross_fit(sites, pairs, folds, names) if influence.varies
+    ]
+    of_ap = [influence for influence in cross_fitted if influence.target == MEAN_AP]
+    if not of_ap:
+        return None
+    of_points = {
+        name: [influence for influence in cross_fitted if influence.target == name]
+        for name in MEASURES
+    }
+    mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
+    if all(REFERENCE in influence.predicted for influence in of_ap):
+        mixing[REFERENCE] = _mixing_weights(of_ap, (MODEL, REFERENCE))
+    return LabelAssistance(
+        fit_box_model(
+            sites, pairs, [np.ones(len(fold_of_image), bool) for fold_of_image in folds], names
+        ),
+        mixing,
+        fit_small_sample_bias(
+            [measure_small_sample_bias(pair.ranking) for pair in pairs],
+            [pair.site.group for pair in pairs],
+        ),
+        tuple(site.name for site in sites),
+        points={
+            name: _mixing_weights(influences, (MODEL,))
+            for name, influences in of_points.items()
+            if influences
+        },
+    )
+
+
+def _cross_fit(
+    sites: Sequence[Site],
+    pairs: Sequence[Pair],
+    folds: Sequence[np.ndarray],
+    names: tuple[str, ...],
+) -> list[CrossFitted]:
+    """Predict the influence of each image by a box model that was fitted on the other folds."""
+    probabilities = [np.zeros((10, len(site.pool.found))) for site in sites]
+    n_missed = [np.zeros((len(s.boxes.categories), len(s.pool))) for s in sites]
+    for fold in range(FOLDS):
+        held_out = [fold_of_image == fold for fold_of_image in folds]
+        if not any(mask.any() for mask in held_out):
+            continue
+        model = fit_box_model(sites, pairs, [~mask for mask in held_out], names)
+        for site, mine, p, missed in zip(sites, held_out, probabilities, n_missed, strict=True):
+            if mine.any():
+                boxes = mine[site.pool.found.image]
+                everywhere = model.probabilities(site.pool)
+                p[:, boxes] = everywhere[:, boxes]
+                missed[:, mine] = model.n_missed(site.pool.found, everywhere)[:, mine]
+    predicted = []
+    for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
+        expected = expected_rankings(site.pool.found, p, missed)
+        others = ProbableLabels.of_reference(site)
+        second = others.rankings(site.pool.found) if others else None
+        for pair in (pair for pair in pairs if pair.site is site):
+            ranking = expected[pair.category].take(pair.images)
+            by_others = second[pair.category].take(pair.images) if second else None
+            variates = control_variates(ranking, by_others)
+            means = {name: values.mean(axis=0) for name, values in variates.items()}
+            predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
+            predicted += _at_thresholds(pair.ranking, ranking)
+    return predicted
+
+
+def _at_thresholds(true: RankedDetections, expected: RankedDetections) -> Iterator[CrossFitted]:
+    """Yield the influence on precision, recall and F1, where these are defined."""
+    for threshold in THRESHOLDS:
+        counts = [image_counts(ranking, threshold) for ranking in (true, expected)]
+        for name in MEASURES:
+            actual, predicted = (influence_on(name, image_count) for image_count in counts)
+            if np.isfinite(actual).all() and np.isfinite(predicted).all():
+                yield CrossFitted(name, actual, {MODEL: predicted})
+
+
+def fit_box_model(
+    sites: Sequence[Site],
+    pairs: Sequence[Pair],
+    images: Sequence[np.ndarray],
+    names: tuple[str, ...],
+) -> BoxModel:
+    """Fit the box model on some images, (M,) bool for each site, from some features."""
+    most = max(MOST_BOXES // len(sites), LEAST_SHARE)
+    of_boxes, of_matches = [], []
+    for site, mask in zip(sites, images, strict=True):
+        hits, ignored = site.pool_matches
+        usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.found.image])
+        usable = drawn_boxes(site.pool.found, usable, most)
+        of_boxes.append(site.pool.columns(names)[usable])
+        of_matches.append(hits[:, usable])
+    features, matched = np.concatenate(of_boxes), np.concatenate(of_matches, axis=1)
+    sizes = np.array([len(part) for part in of_boxes])
+    weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
+    true_positive = fit_true_positive(features, matched, weights / weights.mean())
+    rows = []
+    for site, mask in zip(sites, images, strict=True):
+        if mask.any():
+            p = probability(true_positive, site.pool.columns(names))
+            rows += [_missed(pair, p, mask) for pair in pairs if pair.site is site]
+    described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
+    fit = fit_false_negatives(described, missed, weights / weights.mean())
+    return BoxModel(names, true_positive, fit)
+
+
+def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
+    """Draw so many boxes by a fixed seed, where there are more, as positions (n,), int64.
+
+    Drawn by images, categories and what boxes are: the order of a file changes nothing.
+    """
+    if len(usable) <= most:
+        return usable
+    boxes, scores = found.boxes[usable], found.scores[usable]
+    images = image_ranks([image.image_id for image in found.images])[found.image[usable]]
+    words = np.argsort(np.argsort(found.categories))[found.label[usable]]
+    in_order = usable[np.lexsort((*boxes.T, scores, words, images))]
+    return in_order[np.random.default_rng(0).choice(len(usable), most, replace=False)]
+
+
+def _missed(
+    pair: Pair, probabilities: np.ndarray, images: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, false negatives and weights of the images of a pair."""
+    boxes, ranking = pair.site.pool.found, pair.site.evaluation.rankings[pair.category]
+    mine, n_images = boxes.label == pair.category, len(ranking)
+    columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], n_images
+    hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=n_images)
+    chosen = pair.images[images[pair.images]]
+    missed = np.maximum(ranking.n_true - hits, 0)[chosen]
+    weights = np.full(len(chosen), 1 / (1 + missed.mean())) if len(chosen) else missed
+    return image_features(*columns)[chosen], missed, weights
+
+
+def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
+    """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
+    from scipy.optimize import nnls  # a quarter of a second that most commands save
+
+    x = np.concatenate(
+        [
+            _scaled(np.stack([influence.predicted[n] for n in names], 1), influence)
+            for influence in cross_fitted
+        ]
+    )
+    y = np.concatenate([_scaled(influence.true, influence) for influence in cross_fitted])
+    # The ridge penalty is further rows whose values are 0. No slope is negative: both predict the
+    # same influence, and one that counted against the other would follow noise.
+    penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
+    slopes, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
+    slopes[0] = max(slopes[0], LEAST_SLOPE) if not slopes.any() else slopes[0]
+    mixed = [
+        slopes @ np.stack([influence.predicted[name] for name in names])
+        for influence in cross_fitted
+    ]
+    correlations, ratios, noises = [], [], []
+    for influence, sum_of in zip(cross_fitted, mixed, strict=True):
+        left = influence.true - sum_of
+        centred = left - left.mean()
+        correlations.append(np.corrcoef(influence.true, sum_of)[0, 1])
+        ratios.append(left.var(ddof=1) / sum_of.var(ddof=1))
+        # variance of the logarithm of a sample variance, by the fourth moment (delta method)
+        kurtosis = np.mean(centred**4) / np.mean(centred**2) ** 2
+        noises.append(float((kurtosis - 1) / len(left)))
+    return MixingWeights(
+        dict(zip(names, map(float, slopes), strict=True)),
+        fit_variance_prior(ratios, float(np.mean(noises))),
+        float(np.mean(correlations)),
+    )
+
+
+def _scaled(values: np.ndarray, influence: CrossFitted) -> np.ndarray:
+    """Give each pair the same weight, whether its influence or what was predicted is large."""
+    size = influence.true.var() + influence.predicted[MODEL].var()
+    return values / np.sqrt(size * len(influence.true))
+
+
+def fit_true_positive(
+    features: np.ndarray, matched: np.ndarray, weights: np.ndarray
+) -> LinearPredictors:
+    """Fit a logistic regression for each of L IoU thresholds.
+
+    `features` are (N, F), `matched` says which are true positives, (L, N), and `weights` are (N,).
+    """
+    x, centre, scale = _standardised(features)
+    terms = np.concatenate([x, squares(x)], axis=1)
+    fits = [_logistic(terms, level, weights) for level in matched]
+    coefficients, intercepts = (np.array(part) for part in zip(*fits, strict=True))
+    slopes, bends = np.split(coefficients, 2, axis=1)
+    return LinearPredictors(centre, scale, slopes, bends, intercepts)
+
+
+def fit_false_negatives(
+    features: np.ndarray, missed: np.ndarray, weights: np.ndarray
+) -> LinearPredictors:
+    """Fit a Poisson regression of the false negatives of M images at the lowest IoU threshold.
+
+    `features` are those of `image_features`; `missed` and `weights` are (M,). Where nothing is
+    missed, half an object in one image more is: the logarithm of zero would say never.
+    """
+    from scipy.optimize import minimize  # a quarter of a second that estimates save
+
+    x, centre, scale = _standardised(features)
+    if not missed.any():
+        none = np.zeros((1, len(centre)))
+        return LinearPredictors(centre, scale, none, none, np.log([0.5 / (len(missed) + 1)]))
+    shares, n_terms = weights / weights.sum(), x.shape[1]
+
+    # the mean loss of a Poisson regression, up to a constant, with a penalty on the slopes
+    # (McCullagh & Nelder 1989, section 6.2); the last coefficient is the intercept
+    def loss(coefficients: np.ndarray) -> tuple[float, np.ndarray]:
+        slopes, logs = coefficients[:-1], x @ coefficients[:-1] + coefficients[-1]
+        expected = np.exp(logs)
+        residual = shares * (expected - missed)
+        gradient = np.append(x.T @ residual + PENALTY_OF_FALSE_NEGATIVES * slopes, residual.sum())
+        penalty = 0.5 * PENALTY_OF_FALSE_NEGATIVES * (slopes @ slopes)
+        return float(shares @ (expected - missed * logs)) + penalty, gradient
+
+    start = np.append(np.zeros(n_terms), np.log(shares @ missed))
+    stop = {"maxiter": 500, "maxls": 50, "gtol": TOLERANCE, "ftol": 64 * np.finfo(np.float64).eps}
+    fit = minimize(loss, start, jac=True, method="L-BFGS-B", options=stop).x
+    straight = np.zeros((1, len(centre)))
+    return LinearPredictors(centre, scale, fit[None, :-1], straight, fit[-1:])
+
+
+def _standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    known = np.isfinite(features)
+    n = np.maximum(known.sum(axis=0), 1)
+    centre = np.where(known, features, 0).sum(axis=0) / n
+    scale = np.sqrt(np.where(known, (features - centre) ** 2, 0).sum(axis=0) / n)
+    scale = np.where(scale > 1e-9, scale, 1.0)
+    return np.where(known, (features - centre) / scale, 0.0), centre, scale
+
+
+def _logistic(x: np.ndarray, matched: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    if matched.all() or not matched.any():
+        share = (matched.sum() + 0.5) / (len(matched) + 1)
+        return np.zeros(x.shape[1]), float(np.log(share / (1 - share)))
+    # Newton's method for the mean loss with a penalty on the slopes, so that it is strictly convex;
+    # a step that does not lower the loss is halved (Boyd & Vandenberghe 2004, section 9.5)
+    shares, terms = weights / weights.sum(), np.column_stack([x, np.ones(len(x))])
+    penalty = np.append(np.full(x.shape[1], 1 / (INVERSE_PENALTY * weights.sum())), 0.0)
+
+    def loss(coefficients: np.ndarray) -> float:
+        odds = terms @ coefficients
+        of_boxes = np.logaddexp(0, odds) - odds * matched
+        return float(shares @ of_boxes + 0.5 * penalty @ coefficients**2)
+
+    coefficients, decrease = np.zeros(terms.shape[1]), -math.inf
+    for _ in range(MOST_STEPS):
+        p = expit(terms @ coefficients)
+        gradient = terms.T @ (shares * (p - matched)) + penalty * coefficients
+        if np.abs(gradient).max() <= TOLERANCE and -0.5 * decrease <= TOLERANCE:
+            break
+        curvature = (terms.T * (shares * p * (1 - p))) @ terms + np.diag(penalty)
+        step = -np.linalg.solve(curvature, gradient)
+        decrease, before, share = float(gradient @ step), loss(coefficients), 1.0
+        while (
+            loss(coefficients + share * step) > before + SUFFICIENT * share * decrease
+            and share > LEAST_STEP
+        ):
+            share /= 2
+        coefficients = coefficients + share * step
+    return coefficients[:-1], float(coefficients[-1])
+
+
+def measure_small_sample_bias(
+    ranking: RankedDetections, *, draws: int = 40, seed: int = 0
+) -> tuple[float, float]:
+    """Measure by how much the mAP of a few images exceeds that of all N, on average.
+
+    By `draws` simple random samples of each size k in `SAMPLE_SIZES`. Returns the mean difference,
+    and the mean of `bias_scale`.
+    """
+    rng, n = np.random.default_rng(seed), len(ranking)
+    whole = ranking.average_precision().mean()
+    measured = []
+    for k in (k for k in SAMPLE_SIZES if k < n for _ in range(draws)):
+        few = ranking.take(rng.choice(n, k, replace=False))
+        if few.n_true.any():
+            excess = few.average_precision().mean() - whole
+            scale_of_few = float(bias_scale(few.n_true.sum(), ranking.n_true.sum()))
+            measured.append((excess, scale_of_few))
+    excess, scale = np.mean(measured, axis=0) if measured else (0.0, 0.0)
+    return float(excess), float(scale)
+
+
+def fit_small_sample_bias(measured: Sequence[tuple[float, float]], groups: Sequence[str]) -> float:
+    """Fit b to the excess measured at several sites; each group has the same weight.
+
+    With a single group it is shrunk to `USUAL`: where images hold many objects, the excess is
+    small, is mostly not in proportion to 1 / G, and a b from there is wrong elsewhere.
+
+    Examples
+    --------
+    >>> fit_small_sample_bias([(.02, .1), (.04, .2)], ["a", "b"])
+    0.2
+    >>> round(fit_small_sample_bias([(.02, .05)], ["a"]), 3)  # between .4 and .35
+    0.375
+    """
+    _, at, counts = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
+    excess, scale = np.array(measured).T
+    weights = 1 / counts[at]
+    if len(counts) == 1:
+        usual = np.sqrt(USUAL_WEIGHT)
+        excess, scale = np.append(excess, USUAL * usual), np.append(scale, usual)
+        weights = np.ones(len(scale))
+    below = float(weights @ scale**2)
+    return round(float(weights @ (excess * scale)) / below, 12) if below > 0 else 0.0
