@@ -6,6 +6,7 @@
     python -m benchmarks.changes export DATA UNUSED --checkpoint FILE --unused
     python -m benchmarks.changes confirm DATA UNUSED NAME=PREDICTIONS ...
     python -m benchmarks.changes halves DATA NAME=PREDICTIONS ...
+    python -m benchmarks.changes windows DATA NAME=PREDICTIONS ...
     python -m benchmarks.changes year DATA NAME=PREDICTIONS ...
 
 DATA holds labelled sites as ``TASK/SITE/annotations.json`` with ``images/``. `export` writes what a
@@ -16,7 +17,8 @@ the sites of other groups. With ``--table`` it writes what `autoeval.monitoring.
 reads. `rule` chooses what a look tests (`CANDIDATES`), and measures the choice at groups of sites
 and with detectors that are left out of it. `confirm` measures the shipped rule, as it is, in the
 same way at sites that played no part in any choice (`sites_of`, ``unused``). `halves` divides the
-images of each site in two, in the order of time and at random: nothing should be seen. `year`
+images of each site in two, in the order of time and at random: nothing should be seen. `windows`
+compares baselines of five windows with the same images as one window, before a sixth. `year`
 simulates 50 sites for a year, a window a day, by drawing images of real sites with their boxes:
 stable, a slow fall, a sudden fall, day and night, recompression. Everything is seeded.
 """
@@ -46,6 +48,7 @@ from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.monitoring.box_change import NUMBERS, ChangeModel, box_numbers, shipped_model
 from autoeval.monitoring.looks import (
     ALL,
+    FEWEST_WINDOWS,
     RULE,
     SCALES,
     DriftRule,
@@ -109,7 +112,7 @@ def parse_args() -> argparse.Namespace:
         own.add_argument("--checkpoint" if name == "export" else "--table")
         if name == "export":
             own.add_argument("--unused", action="store_true", help="the sites of `confirm`")
-    for name in ("rule", "confirm", "halves", "year"):
+    for name in ("rule", "confirm", "halves", "windows", "year"):
         own = commands.add_parser(name)
         own.add_argument("data", type=Path)
         if name in ("rule", "confirm"):
@@ -139,11 +142,15 @@ def main() -> None:
     if args.command == "confirm":
         confirm(args.data, args.exported, named, args.out)
         return
-    step = halves if args.command == "halves" else year
+    step, summary = {
+        "halves": (halves, summary_of_halves),
+        "windows": (windows, summary_of_windows),
+        "year": (year, summary_of_year),
+    }[args.command]
     rows = pd.DataFrame(step(args.data, named))
     if args.out:
         rows.to_csv(args.out, index=False)
-    print_table(summary_of_halves(rows) if step is halves else summary_of_year(rows))
+    print_table(summary(rows))
 
 
 def print_table(table: pd.DataFrame) -> None:
@@ -452,6 +459,60 @@ def halves(data: Path, named: Mapping[str, str]) -> Iterator[dict[str, Any]]:
                     "fell": seen.fell(FALSE_ALARMS),
                     "seen": seen.changed(FALSE_ALARMS),
                 }
+
+
+def windows(data: Path, named: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield what a look at one window sees after a baseline of five windows, and of one.
+
+    The baselines hold the same images; the window is as it is, or has lost boxes.
+    """
+    n_before = FEWEST_WINDOWS * N_CHANGED
+    for detector, folder in named.items():
+        calibration = calibration_of(data, Path(folder))
+        for task, name in tqdm(sites_of(data), detector):
+            file = Path(folder) / task / f"{name}.json"
+            of_site = pool(data, task, name, file, calibration) if file.exists() else None
+            if of_site is None or len(of_site) < n_before + N_CHANGED:
+                continue
+            level = of_site.accuracy()
+            after = [of_site, *(weakened(of_site, share, 7) for share in WEAKER)]
+            changes = [later.accuracy() - level for later in after]
+            for order in ("in time", "at random"):
+                places = np.arange(len(of_site))
+                if order == "at random":
+                    places = np.random.default_rng(0).permutation(len(of_site))
+                last = places[n_before:][:N_CHANGED]
+                for n_windows in (1, FEWEST_WINDOWS):
+                    parts = np.split(places[:n_before], n_windows)
+                    baseline = [taken(of_site.numbers, part) for part in parts]
+                    steady = [means_of(numbers) for numbers in baseline]
+                    for later, change in zip(after, changes, strict=True):
+                        numbers = [taken(later.numbers, last)]
+                        model = shipped_model()
+                        seen = look_at(1, baseline, numbers, steady, model, level, LEVEL)
+                        yield {
+                            "detector": detector,
+                            "site": name,
+                            "order": order,
+                            "windows in the baseline": n_windows,
+                            "untouched": later is of_site,
+                            "large": change < -LARGE,
+                            "fell": seen.fell(FALSE_ALARMS),
+                            "seen": seen.changed(FALSE_ALARMS),
+                        }
+
+
+def summary_of_windows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares in per cent, of untouched windows and of falls over 10 points."""
+    table = []
+    for (order, n_windows), own in rows.groupby(["order", "windows in the baseline"]):
+        row = {"order": order, "windows in the baseline": n_windows}
+        for name, part in (("untouched", own["untouched"]), ("falls", own["large"])):
+            row |= {name: int(part.sum())}
+            row |= {f"{name}: fell (%)": 100 * own[part]["fell"].mean()}
+            row |= {f"{name}: fell or changed (%)": 100 * own[part]["seen"].mean()}
+        table.append(row)
+    return pd.DataFrame(table)
 
 
 def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path | None) -> None:
