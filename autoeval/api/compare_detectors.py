@@ -172,7 +172,12 @@ def compare(
         name: for_target(fitted, target, score_thr, iou)
         for name, fitted in named_estimators(estimators).items()
     }
-    by_folder = _names_by_folder(estimators, list(fits))
+    folders = estimators.values() if isinstance(estimators, Mapping) else estimators
+    by_folder = {
+        str(folder): name
+        for folder, name in zip(folders, fits, strict=True)
+        if isinstance(folder, str | os.PathLike)
+    }
     if reference:
         of_run |= {"reference": reference, "reference_names": reference_names}
     boxes = _boxes(fits, predictions, of_files, of_run)
@@ -279,16 +284,6 @@ def _refuse_unread(
         )
 
 
-def _names_by_folder(estimators: Any, names: Sequence[str]) -> dict[str, str]:
-    """Return the name of each detector by its folder as it was given."""
-    given = estimators.values() if isinstance(estimators, Mapping) else estimators
-    return {
-        str(path): name
-        for path, name in zip(given, names, strict=True)
-        if isinstance(path, str | os.PathLike)
-    }
-
-
 def _boxes(
     fits: Mapping[str, AccuracyEstimator],
     predictions: Sequence[Any] | None,
@@ -306,8 +301,15 @@ def _boxes(
         )
     facts = [dict[str, Any]() for _ in given]
     for name, values in of_files.items():
-        for said, value in zip(facts, _one_each(name, values, len(given)), strict=True):
-            said[name] = value
+        single = isinstance(values, str | os.PathLike | Mapping)
+        listed = [values] if single else list(values) or [None]
+        if len(listed) not in (1, len(given)):
+            raise InputError(
+                f"Expected --{name} once for all --predictions, or once for each, but got "
+                f"{len(listed)} for {len(given)}."
+            )
+        for k, of_file in enumerate(facts):
+            of_file[name] = listed[k % len(listed)]
     with_reference = {name for name, fitted in fits.items() if REFERENCE_AP in fitted.rows_}
     of_reference = {name: of_run.get(name) for name in ("reference", "reference_names")}
     found: dict[str, Predictions | Detector | None] = {}
@@ -318,14 +320,3 @@ def _boxes(
             continue
         found[name] = detector_of_fit(fitted, of_run)
     return found
-
-
-def _one_each(name: str, values: Any, n: int) -> list[Any]:
-    """Return what is said of each file of predictions: one for all, or one a file."""
-    given = [values] if isinstance(values, str | os.PathLike | Mapping) else list(values)
-    if len(given) > 1 and len(given) != n:
-        raise InputError(
-            f"Expected --{name} once for all --predictions, or once for each, but got "
-            f"{len(given)} for {n}."
-        )
-    return given if len(given) > 1 else [*(given or [None])] * n

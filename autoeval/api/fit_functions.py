@@ -124,7 +124,8 @@ def fit(
             "One at a time: fit the labels and the task by themselves, then join both (--join)."
         )
     refuse_given({"data_root": data_root}, "goes with --task: leave it out.")
-    settings, folder = FitSettings(target, level, trained_here), _folder(work_dir)
+    settings = FitSettings(target, level, trained_here)
+    folder = None if work_dir is None else Path(work_dir)
     named = named_categories(categories)
     if isinstance(given, Predictions):
         fitted = fit_files(
@@ -220,7 +221,8 @@ def fit_task(
     from autoeval.model.mixed_model import check_level
 
     check_level(level)
-    folder, given = _folder(work_dir), given_boxes(predictions)
+    folder = None if work_dir is None else Path(work_dir)
+    given = given_boxes(predictions)
     settings = FitSettings(target, level)
     if isinstance(task, str | os.PathLike):
         task = load_task(task, data_root)
@@ -262,15 +264,12 @@ def join_fits_at(
     if len(set(paths)) < 2:
         raise InputError("--join takes two work dirs or more, of fits of one detector.")
     loaded = {str(path): AccuracyEstimator.load(path) for path in paths}
-    return write_fit_outputs(join_fits(loaded, target=target, level=level), _folder(work_dir))
+    joined = join_fits(loaded, target=target, level=level)
+    return write_fit_outputs(joined, None if work_dir is None else Path(work_dir))
 
 
 join = join_fits_at
 """`autoeval.join`; the name is that of a parameter of `fit`, too."""
-
-
-def _folder(path: PathLike | None) -> Path | None:
-    return None if path is None else Path(path)
 
 
 def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:

@@ -457,7 +457,24 @@ def predict_site(
     if isinstance(boxes, Predictions):
         refuse(options, ["every"], "is about running a detector, and --predictions need none")
         made = fitted.predict(boxes, images=images, **site)
-        return with_images(made, options.get("img_dir"))
+        folder = options.get("img_dir")
+        if folder is None or made.site is None:
+            return made
+        from autoeval.io.image_lists import ImageFile
+
+        # where the images lie, so that the page can show some
+        paths = [Path(folder) / image.file_name for image in made.site.boxes.images]
+        found = [
+            ImageFile(image.image_id, path)
+            for image, path in zip(made.site.boxes.images, paths, strict=True)
+            if path.is_file()
+        ]
+        if not found:
+            raise InputError(
+                f"Expected the listed images in {folder}, but none of the {len(paths)} is "
+                f"there, first {paths[0]}: correct --img-dir, or leave it out."
+            )
+        return replace(made, site=replace(made.site, images=found))
     pictures = found_images(options, labels=True)
     keep = boxes.keeping(work_dir) if boxes else None
     if fitted.detector_ is not None and options.get("detector") is None and predictions is None:
@@ -469,27 +486,3 @@ def predict_site(
             loaded.reference, loaded.reading = boxes.reference, boxes.reading
         boxes = loaded
     return fitted.predict(boxes, images=pictures, keep=keep, **site)
-
-
-def with_images(estimate: Estimate, folder: Any) -> Estimate:
-    """Add where the images of an estimate from files lie, so that its page can show some.
-
-    Raises `InputError` if none of them lies in the folder.
-    """
-    if folder is None or estimate.site is None:
-        return estimate
-    from autoeval.io.image_lists import ImageFile
-
-    listed = estimate.site.boxes.images
-    paths = [Path(folder) / image.file_name for image in listed]
-    images = [
-        ImageFile(image.image_id, path)
-        for image, path in zip(listed, paths, strict=True)
-        if path.is_file()
-    ]
-    if not images:
-        raise InputError(
-            f"Expected the listed images in {folder}, but none of the {len(paths)} is "
-            f"there, first {paths[0]}: correct --img-dir, or leave it out."
-        )
-    return replace(estimate, site=replace(estimate.site, images=images))

@@ -329,7 +329,7 @@ def threshold(
         As `AccuracyEstimator.predict`, or if both a precision and a recall are wanted, or options
         exclude each other.
     """
-    from autoeval.estimation.threshold_choice import check_wanted, choose_from
+    from autoeval.estimation.threshold_choice import THRESHOLDS, check_wanted, choose_from
 
     check_wanted(precision, recall)
     if labels is None and words:
@@ -342,7 +342,10 @@ def threshold(
     elif estimator is not None:
         fitted = load_estimator(estimator)
         level = fitted.level
-        estimated = _at_lowest_threshold(fitted, predictions, site, work_dir, iou, labels)
+        at: dict[str, Any] = {}
+        if labels is not None:  # their plan has the boxes from the lowest threshold on
+            at = {"score_thr": THRESHOLDS[0], "iou": iou}
+        estimated = predict_site(fitted, predictions, site, work_dir, **at)
         curve, warnings = _curve_of_site(fitted, estimated, iou, labels, words, site)
     else:
         curve, warnings, start = _curve_of_labelled_set(labels, predictions, words, site, iou)
@@ -369,22 +372,6 @@ def _curve_of_plan(
         raise InputError(f"This plan is for an IoU of {drawn.iou:g}, not {iou:g}.")
     part = labelled_part(drawn, content, words, at_threshold=True)
     return lambda thresholds: labelled_curve(part, thresholds), part.all_warnings, drawn.level
-
-
-def _at_lowest_threshold(
-    fitted: AccuracyEstimator,
-    predictions: Any,
-    site: SiteOptions,
-    work_dir: Any,
-    iou: float,
-    labels: Any,
-) -> Estimate:
-    """Estimate a site; with labels at the lowest threshold, from which a plan has the boxes."""
-    from autoeval.estimation.threshold_choice import THRESHOLDS
-
-    if labels is None:
-        return predict_site(fitted, predictions, site, work_dir)
-    return predict_site(fitted, predictions, site, work_dir, score_thr=THRESHOLDS[0], iou=iou)
 
 
 def _curve_of_site(

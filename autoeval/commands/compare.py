@@ -71,7 +71,7 @@ def show(
         comparison_text,
         comparison_values,
     )
-    from autoeval.report.text import about, print_result, print_written, write_result
+    from autoeval.report.text import about, print_result, write_result, written_files
     from autoeval.runtime.files import write_text
 
     typed = given.values
@@ -92,7 +92,7 @@ def show(
         write_text(markdown, comparison_markdown(result, gate, label_command))
         written.append(Path(markdown))
     if not json:
-        print_written(written, "images to label", label_command)
+        print(f"\n{written_files(written, 'images to label', label_command)}")
     if gate is None:
         return 0
     if gate.outcome == "undecided" and undecided:

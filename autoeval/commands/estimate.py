@@ -57,7 +57,7 @@ def show_fit(
     """
     from autoeval.api.fit_functions import seen_in_training, write_fit_outputs
     from autoeval.report.fit import fit_page, fit_text, fit_values
-    from autoeval.report.text import about, print_result, print_written, write_result
+    from autoeval.report.text import about, print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
     result = estimator.fit_result_
@@ -89,7 +89,8 @@ def show_fit(
         written = [*result.files, *write_result(folder, page, values)]
     if not json:
         from_files = estimator.loading_.get("detector") is None
-        print_written(written, "new images", after_fit(given, folder, from_files=from_files))
+        step = after_fit(given, folder, from_files=from_files)
+        print(f"\n{written_files(written, 'new images', step)}")
     return 0
 
 
@@ -164,7 +165,7 @@ def show_estimate(
         site_curve,
     )
     from autoeval.report.estimate import export as export_to
-    from autoeval.report.text import print_result, print_written, write_result
+    from autoeval.report.text import print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
     fits_here = typed["fit_labels"] is not None
@@ -194,7 +195,7 @@ def show_estimate(
     written = write_result(folder, page, values)
     written += export_to(Path(export), estimate) if export else []
     if not json:
-        print_written(written, "images to label", step)
+        print(f"\n{written_files(written, 'images to label', step)}")
         if fits_here and not typed["trained_here"]:
             print("\nwas the detector trained on images like the labelled ones? add --trained-here")
     return 0
@@ -262,7 +263,7 @@ def show_threshold(
         Print everything.
     """
     from autoeval.api.options import load_estimator
-    from autoeval.report.text import about, print_result, print_written, write_result
+    from autoeval.report.text import about, print_result, write_result, written_files
     from autoeval.report.threshold import choice_page, choice_text, choice_values
 
     typed = given.values
@@ -274,7 +275,7 @@ def show_threshold(
     print_result(choice_text(choice, verbose=verbose, of_fit=of_fit), values, as_json=json)
     written = write_result(Path(work_dir), choice_page(choice, facts), values)
     if not json:
-        print_written(written)
+        print(f"\n{written_files(written)}")
     return 0
 
 

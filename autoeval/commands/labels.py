@@ -33,7 +33,7 @@ def show_plan(
     """
     from autoeval.api.options import load_estimator
     from autoeval.report.labels import plan_page, plan_text, plan_values
-    from autoeval.report.text import print_result, print_written, write_result
+    from autoeval.report.text import print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
     facts = site_facts(given, load_estimator(typed["estimator"]), estimator=typed["estimator"])
@@ -43,7 +43,7 @@ def show_plan(
     if typed["compare"] is None:  # else `compare` takes the labels
         words = ["autoeval", "label", "estimate", "--plan", folder, "--labels", "LABELS"]
         step = shlex.join(map(str, words))
-    print_written(written, "their labels", step)
+    print(f"\n{written_files(written, 'their labels', step)}")
     return 0
 
 
@@ -70,8 +70,9 @@ def show_labelled(
     verbose : bool
         Print everything.
     """
+    from autoeval.labels.labelled_estimate import GOALS
     from autoeval.report.labels import labelled_page, labelled_text, labelled_values
-    from autoeval.report.text import about, print_result, print_written, write_result
+    from autoeval.report.text import about, print_result, write_result, written_files
 
     if until is not None and not 0 < until < float("inf"):
         raise InputError(f"Expected --until above 0 but got {until:g}.")
@@ -81,7 +82,11 @@ def show_labelled(
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
     typed = about(given.command_line, labels=given.values["labels"])
     of_page = {"plan": str(plan)} | of_plan | typed
-    n, reached = _more(estimate), ""
+    n: int | None = None
+    reached = ""
+    if estimate.forecast_known:  # labels for the first half-width of the headline not yet reached
+        goal = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
+        n = goal if goal > estimate.n_labelled else None
     wanted: dict[str, float | None] | None = None
     if until is not None:
         n, reached, wanted = _until(estimate, until / 100)
@@ -91,18 +96,8 @@ def show_labelled(
     written = write_result(folder, labelled_page(estimate, of_page), values)
     if not json:
         step = larger_plan(facts.get("command", ""), n) if n else ""
-        print_written(written, "images to label", step)
+        print(f"\n{written_files(written, 'images to label', step)}")
     return 0
-
-
-def _more(estimate: LabelledEstimate) -> int | None:
-    """Return how many labels make the first of the half-widths that the headline has, if any do."""
-    from autoeval.labels.labelled_estimate import GOALS
-
-    if not estimate.forecast_known:
-        return None
-    n = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
-    return n if n > estimate.n_labelled else None
 
 
 def _until(

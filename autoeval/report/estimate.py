@@ -103,6 +103,7 @@ def estimate_values(
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
     _, of_fit_alone = estimate_warnings(estimate, fit)
     notices = notice_values(of_fit_alone)
+    at_site = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     return {
         "estimate": estimate_fields(estimate),
         "unreadable": unreadable(estimate),
@@ -110,7 +111,7 @@ def estimate_values(
         "notes": notices["notes"],
         **({"curve": curve.to_dict("records")} if curve is not None and len(curve) else {}),
         **evaluation_values(fit),
-        "facts": run_facts(_at_site(estimator, estimate), DEFAULT_METHOD, detector),
+        "facts": run_facts(at_site, DEFAULT_METHOD, detector),
         "about": dict(about),
     }
 
@@ -143,7 +144,7 @@ def estimate_page(
     from autoeval.report.scatter import chart_of_panel, scatter_blocks
 
     curve = site_curve(estimate, estimator, curve)
-    estimator = _at_site(estimator, estimate)
+    estimator = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     blocks = [
         *answer_blocks(estimate, estimator.fit_result_),
         *scatter_blocks(title, chart_of_panel(estimator, estimate)),
@@ -164,11 +165,6 @@ def estimate_page(
     return Page(title, blocks)
 
 
-def _at_site(estimator: AccuracyEstimator, estimate: Estimate) -> AccuracyEstimator:
-    """Return the estimator as it read the site: at the score floor of its boxes."""
-    return estimator if estimate.site is None else estimator.at_floor(estimate.site.floor)
-
-
 def site_curve(
     estimate: Estimate, estimator: AccuracyEstimator, curve: pd.DataFrame | None = None
 ) -> pd.DataFrame | None:
@@ -180,7 +176,7 @@ def site_curve(
     point = next(filter(None, map(OperatingPoint.of, targets)), None)
     if curve is not None or point is None or estimate.site is None:
         return curve
-    return expected_curve(_at_site(estimator, estimate), estimate, point.iou)
+    return expected_curve(estimator.at_floor(estimate.site.floor), estimate, point.iou)
 
 
 def estimate_head(estimate: Estimate) -> str:

@@ -67,9 +67,24 @@ def plan_text(plan: LabelPlan, *, verbose: bool = True) -> str:
 
     verbose: all warnings, and how the images were drawn.
     """
-    heads = [plan_head(plan), width_text(plan)]
+    table = plan.half_widths()
+    rows = list(table.itertuples(index=False))
+    widths = ", ".join(
+        f"±{100 * row.half_width:.1f} with {row.labels}"
+        + (" (all images: exact)" if row.labels == plan.n_pool else "")
+        for row in rows
+        if row.half_width == row.half_width
+    )
+    what = f"the difference of {plan.target}" if plan.difference else plan.target
+    expected = f"expected of {what}: {widths or 'not known before there are labels'}"
+    if "categories_measured" in table:
+        counts = ", ".join(f"{row.categories_measured:.0f} with {row.labels}" for row in rows)
+        expected += (
+            f"\ncategories that {FEWEST_HOLDING} labelled images or more will probably hold, "
+            f"of {len(plan.found.categories)}: {counts}"
+        )
     details = [_draw_text(plan)] if verbose else []
-    return result_text(heads, plan.warnings, details, verbose=verbose)
+    return result_text([plan_head(plan), expected], plan.warnings, details, verbose=verbose)
 
 
 def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str, Any]:
@@ -144,27 +159,6 @@ def _draw_text(plan: LabelPlan) -> str:
     return (
         f"Drawn by seed {plan.seed}, spread over {plan.order}, {chances}. A larger --n keeps what "
         "is drawn."
-    )
-
-
-def width_text(plan: LabelPlan) -> str:
-    """Return the half-width to expect by the number of labels, in one or two lines."""
-    table = plan.half_widths()
-    rows = list(table.itertuples(index=False))
-    widths = ", ".join(
-        f"±{100 * row.half_width:.1f} with {row.labels}"
-        + (" (all images: exact)" if row.labels == plan.n_pool else "")
-        for row in rows
-        if row.half_width == row.half_width
-    )
-    what = f"the difference of {plan.target}" if plan.difference else plan.target
-    text = f"expected of {what}: {widths or 'not known before there are labels'}"
-    if "categories_measured" not in table:
-        return text
-    counts = ", ".join(f"{row.categories_measured:.0f} with {row.labels}" for row in rows)
-    return (
-        f"{text}\ncategories that {FEWEST_HOLDING} labelled images or more will probably hold, "
-        f"of {len(plan.found.categories)}: {counts}"
     )
 
 

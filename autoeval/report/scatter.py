@@ -22,7 +22,7 @@ from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.score_table import feature_columns
 from autoeval.model import predict_intervals
 from autoeval.model.priors import panel_pairs
-from autoeval.model.regression import DEFAULT_METHOD, Regression
+from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import Block, Chart, Heading, Scatter
 from autoeval.report.text import explained
 from autoeval.result_base import ENDS
@@ -258,15 +258,50 @@ def scatter_blocks(title: str, chart: ScatterChart) -> list[Block]:
 
 
 def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = None) -> ScatterChart:
-    """Make the chart of a fit by the default method, and of an estimate: with the panel's pairs."""
+    """Make the chart of a fit by the default method, and of an estimate: with the panel's pairs.
+
+    A line along a score is what is predicted of one category at a new site, as far as the scores of
+    the estimate. The other scores are there what pairs usually have at that value of the score: on
+    the least-squares line through the panel's pairs, or through the labelled ones where there are
+    none. The band is the prediction interval; a line ends where no estimate would be given.
+    """
+    import pandas as pd
+
     regression, cloud = estimator.regression_, None
-    pairs, name = panel_pairs(regression.floor), regression.target
-    if name in pairs:  # the panel has not all targets
+    pairs, target = panel_pairs(regression.floor), regression.target
+    if target in pairs:  # the panel has not all targets
         scores = {feature: pairs[feature] for feature in regression.features_ if feature in pairs}
-        cloud = Cloud(scores, pairs[name], f"{len(pairs[name])} {PANEL}")
-    here = estimate.features if estimate else {}
+        cloud = Cloud(scores, pairs[target], f"{len(pairs[target])} {PANEL}")
     n_images = estimate.n_images if estimate else int(np.median(regression.pairs_["n_images"]))
-    lines = fitted_lines(regression, cloud, here, n_images)
+    labelled = pd.DataFrame(regression.pairs_)[list(regression.features_)]
+    usual = labelled if cloud is None else pd.DataFrame(cloud.scores)
+    lines = {}
+    for name in regression.features_:
+        if name not in usual:  # agreement with a reference detector, which the panel has not
+            continue
+        here = estimate.features.get(name, np.nan) if estimate else np.nan
+        ends = [*usual[name], *labelled[name], here]
+        grid = np.linspace(np.nanmin(ends), np.nanmax(ends), STEPS)
+        if not np.ptp(grid) > 0:
+            continue
+        rows = pd.DataFrame({name: grid, "n_images": n_images})
+        for other in regression.features_:
+            if other == name:
+                continue
+            if other not in usual:
+                rows[other] = np.nan  # filled from the others by the fit
+                continue
+            both = usual[[name, other]].astype(np.float64)
+            both = both[np.isfinite(both).all(axis=1)]
+            degree = 1 if both[name].nunique() > 1 else 0
+            rows[other] = np.polynomial.Polynomial.fit(both[name], both[other], degree)(grid)
+        intervals = predict_intervals(regression.distribution(rows), regression.level)
+        given = [k for k, interval in enumerate(intervals) if not interval.refused]
+        if len(given) > 1:
+            y, lower, upper = (
+                np.array([getattr(intervals[k], end) for k in given]) for end in ENDS
+            )
+            lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
     chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
     return replace(chart, about=[*chart.about, explained(regression.features_)])
 
@@ -320,53 +355,6 @@ def chart_of_scores(
         star |= {end: getattr(estimate, end) for end in ENDS}
     unit = PAIR if pairs else SAMPLE_SET
     return ScatterChart(points, scores, target, drawn, star, cloud, unit, estimator.level, about)
-
-
-def fitted_lines(
-    regression: Regression,
-    cloud: Cloud | None,
-    here: Mapping[str, float],
-    n_images: int,
-) -> dict[str, RegressionBand]:
-    """Return what is predicted of one category at a new site along each score.
-
-    The other scores are what pairs usually have at that value of the score: on the least-squares
-    line through the cloud, or through the labelled pairs where there is none. The band is the
-    prediction interval with `n_images`; a line ends where no estimate would be given.
-
-    here: scores of an estimate, as far as which the lines are drawn.
-    """
-    import pandas as pd
-
-    labelled = pd.DataFrame(regression.pairs_)[list(regression.features_)]
-    usual = labelled if cloud is None else pd.DataFrame(cloud.scores)
-    lines = {}
-    for name in regression.features_:
-        if name not in usual:  # agreement with a reference detector, which the cloud has not
-            continue
-        scores = [*usual[name], *labelled[name], here.get(name, np.nan)]
-        grid = np.linspace(np.nanmin(scores), np.nanmax(scores), STEPS)
-        if not np.ptp(grid) > 0:
-            continue
-        rows = pd.DataFrame({name: grid, "n_images": n_images})
-        for other in regression.features_:
-            if other == name:
-                continue
-            if other not in usual:
-                rows[other] = np.nan  # filled from the others by the fit
-                continue
-            both = usual[[name, other]].astype(np.float64)
-            both = both[np.isfinite(both).all(axis=1)]
-            degree = 1 if both[name].nunique() > 1 else 0
-            rows[other] = np.polynomial.Polynomial.fit(both[name], both[other], degree)(grid)
-        intervals = predict_intervals(regression.distribution(rows), regression.level)
-        given = [k for k, interval in enumerate(intervals) if not interval.refused]
-        if len(given) > 1:
-            y, lower, upper = (
-                np.array([getattr(intervals[k], end) for k in given]) for end in ENDS
-            )
-            lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
-    return lines
 
 
 def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -231,12 +231,7 @@ def write_result(folder: Path, page: Writable, values: Mapping[str, Any]) -> lis
     return [*written, write_json(folder / "result.json", plain(values))]
 
 
-def print_written(files: Iterable[Path], purpose: str = "", command: str = "") -> None:
-    """Name what was written, and the command to give next with its purpose, where there is one."""
-    step = f"\n\nnext step, {purpose}:\n  {command}" if command else ""
-    print(f"\n{written_files(files)}{step}")
-
-
-def written_files(paths: Iterable[Path]) -> str:
-    """Name the files that a command wrote, for the terminal."""
-    return "written:\n" + "\n".join(f"  {path}" for path in paths)
+def written_files(paths: Iterable[Path], purpose: str = "", command: str = "") -> str:
+    """Name the files that a command wrote, and what to type next for a purpose, if anything."""
+    written = "\n".join(["written:", *(f"  {path}" for path in paths)])
+    return f"{written}\n\nnext step, {purpose}:\n  {command}" if command else written

@@ -35,28 +35,24 @@ def choice_text(
     verbose: all warnings, and the curve.
     of_fit: warnings that the fit has printed: they are counted alone.
     """
-    head = "\n".join(choice_lines(choice))
-    details = [curve_text(choice.curve)] if verbose else []
-    return result_text([head], choice.warnings, details, verbose=verbose, of_fit=of_fit)
-
-
-def choice_lines(choice: ThresholdChoice) -> list[str]:
-    """Return the lines with the threshold and what is reached there, if there is one."""
     if choice.value != choice.value:
-        return [_not_reached(choice)]
-    head = f"score threshold for {choice.wanted}: {threshold_text(choice.value)}"
-    if choice.lower < choice.upper:
-        head += f" ({threshold_text(choice.lower)} to {threshold_text(choice.upper)})"
-    lines = [head]
-    for measure, reached in choice.at.items():
-        value = f"{100 * reached['value']:.1f} %"
-        around = f" ({100 * reached['lower']:.1f} to {100 * reached['upper']:.1f})"
-        known = reached["value"] == reached["value"]
-        lines.append(
-            f"  {measure} there: {value if known else 'no estimate'}"
-            f"{around if reached['lower'] < reached['upper'] else ''}"
-        )
-    return lines
+        lines = [_not_reached(choice)]
+    else:
+        head = f"score threshold for {choice.wanted}: {threshold_text(choice.value)}"
+        if choice.lower < choice.upper:
+            head += f" ({threshold_text(choice.lower)} to {threshold_text(choice.upper)})"
+        lines = [head]
+        for measure, reached in choice.at.items():
+            value = f"{100 * reached['value']:.1f} %"
+            around = f" ({100 * reached['lower']:.1f} to {100 * reached['upper']:.1f})"
+            known = reached["value"] == reached["value"]
+            lines.append(
+                f"  {measure} there: {value if known else 'no estimate'}"
+                f"{around if reached['lower'] < reached['upper'] else ''}"
+            )
+    details = [curve_text(choice.curve)] if verbose else []
+    head = "\n".join(lines)
+    return result_text([head], choice.warnings, details, verbose=verbose, of_fit=of_fit)
 
 
 def _not_reached(choice: ThresholdChoice) -> str:

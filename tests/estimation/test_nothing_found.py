@@ -14,7 +14,7 @@ from autoeval.labels.plan import BY_CHANCE
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.notices import Notice
 from autoeval.report.estimate import estimate_text
-from autoeval.report.labels import width_text
+from autoeval.report.labels import plan_text
 from tests.commands.predicted_world import write_world
 
 N = 40
@@ -88,7 +88,7 @@ def test_a_plan_is_a_simple_random_sample_and_its_labels_measure_0(estimator, wo
     assert 0 <= result.upper < 0.05  # 20 images without a true positive leave room for a few
     assert set(result.per_category) == {f"thing {k}" for k in range(12)}
     assert "nothing-found" not in {warning.code for warning in result.warnings}  # labels decide it
-    assert "nan" not in width_text(plan)
+    assert "nan" not in plan_text(plan)
     every = estimator.plan_labels(estimated(estimator, world, way), n=N)
     assert every.half_widths()["half_width"].iloc[-1] == 0
 

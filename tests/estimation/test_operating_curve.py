@@ -23,7 +23,7 @@ from autoeval.estimation.threshold_choice import (
 )
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import labelled_part
-from autoeval.report.threshold import choice_lines, choice_values
+from autoeval.report.threshold import choice_text, choice_values
 from autoeval.sites.site import Site
 from autoeval.targets import MEASURES, OperatingPoint
 from tests.estimation.test_estimates_at_thresholds import labelled
@@ -69,7 +69,7 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     chosen = choose_threshold(straight(), recall=0.85)
     assert [chosen.first, chosen.threshold] == pytest.approx([0.1, 0.15])
     nowhere = choose_threshold(straight(), recall=0.99)
-    assert "\n".join(choice_lines(nowhere)) == (
+    assert choice_text(nowhere).split("\n\n")[0] == (
         "no threshold is estimated to reach a recall of 99 %; "
         "the greatest estimate at any is 90.0 % (80.0 to 100.0), at 0.10. "
         "Undecided: by the interval it may be reached; label a few images to know"
@@ -85,7 +85,7 @@ def test_what_the_whole_interval_excludes_is_decided():
     narrow = straight()
     narrow["lower"], narrow["upper"] = narrow["value"] - 0.02, narrow["value"] + 0.02
     nowhere = choose_threshold(narrow, recall=0.99)
-    assert not nowhere.undecided and "Undecided" not in "".join(choice_lines(nowhere))
+    assert not nowhere.undecided and "Undecided" not in choice_text(nowhere)
     assert choose_threshold(narrow, recall=0.91).undecided
 
 

@@ -12,7 +12,7 @@ from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import category_blocks
 from autoeval.report.labels import category_table as labelled_categories
-from autoeval.report.threshold import choice_lines, draw_measures, draw_precision
+from autoeval.report.threshold import choice_text, draw_measures, draw_precision
 from autoeval.sites.site import Site
 from tests.made_sites import WORDS, random_found, truth_from
 
@@ -76,7 +76,7 @@ def star_of(curve, threshold, at):
 
 def test_the_star_stands_at_the_printed_threshold_and_values():
     choice = choose_from(curve_at, precision=0.9)
-    head, *lines = choice_lines(choice)
+    head, *lines = choice_text(choice).split("\n\n")[0].splitlines()
     assert head.endswith(": 0.08")
     assert "  precision there: 90.0 %" in lines and "  recall there: 60.0 %" in lines
     at = {measure: reached["value"] for measure, reached in choice.at.items()}

@@ -123,7 +123,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     found = None
     if args.images and not _is_rendered_later(args):
         found = found_images(vars(args))
-    from autoeval.report.text import about, print_result, print_written, write_result
+    from autoeval.report.text import about, print_result, write_result, written_files
 
     estimator = _estimator(args)
     fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
@@ -146,7 +146,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     print_result(text, values, as_json=args.json)
     written = [*before, *write_result(folder, draw(), values)]
     if not args.json:
-        print_written(written)
+        print(f"\n{written_files(written)}")
 
 
 def _report(

@@ -96,7 +96,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     from autoeval.io.tasks.task import load_task
     from autoeval.report.compared_with_print import chapters_text, chapters_values
     from autoeval.report.page import Page
-    from autoeval.report.text import Table, print_result, print_written, write_result
+    from autoeval.report.text import Table, print_result, write_result, written_files
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.side_by_side import load_figures, load_printed
@@ -163,7 +163,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     print_result(text, values, as_json=args.json)
     written = write_result(work_dir, page, values)
     if not args.json:
-        print_written(written)
+        print(f"\n{written_files(written)}")
 
 
 def _check_search(args: Arguments) -> None:
