@@ -141,7 +141,7 @@ def estimate_page(
     about : mapping of str to str, optional
         What the page is about; see `autoeval.report.text.about`.
     """
-    from autoeval.report.scatter import chart_of_panel, scatter_blocks
+    from autoeval.report.charts import chart_of_panel, scatter_blocks
 
     curve = site_curve(estimate, estimator, curve)
     estimator = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.report.scatter import Fitted
+    from autoeval.report.charts import Fitted
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 SAME = 0.0005  # of accuracies that are printed as one number, or nearly
@@ -144,7 +144,7 @@ def fit_page(
     about : mapping of str to str, optional
         What the page is about; see `autoeval.report.text.about`.
     """
-    from autoeval.report.scatter import chart_of_panel, scatter_blocks
+    from autoeval.report.charts import chart_of_panel, scatter_blocks
 
     fit = estimator.fit_result_
     summary = fit_summary(estimator.regression_, fit)
@@ -360,7 +360,7 @@ def evaluation_blocks(estimator: Fitted) -> list[Block]:
         ]
     if fit is None or fit.reliability is None:
         return blocks
-    from autoeval.report.plots import plot_curves
+    from autoeval.report.charts import plot_curves
 
     bins = fit.reliability
     ax = plot_curves(bins, x="predicted", y="observed", group="scale", band=("lower", "upper"))

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
+from autoeval.report.charts import ScatterChart, scatter_blocks
 from autoeval.report.estimate import answer_blocks, category_blocks
 from autoeval.report.page import Page
-from autoeval.report.scatter import ScatterChart, scatter_blocks
 from autoeval.stability.methods.source_regression import PublishedEstimate
 from autoeval.targets import find_target
 

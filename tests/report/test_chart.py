@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.report.scatter import Cloud, RegressionBand, ScatterChart, plot_scatter
+from autoeval.report.charts import Cloud, RegressionBand, ScatterChart, plot_scatter
 from autoeval.targets import find_target
 
 MAP = find_target("mAP")

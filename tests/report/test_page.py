@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from autoeval.report.charts import picture_rows
 from autoeval.report.page import Chart, Heading, Headline, Page, Text, Thumbnails, Warnings
-from autoeval.report.plots import picture_rows
 from autoeval.report.text import Table
 
 pytestmark = pytest.mark.usefixtures("drawn")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.plots import figure_of, integer_steps, plot_curves
+from autoeval.report.charts import figure_of, integer_steps, plot_curves
 from autoeval.report.text import Table, format_cells, to_markdown, to_terminal
 
 pytestmark = pytest.mark.usefixtures("drawn")

@@ -201,7 +201,7 @@ def write_metadata(folder: PathLike, records: Iterable[Mapping[str, Any]]) -> No
 
 def write_contact_sheet(split: CaptureSplit, path: PathLike, *, pairs: int = 40) -> None:
     """Draw ``pairs`` items, spread evenly over the split, each original beside occluded."""
-    from autoeval.report.plots import picture_rows
+    from autoeval.report.charts import picture_rows
     from autoeval.runtime.files import write_figure
 
     chosen = np.unique(np.linspace(0, len(split.items) - 1, pairs).round().astype(int))

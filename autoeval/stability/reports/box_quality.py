@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from autoeval.boxes import box_area, box_iou, match_boxes
 from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.report.scatter import source_legend, source_styles
+from autoeval.report.charts import source_legend, source_styles
 from autoeval.report.text import Table
 from autoeval.stability.reports.score_correlation import R2
 from autoeval.stability.reports.study_report import StudyReport, interval_cells

@@ -16,6 +16,13 @@ import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import BASELINE, FitResult
+from autoeval.report.charts import (
+    OWN,
+    RegressionBand,
+    ScatterChart,
+    chart_of_scores,
+    scatter_blocks,
+)
 from autoeval.report.estimate import (
     answer_blocks,
     category_blocks,
@@ -49,13 +56,6 @@ from autoeval.report.page import (
     facts_table,
 )
 from autoeval.report.pictures import SHOWN, Pictures, picture_of
-from autoeval.report.scatter import (
-    OWN,
-    RegressionBand,
-    ScatterChart,
-    chart_of_scores,
-    scatter_blocks,
-)
 from autoeval.report.text import Table, notice_values, result_text
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
@@ -332,7 +332,7 @@ def least_stable_blocks(site: ScoredSite) -> list[Block]:
     table = Table("least_stable", rows, None, formats, caption, on_page=on_page)
     blocks: list[Block] = [Heading("Where boxes move most under dropout")]
     if pictures:
-        from autoeval.report.plots import picture_rows
+        from autoeval.report.charts import picture_rows
 
         sheet = picture_rows(pictures, f"Least stable images; {LEGEND}")
         blocks += [Thumbnails(pictures, about), Chart(sheet, name="least_stable", on_page=False)]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.plots import figure_of, plot_curves
+from autoeval.report.charts import figure_of, plot_curves
 from autoeval.report.text import Table
 from autoeval.stability.reports.box_quality import plot_boxes
 from autoeval.stability.reports.score_correlation import plot_scatter_grid

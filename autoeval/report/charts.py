@@ -1,4 +1,4 @@
-"""Accuracy against the scores: of sample sets or pairs, as a picture and as data of a page."""
+"""Charts: accuracy against the scores, for a page and as a picture; curves; sheets of pictures."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
+from matplotlib.transforms import offset_copy
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -48,6 +49,7 @@ MARKS = {
     "one labelled set cannot show.",
 }
 KEYS = ["source", "sample_set", "kind", "transforms"]
+COLUMNS = 4  # pictures side by side
 
 
 class FittedRegression(Protocol):
@@ -425,3 +427,73 @@ def source_legend(figure: Figure, sources: Iterable[str]) -> None:
     for text, name in zip(legend.get_texts(), styles, strict=True):
         text.set_parse_math(False)  # names from data may hold ``$`` or begin with ``_``
         text.set_text(name)
+
+
+def plot_curves(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    group: str,
+    band: tuple[str, str] | None = None,
+    scale: float = 1.0,
+    marks: Mapping[str, float] | None = None,
+) -> Axes:
+    """Draw `y`, times `scale`, against `x`, one line for each value of `group`.
+
+    `band` are the columns of the lower and the upper end of an interval; `marks` are the x of
+    points to be ringed, by group.
+    """
+    ax = Figure(figsize=(7, 4.4), layout="constrained").subplots()
+    colors = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined]
+    groups = zip(table.groupby(group, sort=False), cycle(colors), cycle(MARKERS), strict=False)
+    for k, ((name, rows), color, marker) in enumerate(groups):
+        # Aside by points on paper, so that intervals do not cover one another.
+        aside = 0 if band is None else 4 * k
+        transform = offset_copy(ax.transData, figure_of(ax), x=aside, units="points")
+        style: dict[str, Any] = {"color": color, "transform": transform}
+        ax.plot(rows[x], scale * rows[y], marker=marker, ms=5, label=str(name), **style)
+        ax.update_datalim(np.column_stack([rows[x], scale * rows[y]]))
+        if band is not None:
+            lower, upper = (scale * rows[end] for end in band)
+            ax.vlines(rows[x], lower, upper, lw=1.2, alpha=0.6, **style)
+            ax.update_datalim(np.column_stack([[*rows[x]] * 2, [*lower, *upper]]))
+        ringed = rows[rows[x] == (marks or {}).get(str(name))]
+        ax.scatter(ringed[x], scale * ringed[y], s=160, fc="none", ec=color, lw=1.8, zorder=4)
+    ax.margins(x=0.07)
+    ax.autoscale_view()
+    ax.grid(alpha=0.25)
+    # names of 9 points side by side, each with its line and marker, at most six
+    width = 0.6 + 0.07 * max((len(str(name)) for name in table[group].unique()), default=0)
+    n_columns = int(np.clip(figure_of(ax).get_figwidth() // width, 1, 6))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, frameon=False, fontsize=9)
+    return ax
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that a plot was drawn on."""
+    figure = ax.figure
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def integer_steps(ax: Axes, values: pd.Series) -> None:
+    """Space a horizontal axis by ratio and tick it at the values themselves."""
+    ticks = sorted(set(values))
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+
+
+def picture_rows(pictures: Sequence[tuple[np.ndarray, str]], title: str) -> Figure:
+    """Lay pictures (H, W, 3), uint8, BGR with captions out in rows of four."""
+    rows = math.ceil(len(pictures) / COLUMNS)
+    figure = Figure(figsize=(3.2 * COLUMNS, 2.7 * rows + 0.4), layout="constrained")
+    axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    for ax in axes:
+        ax.axis("off")
+    for ax, (picture, caption) in zip(axes, pictures, strict=False):
+        ax.imshow(picture[..., ::-1])
+        ax.set_title(caption, fontsize=7, parse_math=False, wrap=True)
+    figure.suptitle(title, fontsize=9, parse_math=False)
+    return figure
