@@ -503,7 +503,7 @@ def backtest(
         for k in sizes:
             if k == 0:
                 estimates = [{CARRIED: one.carried, AGREEMENT: one.agreement, FREE: one.free}]
-            elif not one.rankings or k > MOST_LABELLED * len(one.rankings[0]):
+            elif not one.rankings or k > MOST_LABELLED * len(one.rankings[0].n_true):
                 continue
             else:
                 estimates = [_draw(one, k, seed + d, measured) for d in range(draws)]
@@ -533,7 +533,7 @@ def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
 def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str, ValueWithError]:
     """Estimate from a simple random sample, the same for all pairs of a site."""
     assert one.predicted is not None and one.residual is not None
-    n_pool = len(one.rankings[0])
+    n_pool = len(one.rankings[0].n_true)
     images = np.sort(np.random.default_rng([seed, k]).choice(n_pool, k, replace=False))
     for ranking in one.rankings:
         if (id(ranking), k, seed) not in measured:

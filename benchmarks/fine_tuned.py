@@ -389,7 +389,7 @@ def as_away(values: Sequence[float] | np.ndarray) -> Away:
 def away_from_home(rows: pd.DataFrame, away: Away | None) -> Mixture:
     """Correct the predictions of rows, or leave them as they are."""
     mean, std, home = (rows[name].to_numpy() for name in ("mean", "std", "home"))
-    predicted = Mixture(np.ones(1), mean[None], std[None])
+    predicted = Mixture(np.ones((1, 1)), mean[None], std[None])
     if away is None:
         return predicted
     return away.predict(predicted, home, rows["confidence"].to_numpy())

@@ -159,7 +159,7 @@ class EvaluatedPair:
     @property
     def truth(self) -> float:
         """The target on all images."""
-        return self.measure(np.arange(len(self.ranking))).value
+        return self.measure(np.arange(len(self.ranking.n_true))).value
 
     def measure(self, images: np.ndarray) -> SampleAccuracy:
         """Measure the target on some images, (k,) int."""
@@ -173,7 +173,8 @@ class EvaluatedPair:
         if self._counts is None or not self.target.startswith("precision"):
             return self
         chosen = np.flatnonzero(self._counts[1])
-        predicted = self.predicted[chosen] * len(chosen) / len(self.ranking)  # the mean is of these
+        # the mean is of these
+        predicted = self.predicted[chosen] * len(chosen) / len(self.ranking.n_true)
         return replace(self, ranking=self.ranking.take(chosen), predicted=predicted)
 
     @cached_property
@@ -238,7 +239,7 @@ def backtest(
     """
     rows: list[dict] = []
     for one in pairs:
-        n_pool = len(one.ranking)
+        n_pool = len(one.ranking.n_true)
         orders = [_planned(one, seed + d) for d in range(draws)]
         for k in (k for k in sizes if k <= MOST_LABELLED * n_pool):
             drawn = [_draw(one, k, seed + d, order) for d, order in enumerate(orders)]
@@ -269,7 +270,7 @@ def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw(one: EvaluatedPair, k: int, seed: int, order: np.ndarray) -> dict[str, ValueWithError]:
-    rng, n_pool = np.random.default_rng([seed, k]), len(one.ranking)
+    rng, n_pool = np.random.default_rng([seed, k]), len(one.ranking.n_true)
     simple = _estimate(one, np.sort(rng.choice(n_pool, k, replace=False)))
     planned = _estimate(one.drawn_from, order[:k])
     return {
@@ -288,7 +289,7 @@ def _planned(one: EvaluatedPair, seed: int) -> np.ndarray:
 def _estimate(one: EvaluatedPair, images: np.ndarray) -> LabelEstimates:
     return estimate_category(
         one.measure(images),
-        LabelledSample(images, len(one.ranking)),
+        LabelledSample(images, len(one.ranking.n_true)),
         one.predicted,
         one.mixing,
         small_sample_bias=one.small_sample_bias,
@@ -311,7 +312,7 @@ def _evaluate(
             "site": one.name,
             "category": one.category,
             "fitted_on": one.fitted_on,
-            "n_images": len(one.ranking),
+            "n_images": len(one.ranking.n_true),
             "k": k,
             "estimator": name,
             "error": np.abs(errors).mean(),

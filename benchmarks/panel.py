@@ -545,7 +545,7 @@ def without_labels(row: pd.DataFrame, regressions: dict[str, Regression]) -> pd.
 
 def with_labels(true: RankedDetections, expected: RankedDetections) -> pd.DataFrame:
     """Estimate the curve of one pair from simply drawn labels, by the difference estimator."""
-    n = len(true)
+    n = len(true.n_true)
     images = np.random.default_rng(0).choice(n, min(LABELS, n // 2), replace=False)
     found = []
     for threshold in CURVE:

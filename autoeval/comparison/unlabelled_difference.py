@@ -34,7 +34,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.values import ValueWithError, VariancePrior, quantile
 from autoeval.model import Away
 from autoeval.model.calibration import FOUND, LIKELY
-from autoeval.model.pair_table import nothing_over, table_of, undefined_at
+from autoeval.model.pair_table import PRECISION, nothing_over, table_of
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 
@@ -202,7 +202,7 @@ class Side:
         scores = site_scores(site, regression.features_)
         rows = table_of([category_scores.row() for category_scores in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
-        if undefined_at(fitted.target) and nothing_over(rows, fitted.target).all():
+        if fitted.target.startswith(PRECISION) and nothing_over(rows, fitted.target).all():
             raise InputError(
                 f"{fitted.target} of {name} is not defined, so there is no difference: "
                 f"{nothing_over_text(fitted.target)}. Choose a lower threshold, or compare recall."

@@ -204,7 +204,7 @@ def labelled_pairs(
         n_boxes = int(ranking.n_true.sum())
         # The standard error of each average precision is by the influence of its images; NaN
         # without labelled boxes or with a single image.
-        influence, n = ap_summary(influence_function(evaluated)), len(evaluated)
+        influence, n = ap_summary(influence_function(evaluated)), len(evaluated.n_true)
         errors = influence.std(axis=1) / np.sqrt(n - 1) if n > 1 else np.full(3, np.nan)
         precision = coco_summary(evaluated.average_precision())
         precision |= dict(zip((f"{name}_std" for name in precision), errors.tolist(), strict=True))

@@ -20,6 +20,7 @@ from autoeval.model.pair_table import (
     GROUP,
     HIGHEST,
     LIKELY_BOXES,
+    PRECISION,
     SEED,
     SITE,
     Table,
@@ -31,7 +32,6 @@ from autoeval.model.pair_table import (
     nothing_over,
     rows_where,
     table_of,
-    undefined_at,
     values_of,
     without_boxes,
 )
@@ -332,8 +332,9 @@ def estimate_rows(
     # the precision of a category without a box over the threshold is undefined
     weights = zip(names(counted, "category"), category_weights(counted, target), strict=True)
     without = {name for name, weight in weights if not weight} if each else set()
-    undefined = [target] if none_over and undefined_at(target) else []
-    undefined += [n for n in others or () if undefined_at(n) and nothing_over(rows, n).all()]
+    undefined = [target] if none_over and target.startswith(PRECISION) else []
+    precisions = [name for name in others or () if name.startswith(PRECISION)]
+    undefined += [name for name in precisions if nothing_over(rows, name).all()]
     beside, of_others = _beside(rows, regression, interval.value, others or {}, unseen)
     return Estimate(
         value=interval.value,
@@ -383,10 +384,10 @@ def _beside(
     notices = list(checks.tightness(regression.pairs_, values))
     if none_over:
         notices.append(checks.nothing_over_text(none_over[0]))
-    elif any(name.startswith("precision@") for name in values):
+    elif any(name.startswith(PRECISION) for name in values):
         every: Others = {regression.target: regression, **others}
         precise = [
-            fitted for name, fitted in every.items() if name.startswith("precision@") and fitted
+            fitted for name, fitted in every.items() if name.startswith(PRECISION) and fitted
         ]
         read = bool(precise) and all(fitted.reads_reference(rows).all() for fitted in precise)
         notices += () if read else (checks.PRECISION_HARDLY_KNOWN,)
@@ -418,7 +419,7 @@ def _nothing_found(site: Site, regression: Regression, others: Others) -> Estima
         warnings=site.warnings,
         beside=estimates,
         width_warning=checks.nothing_found_text(n_images, target),
-        undefined=tuple(name for name in none_over if undefined_at(name)),
+        undefined=tuple(name for name in none_over if name.startswith(PRECISION)),
         site=replace(site, nothing_found=True, row={**site.row, "rows": {}}),
     )
 

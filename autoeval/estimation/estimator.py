@@ -41,7 +41,7 @@ from autoeval.estimation.read_site import (
 )
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import REFERENCE_FEATURES
-from autoeval.model.pair_table import CATEGORY, Table, columns, undefined_at
+from autoeval.model.pair_table import CATEGORY, PRECISION, Table, columns
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
@@ -179,7 +179,7 @@ class AccuracyEstimator:
             try:
                 regressions[target] = self.regression_of(target)
             except InputError:
-                if not undefined_at(target):
+                if not target.startswith(PRECISION):
                     raise
                 regressions[target] = None
         return regressions

@@ -299,7 +299,7 @@ def _missed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, false negatives and weights of the images of a pair."""
     boxes, ranking = pair.site.pool.found, pair.site.evaluation.rankings[pair.category]
-    mine, n_images = boxes.label == pair.category, len(ranking)
+    mine, n_images = boxes.label == pair.category, len(ranking.n_true)
     columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], n_images
     hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=n_images)
     chosen = pair.images[images[pair.images]]
@@ -447,7 +447,7 @@ def measure_small_sample_bias(
     By `draws` simple random samples of each size k in `SAMPLE_SIZES`. Returns the mean difference,
     and the mean of `bias_scale`.
     """
-    rng, n = np.random.default_rng(seed), len(ranking)
+    rng, n = np.random.default_rng(seed), len(ranking.n_true)
     whole = ranking.average_precision().mean()
     measured = []
     for k in (k for k in SAMPLE_SIZES if k < n for _ in range(draws)):

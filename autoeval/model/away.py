@@ -174,7 +174,7 @@ class Away:
 
         Examples
         --------
-        >>> one = Mixture(np.ones(1), np.array([[0.4]]), np.array([[0.1]]))
+        >>> one = Mixture(np.ones((1, 1)), np.array([[0.4]]), np.array([[0.1]]))
         >>> away = Away(0.1, 2.0, 0.5, 0.5, -2.0, 0.0, 1.0, 0.02, 0.5)
         >>> elsewhere = away.predict(one, home=0.5, confidence=np.zeros(1))
         >>> elsewhere.mean.round(3), elsewhere.quantile(0.95).round(3)

@@ -280,7 +280,7 @@ class MixedModel:
                 means.append(average @ of_pairs)
                 squares = ((average @ spread) * average).sum(axis=1)
             stds.append(np.sqrt(np.maximum(squares, 1e-12)))
-        return Mixture(self.weights_, np.array(means), np.array(stds))
+        return Mixture(self.weights_[:, None], np.array(means), np.array(stds))
 
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of M pairs, none of a group of the fit, together: (draws, M).
@@ -351,10 +351,10 @@ class MixedModel:
 class Mixture:
     """G normal distributions of each of N quantities.
 
-    weights (G,), or (G, N) where they differ from quantity to quantity: they add up to 1.
+    weights (G, 1), or (G, N) where they differ from quantity to quantity: they add up to 1.
     means, stds (G, N)
 
-    >>> two = Mixture(np.array([.5, .5]), np.array([[-1.], [1.]]), np.ones((2, 1)))
+    >>> two = Mixture(np.full((2, 1), .5), np.array([[-1.], [1.]]), np.ones((2, 1)))
     >>> float(two.mean[0]), round(float(two.std[0]), 4), abs(round(float(two.quantile(.5)[0]), 6))
     (0.0, 1.4142, 0.0)
     """
@@ -366,12 +366,13 @@ class Mixture:
     @property
     def mean(self) -> np.ndarray:
         """Mean of each quantity, (N,)."""
-        return self._weighted(self.means)
+        return np.asarray((self.weights * self.means).sum(axis=0))
 
     @property
     def std(self) -> np.ndarray:
         """Standard deviation of each quantity, (N,)."""
-        return np.sqrt(self._weighted(self.stds**2 + (self.means - self.mean) ** 2))
+        squares = self.stds**2 + (self.means - self.mean) ** 2
+        return np.asarray(np.sqrt((self.weights * squares).sum(axis=0)))
 
     def blurred(self, std: float | np.ndarray) -> Mixture:
         """Add an independent error to each quantity, of one standard deviation or of (N,)."""
@@ -381,12 +382,6 @@ class Mixture:
         """Add something that is known, (N,), to each quantity."""
         return Mixture(self.weights, self.means + by, self.stds)
 
-    def _weighted(self, values: np.ndarray) -> np.ndarray:
-        """Average values, (G, N), over the distributions."""
-        if self.weights.ndim == 1:
-            return self.weights @ values
-        return np.asarray((self.weights * values).sum(axis=0))
-
     def quantile(self, probability: float) -> np.ndarray:
         """Value that each quantity is below with a probability, (N,), by bisection."""
         # A mixture of normal distributions has no quantile in closed form. Nine standard deviations
@@ -394,7 +389,8 @@ class Mixture:
         low, high = (self.means - 9 * self.stds).min(0), (self.means + 9 * self.stds).max(0)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            below = self._weighted(ndtr((middle - self.means) / self.stds)) < probability
+            each = ndtr((middle - self.means) / self.stds)
+            below = (self.weights * each).sum(axis=0) < probability
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return (low + high) / 2
 
@@ -435,7 +431,7 @@ def predict_intervals(
     values (N,): possible accuracies that the intervals are moved to, such as the mean of possible
         accuracies for a mean over categories; by default the nearest to the mean of each.
 
-    >>> at = Mixture(np.ones(1), np.array([[.5, -.1, .5]]), np.array([[.1, .05, .4]]))
+    >>> at = Mixture(np.ones((1, 1)), np.array([[.5, -.1, .5]]), np.array([[.1, .05, .4]]))
     >>> inside, below, wide = predict_intervals(at)
     >>> [(round(t.lower, 3), round(t.upper, 3), round(t.raw, 3)) for t in (inside, below)]
     [(0.336, 0.664, 0.5), (0.0, 0.182, -0.1)]

@@ -34,6 +34,7 @@ SITE = "known_site"  # column of the rows of new images: name of their site in t
 GROUP = "known_group"  # column of the rows of a new site: its group, one of the fit
 SEED, SAMPLE = "seed", "sample"  # kinds: a site's images as they come, and transformed ones
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
+PRECISION = "precision@"  # before a threshold; has no value where no box is over it
 ONLY = "all"  # category of a table that has no column for it
 NOTHING_FOUND = {"box_size": -1.8}
 """What a score counts as where a category is not found; others as 0."""
@@ -199,14 +200,8 @@ def without_boxes(target: str) -> PredictionInterval:
     >>> without_boxes("recall@0.5").upper
     0.0
     """
-    value = math.nan if undefined_at(target) else 0.0
+    value = math.nan if target.startswith(PRECISION) else 0.0
     return PredictionInterval(value, value, value, value, 0.0)
-
-
-def undefined_at(target: str) -> bool:
-    """Whether a target has no value where no box is over its threshold: precision."""
-    point = OperatingPoint.of(target)
-    return point is not None and point.measure == "precision"
 
 
 def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:

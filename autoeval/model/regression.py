@@ -41,6 +41,7 @@ from autoeval.model.pair_table import (
     CONFIDENCE,
     GROUP,
     ONLY,
+    PRECISION,
     REFERENCE_COUNTS,
     REFERENCE_TRUE,
     SAMPLE,
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
 
 DEFAULT_METHOD = "bayes"  # this regression, as results and pages name it
 NEW = "\0new"  # a group and a site that no labelled set is called
-PRECISION = "precision@"
 SIZE = "box_size"  # the feature that needs the sizes of images
 MIN_SOURCES = 3  # whose errors left out say anything
 # Of new images of a site of the fit; measured by benchmarks/fits.py, docs/results/known_sites.md.

@@ -26,7 +26,7 @@ UNKNOWN = np.zeros(2)
 
 
 def normal(mean, std):
-    return Mixture(np.ones(1), np.array([mean]), np.array([std]))
+    return Mixture(np.ones((1, 1)), np.array([mean]), np.array([std]))
 
 
 def test_it_is_a_mixture_of_sites_like_home_and_of_others():

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from autoeval.model.calibration import (
     CalibrationPrior,
+    Likelihood,
     ScoreCalibration,
     SiteData,
     Usual,
@@ -131,8 +132,14 @@ def test_without_boxes_it_is_the_mean_over_detectors():
 def test_boxes_of_one_site_say_less_of_a_detector_than_those_of_many():
     """Each coefficient alone, from n sites without error: the classical shrinkage D / (D + S/n)."""
     usual = Usual(np.zeros(3), 2.0 * np.eye(3), 4.0 * np.eye(3))
+    sure = 1e9  # so that the prior of a site moves its coefficients nowhere
+
+    def normal(predicted, y):
+        return Likelihood(sure / 2 * ((predicted - y) ** 2).sum(), y + sure * (predicted - y), sure)
+
     for n_pairs, share in ((1, 1 / 3), (2, 1 / 2), (4, 2 / 3)):
-        np.testing.assert_allclose(usual.of_detector(np.ones(3), n_pairs), share)
+        site = SiteData(np.eye(3), np.ones(3), n_pairs)
+        np.testing.assert_allclose(fit_coefficients([site], usual, normal), share, rtol=1e-6)
     scores, matched = simulated(n=2000)
     off = [
         np.abs(fit_boxes([scores], [matched], prior(1, 4), n_pairs=[n]) - [0, 1, 1]).sum()
