@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,31 +93,19 @@ class BadItems:
 
     Examples
     --------
-    >>> bad = BadItems("a.json", "images")
-    >>> bad.read([{"id": 3}, {"id": 4}, "a.jpg"], lambda entry: entry["id"])
-    [3, 4]
+    >>> bad = BadItems("a.json", "widths")
+    >>> for k, width in enumerate(["3", "4", ""]):
+    ...     with bad.item(f"widths[{k}]"):
+    ...         _ = float(width)
     >>> bad.warnings()
-    ("images left out: 1 of 3 (images[2] is malformed: expected an object, got 'a.jpg')",)
+    ("widths left out: 1 of 3 (widths[2] is malformed: could not convert string to float: '')",)
     """
 
     path: str
     what: str
     form: str = "{item} is malformed: {fault}"
-    n: int = field(default=0, init=False)
+    n: int = 0
     faults: list[str] = field(default_factory=list, init=False)
-
-    def read(self, entries: Iterable[Any], parse: Callable[[Any], Any]) -> list[Any]:
-        """Return the objects of a list that can be read."""
-        read = []
-        for position, entry in enumerate(entries):
-            self.n += 1
-            try:
-                read.append(parse(entry))
-            except MALFORMED as error:
-                is_object = isinstance(entry, Mapping)
-                what = error if is_object else ValueError(f"expected an object, got {entry!r:.40}")
-                self._add(f"{self.what}[{position}]", what)
-        return read
 
     @contextmanager
     def item(self, name: str) -> Iterator[None]:
@@ -126,7 +114,7 @@ class BadItems:
         try:
             yield
         except MALFORMED as error:
-            self._add(name, error)
+            self.add(name, error)
 
     def warnings(self, before: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was left out, in one sentence, where anything was.
@@ -147,7 +135,8 @@ class BadItems:
         )
         return (what,) if n_bad else ()
 
-    def _add(self, name: str, error: Exception) -> None:
+    def add(self, name: str, error: Exception) -> None:
+        """Take in what is wrong with an item."""
         if isinstance(error, InputError):  # names the item itself
             self.faults.append(str(error).rstrip("."))
             return

@@ -19,7 +19,7 @@ import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.documents import BadItems, is_json, read_json
+from autoeval.io.documents import MALFORMED, BadItems, is_json, read_json
 from autoeval.io.image_identity import SUFFIXES, normal_id, normal_name
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
@@ -367,8 +367,14 @@ def coco_entries(
         raise InputError(
             f"{path}: expected '{name}' to be a list of objects, got {type(entries).__name__}."
         )
-    bad = BadItems(str(path), name)
-    parsed = bad.read(entries, parse)
+    bad, parsed = BadItems(str(path), name, n=len(entries)), []
+    for k, entry in enumerate(entries):
+        try:
+            parsed.append(parse(entry))
+        except MALFORMED as error:
+            is_object = isinstance(entry, Mapping)
+            what = error if is_object else ValueError(f"expected an object, got {entry!r:.40}")
+            bad.add(f"{name}[{k}]", what)
     warnings += bad.warnings(warnings)
     return parsed
 

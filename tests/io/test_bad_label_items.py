@@ -214,10 +214,15 @@ def test_ids_of_images_that_passed_through_a_table(tmp_path):
 
 
 def test_half_are_not_most():
-    bad = BadItems("a", "numbers")
-    assert bad.read("11xx", int) == [1, 1] and len(bad.warnings()) == 1
-    bad = BadItems("a", "numbers")
-    assert bad.read("1xxx", int) == [1]
+    def read(text):
+        bad = BadItems("a", "numbers")
+        for k, digit in enumerate(text):
+            with bad.item(f"numbers[{k}]"):
+                int(digit)
+        return bad
+
+    assert len(read("11xx").warnings()) == 1
+    bad = read("1xxx")
     with pytest.raises(InputError, match=r"a: first; numbers\[1\].* 3 of 4 numbers"):
         bad.warnings(["first"])
 

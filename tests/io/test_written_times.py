@@ -4,10 +4,10 @@ import json
 from datetime import datetime
 
 import pytest
-from autoeval.monitoring.results_files import ResultsFile
 
 from autoeval.errors import InputError
 from autoeval.io.image_lists import read_coco_images, time_in_name, written_time
+from autoeval.monitoring.read_sites import ResultsFile
 from autoeval.monitoring.windows import Clock
 from autoeval.notices import codes_of
 

@@ -169,20 +169,13 @@ def read_predictions(
         no_boxes, no_scores = np.zeros((0, 4)), np.zeros(0)
         return Boxes(tuple(images), tuple(words), none, none, no_boxes, no_scores, run=run)
 
-    named = [
-        Named(
-            None if image_id is None else normal_id(image_id),
-            None if file_name is None else str(file_name),
-        )
-        for image_id, file_name in entries.images
-    ]
     placement = None
     if images is None:
-        keys = {key: k for k, key in enumerate(dict.fromkeys(named))}
+        keys = {key: k for k, key in enumerate(dict.fromkeys(entries.images))}
         images = tuple(LabelledImage(n.text, n.file_name or n.text, None) for n in keys)
-        place = np.array([keys[key] for key in named], np.int64)
+        place = np.array([keys[key] for key in entries.images], np.int64)
     else:
-        placement = place_images(named, images, where, own=by_own_list)
+        placement = place_images(entries.images, images, where, own=by_own_list)
         place = placement.index
         images = placement.images
 
@@ -228,12 +221,12 @@ def read_predictions(
 class _Entries:
     """The N usable entries of a file.
 
-    `images` are pairs of ``image_id`` and ``file_name``, `categories` of ``category_id`` and word,
-    None for what is not there; `image` and `category` (N,) index into them. `boxes` (N, 4) float64
-    are xyxy, pixels; `warnings` say which entries were left out and why.
+    `categories` are pairs of ``category_id`` and word, None for what is not there; `image` and
+    `category` (N,) index into `images` and these. `boxes` (N, 4) float64 are xyxy, pixels;
+    `warnings` say which entries were left out and why.
     """
 
-    images: list[tuple[Any, Any]]
+    images: list[Named]
     image: np.ndarray
     categories: list[tuple[Any, Any]]
     category: np.ndarray
@@ -287,20 +280,7 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
     if not n:
         raise NoBoxError(f"{path} holds no box: expected one or more, to estimate from.")
     if n_beyond > max(MOST_BEYOND * n, 1):
-        if lowest < 0:
-            remedy = "put logits through a sigmoid."
-        elif highest > LARGEST_FACTOR:
-            remedy = "divide percentages by 100."
-        else:
-            remedy = (
-                "a detector of several scores can exceed 1. Clip them, min(score, 1), where few "
-                f"do, or rescale all by the highest, score / {highest:.3g}; the labelled set and "
-                "new images in the same way."
-            )
-        raise InputError(
-            f"{path}: {n_beyond} of {n} scores are not in [0, 1] ({lowest:.3g} to {highest:.3g}). "
-            f"Expected confidences: {remedy}"
-        )
+        raise _no_confidences(path, f"{n_beyond} of {n}", lowest, highest)
     warnings = tuple(
         Notice("entries-malformed", f"entries {what}, left out: {len(bad)} (numbers {listed(bad)})")
         for what, bad in faults.items()
@@ -319,14 +299,39 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
     for name, arrays in parts.items():
         joined[name] = np.concatenate(arrays)
         arrays.clear()  # of a million images a column and its parts are much memory
+    named = [
+        Named(
+            None if image_id is None else normal_id(image_id),
+            None if file_name is None else str(file_name),
+        )
+        for image_id, file_name in images
+    ]
     return _Entries(
-        list(images),
+        named,
         joined["image"].astype(np.int64),
         list(categories),
         joined["category"].astype(np.int64),
         joined["boxes"],
         joined["scores"],
         warnings,
+    )
+
+
+def _no_confidences(path: Path, n_scores: str, lowest: float, highest: float) -> InputError:
+    """Make the refusal of scores that are not in [0, 1], with what to do about them."""
+    if lowest < 0:
+        remedy = "put logits through a sigmoid."
+    elif highest > LARGEST_FACTOR:
+        remedy = "divide percentages by 100."
+    else:
+        remedy = (
+            "a detector of several scores can exceed 1. Clip them, min(score, 1), where few "
+            f"do, or rescale all by the highest, score / {highest:.3g}; the labelled set and "
+            "new images in the same way."
+        )
+    return InputError(
+        f"{path}: {n_scores} scores are not in [0, 1] ({lowest:.3g} to {highest:.3g}). "
+        f"Expected confidences: {remedy}"
     )
 
 
