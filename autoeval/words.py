@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 
 from autoeval.notices import SEVERITIES, Severity, as_notice
@@ -44,26 +45,23 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def importance(warning: str) -> tuple[int, bool]:
-    """Return the rank of a warning: by its severity, and whether inputs belong together first.
-
-    >>> from autoeval.notices import Notice
-    >>> importance(Notice("labels-displaced", "")) < importance(Notice("few-images", ""))
-    True
-    """
-    notice = as_notice(warning)
-    return SEVERITIES.index(notice.severity), notice.code not in OF_INPUT
-
-
 def ordered_warnings(warnings: Iterable[str]) -> list[str]:
     """Return each warning once, the most severe first, else in their order.
+
+    Of those of one severity those come first which say that inputs do not belong together.
 
     >>> from autoeval.notices import Notice
     >>> copies = Notice("copies-left-out", "2 copies, left out", severity="note")
     >>> ordered_warnings([copies, copies, Notice("few-images", "only 3 images")])
     ['only 3 images', '2 copies, left out']
     """
-    return sorted(dict.fromkeys(filter(None, warnings)), key=importance)
+    ranked: dict[tuple[Severity, bool], list[str]] = {
+        (severity, of_input): [] for severity in SEVERITIES for of_input in (True, False)
+    }
+    for warning in dict.fromkeys(filter(None, warnings)):
+        notice = as_notice(warning)
+        ranked[notice.severity, notice.code in OF_INPUT].append(warning)
+    return list(chain.from_iterable(ranked.values()))
 
 
 def warning_lines(

@@ -43,7 +43,7 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 # All other modules of its own lie above these.
 ESTIMATION = [
     {"observation"},
-    {"score_table", "checks", "category_scores", "estimate", "given", "read_site", "run_detector"},
+    {"checks", "category_scores", "estimate", "given", "read_site", "run_detector"},
     {"modules"},
 ]
 LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}

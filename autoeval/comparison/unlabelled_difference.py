@@ -57,13 +57,13 @@ class Found:
         """Take the boxes of one category of a calibrated site."""
         found = site.boxes
         rows = found.rows_of[category]
-        p = site.calibrated.probabilities(found.scores[rows], found.boxes[rows])
+        p = site.calibration.probabilities(found.scores[rows], found.boxes[rows])
         kept = p[AT_HALF] > LEAST
         rows, p = rows[kept], p[:, kept]
         image = found.image[rows]
         at_half = p[AT_HALF]
         expected = np.bincount(image, at_half, minlength=len(site))
-        n_true = expected + site.calibrated.n_missed(at_half, image, len(site))
+        n_true = expected + site.calibration.n_missed(at_half, image, len(site))
         return cls(image, found.boxes[rows].astype(np.float64), found.scores[rows], p, n_true)
 
 

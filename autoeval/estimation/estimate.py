@@ -327,6 +327,11 @@ def estimate_rows(
     if COUNTED in rows or n_rows(rows) > 1:
         intervals = regression.predict(rows, unseen=unseen)
         each = dict(zip(names(rows, "category"), intervals, strict=True))
+    # a category has a value also where its interval is too wide to be given
+    of_category = {
+        name: {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}
+        for name, interval in each.items()
+    }
     known_effects = {n: regression.prior_.of_category(n) for n in names(counted, "category")}
     effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
@@ -349,11 +354,11 @@ def estimate_rows(
             dict.fromkeys((*checks.outside_range(each or {"": interval}), *of_value, *of_others))
         ),
         per_category={
-            name: bounds(None) if name in without else category_bounds(each[name])
+            name: bounds(None) if name in without else of_category[name]
             for name in names(counted, "category")
             if name in each
         },
-        left_out=_left_out(rows, each, target),
+        left_out=_left_out(rows, each, of_category, target),
         raw=interval.raw,
         width_warning=checks.width(interval, target),
         category_effects=effects,
@@ -461,7 +466,10 @@ def sampling_std(
 
 
 def _left_out(
-    rows: Table, each: Mapping[str, PredictionInterval], target: str
+    rows: Table,
+    each: Mapping[str, PredictionInterval],
+    of_category: Mapping[str, Bounds],
+    target: str,
 ) -> dict[str, Bounds]:
     """Return what is known of each category that was found and does not count."""
     counted, left_out = counted_rows(rows), {}
@@ -473,7 +481,7 @@ def _left_out(
         values = np.nan_to_num([each[name].raw for name in categories])
         objects = floats(rows, EXPECTED_OBJECTS)
         left_out[categories[k]] = {
-            **category_bounds(each[categories[k]]),
+            **of_category[categories[k]],
             "likely_boxes": int(rows[LIKELY_BOXES][k]),
             "share_of_objects": float(objects[k] / objects.sum()),
             "mean_with_it": float(weights @ np.clip(values, 0, 1)),
@@ -513,8 +521,3 @@ def bounds(interval: PredictionInterval | None) -> Bounds:
     if interval is None:
         return dict.fromkeys(("value", "lower", "upper"), math.nan)
     return {"value": interval.value, "lower": interval.lower, "upper": interval.upper}
-
-
-def category_bounds(interval: PredictionInterval) -> Bounds:
-    """Return value and ends of a category: the value also where its interval is too wide."""
-    return {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}

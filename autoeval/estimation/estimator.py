@@ -77,7 +77,7 @@ class AccuracyEstimator:
     ----------
     rows_ : mapping of str to ndarray, or DataFrame
         The pairs of site and category that it is fitted on, see `autoeval.model.pair_table`; or a
-        score table, see `autoeval.estimation.score_table`.
+        score table, see `autoeval.estimation.category_scores`.
     target : str
         Column to estimate: a name in `autoeval.targets.TARGETS`, or precision, recall or F1 at a
         score threshold, such as ``recall@0.3``.
@@ -119,7 +119,7 @@ class AccuracyEstimator:
     level: float = 0.9
     _: KW_ONLY
     context_: Mapping[str, Any] = field(default_factory=dict)
-    calibration_: ScoreCalibration | None = None
+    calibration_: ScoreCalibration = None  # type: ignore[assignment]
     reference_calibration_: ScoreCalibration | None = None
     assistance_: LabelAssistance | Mapping[str, Any] | None = None
     loading_: Mapping[str, Any] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class AccuracyEstimator:
             made, rows = Regression(target=target, level=self.level, floor=floor), self.rows_
             wide = any("/" in str(name) for name in rows)
             if wide:
-                from autoeval.estimation.score_table import pair_rows
+                from autoeval.estimation.category_scores import pair_rows
 
                 rows = pair_rows(self.table_)
             made.fit(rows)
@@ -169,11 +169,15 @@ class AccuracyEstimator:
             self.regressions_[target, self.level] = made
         return made
 
-    def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
+    def regressions_of(self, targets: Iterable[str] | None = None) -> dict[str, Regression | None]:
         """Return the regression of each target; None for precision that the fit cannot estimate.
 
-        It cannot at a threshold that no box of the labelled images is over.
+        It cannot at a threshold that no box of the labelled images is over. By default of the other
+        average precisions that the rows have.
         """
+        if targets is None:
+            rows = self.regression_.pairs_
+            targets = [name for name in AP_TARGETS if name != self.target and name in rows]
         regressions: dict[str, Regression | None] = {}
         for target in targets:
             try:
@@ -183,12 +187,6 @@ class AccuracyEstimator:
                     raise
                 regressions[target] = None
         return regressions
-
-    @property
-    def _other_averages(self) -> list[str]:
-        """The other average precisions that the rows have."""
-        rows = self.regression_.pairs_
-        return [name for name in AP_TARGETS if name != self.target and name in rows]
 
     def for_target(self, target: str) -> Self:
         """Return an estimator of another target, fitted on the same rows.
@@ -461,7 +459,7 @@ class AccuracyEstimator:
             unseen = max(site.unseen, looks.widening)
             site = replace(site, warnings=(*site.warnings, *unlike), unseen=unseen)
         fit = self.at_floor(site.floor)
-        others = [] if brief else fit._other_averages
+        others = {} if brief else fit.regressions_of()
         point = OperatingPoint.of(self.target)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
@@ -471,20 +469,19 @@ class AccuracyEstimator:
                     "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and "
                     "F1: leave out either the site or the score threshold."
                 )
-            others += [name for name in points_at(score_thr, iou) if name != self.target]
-        site = replace(
-            site,
-            calibration=fit.calibration_,
-            reference_calibration=fit.reference_calibration_,
-        )
-        regressions = fit.regressions_of(others)
-        return estimate_site(site, fit.regression_, regressions, sampling=not brief)
+            points = [name for name in points_at(score_thr, iou) if name != self.target]
+            others |= fit.regressions_of(points)
+        if fit.calibration_ is None:
+            raise InputError("This estimator has no calibration: fit it by `autoeval.fit`.")
+        of_reference = fit.reference_calibration_
+        site = replace(site, calibration=fit.calibration_, reference_calibration=of_reference)
+        return estimate_site(site, fit.regression_, others, sampling=not brief)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""
-        from autoeval.estimation.score_table import pair_rows
+        from autoeval.estimation.category_scores import pair_rows
 
-        others = self.regressions_of(self._other_averages)
+        others = self.regressions_of()
         return estimate_rows(self.regression_, pair_rows(rows), others, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
@@ -612,8 +609,8 @@ class AccuracyEstimator:
                 "--estimator`, or make one of the default method with `autoeval fit`."
             )
         try:
-            labels, calibration = metadata.get("labels"), metadata.get("calibration")
-            reference = metadata.get("reference_calibration")
+            labels, reference = metadata.get("labels"), metadata.get("reference_calibration")
+            calibration: Any = metadata.get("calibration")
             rows, floors = split_floors(table, metadata.get("floors", {}))
             sites = artefact_path(path).with_suffix(SUFFIX)
             return cls(
@@ -621,8 +618,8 @@ class AccuracyEstimator:
                 settings["target"],
                 settings["level"],
                 context_=metadata["context"],
-                calibration_=ScoreCalibration.from_dict(calibration) if calibration else None,
-                reference_calibration_=ScoreCalibration.from_dict(reference) if reference else None,
+                calibration_=calibration and ScoreCalibration.from_dict(calibration),
+                reference_calibration_=reference and ScoreCalibration.from_dict(reference),
                 assistance_=labels or None,
                 loading_=metadata.get("loading") or {},
                 floors_=floors,

@@ -199,18 +199,15 @@ def split_floors(
     if not calibrations:
         return columns(table), {}
 
-    def rows_at(chosen: np.ndarray) -> dict[str, np.ndarray]:
-        rows = rows_where(table, chosen)
-        del rows[FLOOR]
-        return without_nothing(rows)
-
+    every = {name: column for name, column in table.items() if name != FLOOR}
     fits = {
         float(floor): FloorFit(
-            rows_at(table[FLOOR] == float(floor)), ScoreCalibration.from_dict(values)
+            without_nothing(rows_where(every, table[FLOOR] == float(floor))),
+            ScoreCalibration.from_dict(values),
         )
         for floor, values in calibrations.items()
     }
-    return rows_at(np.isnan(table[FLOOR])), fits
+    return without_nothing(rows_where(every, np.isnan(table[FLOOR]))), fits
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ def fit_sets(
         )
     rows = without_nothing(pairs)
     if scored is not None:
-        from autoeval.estimation.score_table import with_pairs
+        from autoeval.estimation.category_scores import with_pairs
 
         rows = columns(with_pairs(scored, pd.DataFrame(rows)))
     estimator = AccuracyEstimator(

@@ -231,7 +231,8 @@ def _with_files(
     content = of_images(content, site.boxes.images)
     floor = check_floor(site.boxes, str(files.name), complete=files.complete)
     truth = labelled_boxes(content, categories, label_words)
-    site = replace(site, boxes=numbered_by_labels(site.boxes, truth, words, files.name))
+    if site.boxes.numbering.others:
+        site = replace(site, boxes=numbered_by_labels(site.boxes, truth, words, files.name))
     unseen, uncovered = unseen_images(
         site.boxes,
         np.unique(truth.image),
@@ -241,7 +242,7 @@ def _with_files(
         refuse=True,
     )
     if len(unseen):
-        site = site.on_images(np.setdiff1d(np.arange(len(site)), unseen))
+        site = site.without_images(unseen)
         content = of_images(content, site.boxes.images)
         truth = labelled_boxes(content, categories, label_words)
     looks = Looks.of(site.boxes)

@@ -143,10 +143,13 @@ def evaluate_pairs(
     constant = shared.assign(
         estimate=means, lower=np.nan, upper=np.nan, interval_method=f"none: {BASELINE}"
     )
-    return (
-        _result(DEFAULT_METHOD, target, ours),
-        _result(BASELINE, target, constant),
-    )
+    results = []
+    for method, estimated in ((DEFAULT_METHOD, ours), (BASELINE, constant)):
+        errors = (estimated["estimate"] - estimated["true"]).abs()
+        by_repeat = np.array([errors.mean()])
+        estimated = estimated.assign(error=errors)
+        results.append(LeaveOneSourceOut(method, target, estimated, by_repeat, {}))
+    return tuple(results)
 
 
 def has_groups(pairs: Table) -> bool:
@@ -175,11 +178,6 @@ def worse_than_constant(
             "labels are wrong",
         ),
     )
-
-
-def _result(method: str, target: str, rows: pd.DataFrame) -> LeaveOneSourceOut:
-    rows = rows.assign(error=(rows["estimate"] - rows["true"]).abs())
-    return LeaveOneSourceOut(method, target, rows, np.array([rows["error"].mean()]), {})
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
@@ -266,7 +264,7 @@ class FitResult(Result):
 
     @cached_property
     def _pairs(self) -> pd.DataFrame:
-        from autoeval.estimation.score_table import pair_rows
+        from autoeval.estimation.category_scores import pair_rows
 
         rows = pair_rows(self.table)
         return rows if "source" in rows else rows.assign(source="")

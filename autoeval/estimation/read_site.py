@@ -130,7 +130,9 @@ def site_of_files(
         words=looks.categories,
         kind=looks.kind,
     )
-    boxes = numbered_by_fit(site.boxes, looks.frequencies, looks.kind, files.name)
+    boxes = site.boxes
+    if boxes.numbering.others:
+        boxes = numbered_by_fit(boxes, looks.frequencies, looks.kind, files.name)
     warnings, left_out = list[str](), list[str]()
     for note in (*unplaced, *site.left_out):  # an image that is in no list is a warning
         (warnings if as_notice(note).code == "images-not-placed" else left_out).append(note)
@@ -154,14 +156,16 @@ def site_of_files(
     elif images is not None and not all_seen:
         every = np.arange(len(site))
         absent, notes = unseen_images(site.boxes, every, "the file", complete=files.complete)
-        site = replace(site, warnings=(*site.warnings, *notes)).without_images(absent)
+        site = replace(site, warnings=(*site.warnings, *notes))
+        site = site.without_images(absent) if len(absent) else site
     site = without_copied_images(site, labelled, named=named)
     if categories:
         odd = check_words(categories, {*looks.categories, *site.boxes.categories})
         known = [word for word in words_of(categories) if word in looks.categories]
         site = replace(site, warnings=(*site.warnings, *odd)).knowing(known)
         return site.as_categories(list(categories), words_of(categories))
-    return site.knowing([name for name in present if name in looks.categories])
+    known = [name for name in present if name in looks.categories]
+    return site.knowing(known) if known else site
 
 
 def listed_images(

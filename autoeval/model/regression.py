@@ -128,7 +128,8 @@ class Regression:
     def fit(self, table: Table) -> Self:
         """Fit on a table of pairs; a row without a group is its own.
 
-        Of a score table, see `autoeval.estimation.score_table`, the sources' own images are taken.
+        Of a score table, see `autoeval.estimation.category_scores`, the sources' own images are
+        taken.
 
         Raises InputError if there is no such target, a column is missing, a site is in two groups,
         or no pair has the target.

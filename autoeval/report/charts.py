@@ -17,10 +17,10 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import offset_copy
 
+from autoeval.estimation.category_scores import feature_columns
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.score_table import feature_columns
 from autoeval.model import predict_intervals
 from autoeval.model.priors import panel_pairs
 from autoeval.model.regression import DEFAULT_METHOD

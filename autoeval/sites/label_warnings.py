@@ -388,7 +388,7 @@ def mismatched_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """
     labelled = _used(truth.categories, truth.label)
     predicted = _used(boxes.categories, boxes.label)
-    lost = _with_counts(never_predicted(boxes, truth), labelled)
+    lost = [f"{word} ({labelled[word]} boxes)" for word in never_predicted(boxes, truth)]
     unknown = [
         f"{word} ({n} boxes)" for word, n in predicted.items() if word not in truth.categories
     ]
@@ -431,18 +431,14 @@ def unpredicted_categories(boxes: Boxes, truth: Boxes, words: Mapping[str, str])
     if not lost:
         return ()
     labelled = _used(truth.categories, truth.label)
+    counts = [f"{word} ({labelled[word]} boxes)" for word in lost]
     return (
         Notice(
             "category-never-predicted",
-            f"labelled, but no box of the predictions has a word of: "
-            f"{listed(_with_counts(lost, labelled))}. The average precision is 0: check the words "
-            "that the detector has for it",
+            f"labelled, but no box of the predictions has a word of: {listed(counts)}. The average "
+            "precision is 0: check the words that the detector has for it",
         ),
     )
-
-
-def _with_counts(words: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    return [f"{word} ({counts[word]} boxes)" for word in words]
 
 
 def _used(words: tuple[str, ...], label: np.ndarray) -> dict[str, int]:

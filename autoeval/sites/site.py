@@ -63,12 +63,14 @@ class Presence:
     likely (K,): boxes with a probability over .3.
     expected (K,): expected objects.
     counts (K,): bool.
+    candidates (C,): indices of the categories that count or were found, rising.
     """
 
     categories: tuple[str, ...]
     likely: np.ndarray
     expected: np.ndarray
     counts: np.ndarray
+    candidates: np.ndarray
 
     @classmethod
     def of(
@@ -92,12 +94,8 @@ class Presence:
         found = likely > 0
         least = LEAST_SHARE * expected[found].mean() if found.any() else np.inf
         said = np.array([name in present for name in categories], bool)
-        return cls(tuple(categories), likely, expected, (found & (expected >= least)) | said)
-
-    @property
-    def candidates(self) -> np.ndarray:
-        """Indices of the categories that count or were found, int, rising."""
-        return np.flatnonzero(self.counts | (self.likely > 0))
+        counts = (found & (expected >= least)) | said
+        return cls(tuple(categories), likely, expected, counts, np.flatnonzero(counts | found))
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -230,7 +228,7 @@ class Site:
     _: KW_ONLY
     truth: Boxes | None = None
     reference: Boxes | None = None
-    calibration: ScoreCalibration | None = None
+    calibration: ScoreCalibration = None  # type: ignore[assignment]
     reference_calibration: ScoreCalibration | None = None
     reference_probabilities: np.ndarray | None = None
     looks: Looks = None  # type: ignore[assignment]
@@ -294,17 +292,10 @@ class Site:
 
     # What the boxes say
 
-    @property
-    def calibrated(self) -> ScoreCalibration:
-        """The calibration of the boxes; refused where there is none."""
-        if self.calibration is None:
-            raise InputError("These boxes have no calibration: an estimator that was fitted has.")
-        return self.calibration
-
     @cached_property
     def right_at_half(self) -> np.ndarray:
         """True-positive probability of each box at IoU .5, (N,)."""
-        return self.calibrated.at_half(self.boxes.scores, self.boxes.boxes)
+        return self.calibration.at_half(self.boxes.scores, self.boxes.boxes)
 
     @cached_property
     def reference_right(self) -> np.ndarray | None:
@@ -388,8 +379,6 @@ class Site:
 
     def without_images(self, dropped: Sequence[int] | np.ndarray) -> Self:
         """Leave out the images of an index array."""
-        if not len(dropped):
-            return self
         return self.on_images(np.setdiff1d(np.arange(len(self)), dropped))
 
     def at_most(self, most: int) -> Self:

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.estimation.category_scores import pair_rows
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.score_table import pair_rows
 from autoeval.model import Prior
 from autoeval.model.features import FEATURES
 from autoeval.model.regression import Regression

@@ -188,7 +188,7 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     )
     FittedSites((labelled,)).write(tmp_path / "fit.parquet")
     (read,) = FittedSites(path=tmp_path / "fit.sites.npz").read()
-    for name in ("name", "group", "everywhere", "trained_here", "left_out", "statistics"):
+    for name in ("name", "group", "everywhere", "trained_here", "left_out", "looks"):
         assert getattr(read, name) == getattr(labelled, name), name
     assert (
         read.left_out[0].severity == "note"

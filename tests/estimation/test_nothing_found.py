@@ -1,7 +1,7 @@
 """A site where the detector found nothing: no estimate, but a plan, and labels that measure it."""
 
-import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,9 +119,8 @@ def test_a_warning_of_a_fit_that_detectors_share_is_given_once(estimator, world)
     content = json.loads((world / "site_predictions.json").read_text())
     other = [of | {"score": of["score"] ** 1.01} for of in content]
     (world / "surer.json").write_text(json.dumps(other))
-    warned = copy.deepcopy(estimator)
-    odd = warned.looks_.warning(Notice("few-images", "set: few images"))
-    warned.context_["boxes"] = odd.to_dict()
+    odd = estimator.looks_.warning(Notice("few-images", "set: few images"))
+    warned = replace(estimator, context_={**estimator.context_, "boxes": odd.to_dict()})
     result = compared(warned, world, "site_predictions.json", "surer.json")
     assert [of for of in result.warnings if "few images" in of] == [
         "first, second: set: few images"

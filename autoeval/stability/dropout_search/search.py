@@ -17,9 +17,9 @@ from scipy.stats import norm
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.score_table import SAMPLE
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.model.pair_table import SAMPLE
 from autoeval.runtime.store import RowStore
 from autoeval.stability.dropout_search.trial import (
     PARTS,

@@ -10,6 +10,7 @@ import pandas as pd
 
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.calibrating import ConfidenceCheck
+from autoeval.estimation.category_scores import pair_rows, sources, with_pairs
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import FitSettings, checked_sets, fit_sets
@@ -22,7 +23,6 @@ from autoeval.estimation.protocol import (
     LeaveOneSourceOut,
     worse_than_constant,
 )
-from autoeval.estimation.score_table import pair_rows, sources, with_pairs
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
 from autoeval.notices import Notice, prefixed

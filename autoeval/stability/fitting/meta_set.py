@@ -25,8 +25,8 @@ from autoeval.estimation.observation.detector_identity import (
     kept_with,
 )
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.sites.file_looks import Looks

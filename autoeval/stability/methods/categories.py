@@ -10,7 +10,8 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import SEED, sources, stack_categories
+from autoeval.estimation.category_scores import sources, stack_categories
+from autoeval.model.pair_table import SEED
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.stability.methods import Method, make_method, readable
 from autoeval.stability.methods.score_rows import Rows, seed_rows

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.estimation.category_scores import sources
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
-from autoeval.estimation.score_table import sources
 from autoeval.model.mixed_model import check_level
 from autoeval.model.pair_table import leave_one_group_out
 from autoeval.model.regression import MIN_SOURCES

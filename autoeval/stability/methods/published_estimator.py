@@ -87,7 +87,7 @@ class PublishedEstimator:
         fit_result: FitResult | None = None,
         detector: ImageDetector | None = None,
     ) -> Self:
-        """Fit on a score table; see `autoeval.estimation.score_table`.
+        """Fit on a score table; see `autoeval.estimation.category_scores`.
 
         Parameters
         ----------

@@ -12,7 +12,8 @@ import pandas as pd
 import pyarrow
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources
+from autoeval.estimation.category_scores import REQUIRED, sources
+from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.targets import Target
 
 ROUNDING = 1e-9

@@ -18,11 +18,11 @@ from typing_extensions import Self
 
 from autoeval.accuracy.measures import bootstrap_std
 from autoeval.errors import InputError
+from autoeval.estimation.category_scores import pair_rows, sources
 from autoeval.estimation.checks import few_blocks, of_scores
 from autoeval.estimation.estimate import Estimate, estimate_rows
-from autoeval.estimation.score_table import SEED, pair_rows, sources
 from autoeval.model.mixed_model import check_level
-from autoeval.model.pair_table import leave_one_group_out
+from autoeval.model.pair_table import SEED, leave_one_group_out
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES, Regression
 from autoeval.notices import Notice
 from autoeval.stability.methods import Method, make_method, readable

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.notices import Notice
 from autoeval.stability.methods.score_rows import mean_over_repeats
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.estimation.category_scores import sources, stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut
-from autoeval.estimation.score_table import sources, stack_categories
 from autoeval.io.documents import read_paper
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Block, Chart, Heading, Text

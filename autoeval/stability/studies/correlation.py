@@ -12,7 +12,7 @@ from scipy import stats
 
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import feature_columns
+from autoeval.estimation.category_scores import feature_columns
 from autoeval.stability.methods.score_rows import labelled_sample_sets, split_threshold
 
 RESAMPLES = 1000

@@ -17,7 +17,8 @@ import pandas as pd
 from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import SAMPLE, SEED, sources
+from autoeval.estimation.category_scores import sources
+from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.runtime.progress import progress_bar
 from autoeval.stability.methods import make_method, readable

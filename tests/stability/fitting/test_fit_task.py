@@ -12,11 +12,11 @@ from rectangles import RectangleDetector, rectangle_task, write_world
 import autoeval
 from autoeval.detections import Detections
 from autoeval.errors import InputError
+from autoeval.estimation.category_scores import pair_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
-from autoeval.estimation.score_table import pair_rows
 from autoeval.io.image_lists import load_image_folder
 from autoeval.model.features import FEATURES
 from autoeval.stability.fitting.fit_task import fit_task

@@ -8,9 +8,9 @@ from torch import nn
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.score_table import SAMPLE
 from autoeval.io.tasks.labelled_samples import Sample
 from autoeval.io.tasks.task import Task
+from autoeval.model.pair_table import SAMPLE
 from autoeval.runtime.jobs import Job
 from autoeval.runtime.store import RowStore
 from autoeval.stability.dropout_search.search import (

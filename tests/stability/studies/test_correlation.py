@@ -5,7 +5,7 @@ from score_tables import WORLDS, score_table
 
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import feature_columns
+from autoeval.estimation.category_scores import feature_columns
 from autoeval.stability.methods.score_rows import read_scores
 from autoeval.stability.studies.correlation import (
     SquaredCorrelation,
