@@ -330,24 +330,24 @@ def _board_item(
     if site.n_unreadable:
         facts.append(f"cannot be read: {counted(site.n_unreadable, 'image')}")
     rows = site.history.tail(most)
+    drawn = [site.value, site.lower, site.upper, *rows["value"].tolist()]
+    at, lower, upper, *values = (
+        None if math.isnan(value) else round(target.scale * float(value), DIGITS) for value in drawn
+    )
     item = {
         "name": site.name,
-        "at": _on_board(target.scale * site.value),
-        "lower": _on_board(target.scale * site.lower),
-        "upper": _on_board(target.scale * site.upper),
+        "at": at,
+        "lower": lower,
+        "upper": upper,
         "note": note,
         "alarm": alarm,
         "facts": [*facts, *site.warnings],
         "times": rows["window"].tolist(),
-        "values": [_on_board(value) for value in (target.scale * rows["value"]).tolist()],
+        "values": values,
         "marks": [site.window] if alarm else [],
         "pictures": [list(pair) for pair in pictures.get(site.name, ())],
     }
     return {key: value for key, value in item.items() if value not in ("", [], None)}
-
-
-def _on_board(value: float) -> float | None:
-    return None if math.isnan(value) else round(float(value), DIGITS)
 
 
 def site_pictures(

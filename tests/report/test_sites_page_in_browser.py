@@ -52,8 +52,8 @@ def seen(n_sites, n_days=5):
         )
     settings = MonitorSettings()
     warnings = ("yard: the clock jumps back",)
-    sites = (sites[1], sites[0], *sites[2:])  # alarms first, then the worst
-    return Monitored(sites, "mAP", 0.9, settings, warnings, 7, {"exif": 1})
+    fallen_first = tuple(sorted(sites, key=lambda site: not site.alarms))
+    return Monitored(fallen_first, "mAP", 0.9, settings, warnings, 7, {"exif": 1})
 
 
 def write(folder, n_sites, n_days=5):
