@@ -226,3 +226,17 @@ def test_a_change_is_estimated_from_a_labelled_level(changed, capsys):
     changes = [{row["name"]: row["change"] for row in some} for some in (rows, labelled)]
     assert changes[1]["gate"] < changes[0]["gate"] < 0  # of a higher level more is lost
     assert changes[1]["roof"] == changes[0]["roof"]
+
+
+def test_a_camera_that_sends_no_images_any_more_is_named_and_dated(site, capsys):
+    """Eight images an hour apart at each camera; days later one alone has another."""
+    write_camera(site / "images" / "yard", 1, 150, start=8, at=START + 3 * 86400)
+    assert monitor(site, "--prometheus", site / "autoeval.prom") == 0
+    text = capsys.readouterr().out
+    assert "gate, roof: no new image, while another site has one of 2026-02-05 10:40" in text
+    gauges = (site / "autoeval.prom").read_text()
+    latest = {"gate": START + 7 * 3600, "yard": START + 3 * 86400 + 8 * 3600}
+    for name, seconds in latest.items():
+        line = f'autoeval_site_last_image_seconds{{site="{name}",target="mAP"}} '
+        (found,) = [row for row in gauges.splitlines() if row.startswith(line)]
+        assert float(found.removeprefix(line)) == seconds
