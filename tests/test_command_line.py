@@ -192,6 +192,10 @@ def test_an_option_may_have_low_lines_and_a_short_one_its_value_at_once():
         ("count capture report", "s a b", {"split": "s", "answers": "a b"}),
         ("count capture report", "s --task t a", {"task": "--task t", "answers": "a"}),
         ("convert-labels", "in --option a=b c=d -- out", {"option": "--option a=b c=d"}),
+        ("compare", "--predictions=p q --images i a b", {"predictions": "--predictions p q"}),
+        ("compare", "a --images i b", {"estimators": "a b"}),
+        ("compare", "a b --images=-- --labels -", {"images": "--images --"}),
+        ("fit", "--labels=--verbose --json --json", {"labels": "--labels --verbose"}),
     ],
 )
 def test_each_parameter_keeps_its_own_words(name, words, kept):

@@ -229,12 +229,14 @@ def words_by_parameter(
     try:
         found, left = parser.parse_known_args(plain)
     except ArgumentError as error:
-        raise InputError(f"{error.argument_name}: {error.message}; --help explains it.") from None
+        raise InputError(
+            f"Expected a value behind {error.argument_name}; --help explains it."
+        ) from None
     unknown = next((word.partition("=")[0] for word in left if word.startswith("-")), "")
     if unknown:
-        known = [typed for option in options.values() for typed in option.typed]
-        alike = get_close_matches(unknown, known, n=1)
-        meant = f": did you mean {alike[0]}?" if alike else "; --help lists them."
+        known = {typed.lstrip("-"): typed for option in options.values() for typed in option.typed}
+        alike = get_close_matches(unknown.lstrip("-"), known, n=1)
+        meant = f": did you mean {known[alike[0]]}?" if alike else "; --help lists them."
         raise InputError(f"Expected an option of autoeval {name} but got {unknown}{meant}")
     left += words[end + 1 :]
     by_parameter = vars(found)

@@ -46,8 +46,6 @@ from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
 
@@ -227,20 +225,14 @@ def labelled_blocks(estimate: LabelledEstimate) -> list[Block]:
         more = estimate.more_labels(goal)
         reached = counted(more, "more label") if more else "reached"
         blocks.append(Headline(f"±{100 * goal:.0f}", reached, "expected"))
-    blocks += [Warnings(estimate.warnings), *category_order_blocks(estimate)]
-    history = history_rows(estimate)
-    if estimate.history:
-        caption = "Combined estimate and interval by the number of labels"
-        blocks += [
-            Heading("How the interval shrinks"),
-            Chart(draw_history(estimate, history), caption, "shrinking"),
-        ]
-    blocks += [
-        replace(_in_points("shrinking", history), on_page=False),
+    return [
+        *blocks,
+        Warnings(estimate.warnings),
+        *category_order_blocks(estimate),
+        *history_blocks(estimate),
         Heading("By estimator"),
         estimator_table(estimate),
     ]
-    return blocks
 
 
 def unplanned_text(
@@ -448,22 +440,25 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
     ]
 
 
-def history_rows(estimate: LabelledEstimate) -> pd.DataFrame:
-    """Return the combined estimate after the first labels, in the order of the draw."""
+def history_blocks(estimate: LabelledEstimate) -> list[Block]:
+    """Return the combined estimate after the first labels, in the order of the draw, as a table.
+
+    Where there was one, a chart has it by the number of labels, with what more are expected to
+    give.
+    """
+    from matplotlib.figure import Figure
+
     free = estimate.label_free()
     steps = []
     if free["lower"] == free["lower"]:
         steps.append((0, free["value"], estimate.label_free_half_width()))
-    for k, labelled in estimate.history:
+    for n, labelled in estimate.history:
         combined = labelled.combined.estimate
-        steps.append((k, combined.value, combined.half_width(estimate.level)))
-    return pd.DataFrame(steps, columns=["labels", "value", "half_width"])
-
-
-def draw_history(estimate: LabelledEstimate, history: pd.DataFrame) -> Figure:
-    """Draw the combined estimate by the number of labels, and what more are expected to give."""
-    from matplotlib.figure import Figure
-
+        steps.append((n, combined.value, combined.half_width(estimate.level)))
+    history = pd.DataFrame(steps, columns=["labels", "value", "half_width"])
+    table = replace(_in_points("shrinking", history), on_page=False)
+    if not estimate.history:
+        return [table]
     figure = Figure(figsize=(5.6, 3.2), layout="constrained")
     ax = figure.subplots()
     value, half = 100 * history["value"], 100 * history["half_width"]
@@ -479,7 +474,8 @@ def draw_history(estimate: LabelledEstimate, history: pd.DataFrame) -> Figure:
     ax.set_ylim(max(ax.get_ylim()[0], 0), min(ax.get_ylim()[1], 100))
     ax.grid(alpha=0.25)
     ax.legend(frameon=False)
-    return figure
+    caption = "Combined estimate and interval by the number of labels"
+    return [Heading("How the interval shrinks"), Chart(figure, caption, "shrinking"), table]
 
 
 def estimator_table(estimate: LabelledEstimate) -> Table:
