@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +15,10 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.io.image_identity import SUFFIXES
 from autoeval.io.image_lists import (
+    STANDARD_INPUT,
     ImageFile,
+    is_pattern,
+    listed_names,
     load_image_folder,
     refuse_archive,
     sorted_files,
@@ -28,7 +29,6 @@ from autoeval.runtime.files import PathLike
 from autoeval.words import listed, printable
 
 LISTS = frozenset({".txt", ".lst"})
-STANDARD_INPUT = "-"
 # Formats of photographs that OpenCV does not read, so that they are not taken for other files.
 _UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
 VIDEOS_SKIPPED = "videos passed over"
@@ -41,32 +41,15 @@ def listed_paths(source: PathLike) -> list[Path]:
     relative to the file's folder or else to the current one; ``-`` for the same on standard input;
     or a pattern such as ``site/**/*.jpg``.
     """
-    if os.fspath(source) == STANDARD_INPUT:
-        paths = [Path(line) for line in _lines(sys.stdin)]
-    elif Path(source).is_file():
-        paths = []
-        try:
-            lines = _lines(Path(source).read_text(encoding="utf-8-sig").splitlines())
-        except UnicodeDecodeError:
-            raise InputError(f"{source} is not a text file with a path on each line.") from None
-        for line in lines:
-            here, beside = Path(line), Path(source).parent / line
-            paths.append(here if here.exists() and not beside.exists() else beside)
-    else:
-        paths = [Path(path) for path in sorted(glob.glob(os.fspath(source), recursive=True))]
+    paths = [Path(name) for name in listed_names(source)]
+    if Path(source).is_file():
+        beside = [Path(source).parent / path for path in paths]
+        pairs = zip(paths, beside, strict=True)
+        paths = [here if here.exists() and not near.exists() else near for here, near in pairs]
     if not paths:
         what = "on standard input" if os.fspath(source) == STANDARD_INPUT else f"in {source}"
         raise InputError(f"No path {what}: expected one image on each line, or a pattern.")
     return paths
-
-
-def is_pattern(source: PathLike) -> bool:
-    """Whether a path that does not exist holds the signs of a pattern."""
-    return glob.has_magic(os.fspath(source)) and not Path(source).exists()
-
-
-def _lines(lines: Iterable[str]) -> list[str]:
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ _HEADER = re.compile(
     r"(.*[,;\t])?\s*(file_?name|image_?id|image_?path)\s*([,;\t].*)?", re.I
 ).fullmatch
 _HIDDEN = re.compile(r"(^|/)\.").search
+STANDARD_INPUT = "-"
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
 IN_MEMORY = Path("labels in memory")
 TIMES = ("date_captured", "datetime")
@@ -162,16 +163,35 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
         return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], [path])
     if is_json(path):
         return with_sizes(read_coco_images(path, warnings), image_folders(path))
+    names = listed_names(path)
+    twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
+    if twice or not names:
+        what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
+        raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
+    return with_sizes([LabelledImage(name, name, None) for name in names], [path.parent, Path()])
+
+
+def listed_names(source: PathLike) -> list[str]:
+    """Return the names that a text file, standard input (``-``) or a pattern lists, in order.
+
+    Lines that begin with # are comments; Windows copies paths with quotation marks around them.
+    Raises `InputError` for a file that is missing, no text in UTF-8, or a table.
+    """
+    path = Path(source)
     try:
-        if os.fspath(path) == "-":
+        if os.fspath(source) == STANDARD_INPUT:
             lines = list(sys.stdin)
-        elif glob.has_magic(os.fspath(path)) and not path.exists():
-            lines = sorted(glob.glob(os.fspath(path), recursive=True), key=natural_order)
+        elif is_pattern(source):
+            return sorted(glob.glob(os.fspath(source), recursive=True), key=natural_order)
         else:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
         raise InputError(f"No list of images {path}: check the path.") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not a text file in UTF-8 with a file name on each line ({error})."
+        ) from error
+    except OSError as error:
         raise InputError(f"Cannot read the list of images {path}: {error}.") from error
     names = [line.strip().strip('"') for line in lines if line.strip() and line[0] != "#"]
     if names and _HEADER(names[0]):
@@ -179,11 +199,12 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
             f"{path} is a table, whose first line is '{names[0][:60]}'. Expected a text file with "
             "a file name or an id a line, or a COCO JSON file, which has the sizes of images, too."
         )
-    twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
-    if twice or not names:
-        what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
-        raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
-    return with_sizes([LabelledImage(name, name, None) for name in names], [path.parent, Path()])
+    return names
+
+
+def is_pattern(source: PathLike) -> bool:
+    """Whether a path that does not exist holds the signs of a pattern."""
+    return glob.has_magic(os.fspath(source)) and not Path(source).exists()
 
 
 def image_folders(path: Path) -> list[Path]:
@@ -250,7 +271,8 @@ def read_coco_images(
         str(entry[field])
         for entry in document["images"] or []
         for field in TIMES
-        if isinstance(entry, dict) and _DAY_OR_MONTH_FIRST(str(entry.get(field)))
+        if isinstance(entry, dict) and entry.get(field)
+        if _DAY_OR_MONTH_FIRST(str(entry[field]))
     ]
     if unread:
         malformed.append(
@@ -409,10 +431,12 @@ def _image(entry: dict[str, Any]) -> LabelledImage:
         raise KeyError("file_name")
     image_id = printable(normal_id(name if image_id is None else image_id))
     size = None
-    with suppress(KeyError, TypeError, ValueError, OverflowError):
+    try:
         height, width = int(float(entry["height"])), int(float(entry["width"]))
-        if min(height, width) > 0 and max(height, width) < FARTHEST:
+        if 0 < height < FARTHEST and 0 < width < FARTHEST:
             size = height, width
+    except (KeyError, TypeError, ValueError, OverflowError):
+        pass
     taken = None
     for field in TIMES:
         if taken is None and entry.get(field):

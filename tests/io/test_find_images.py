@@ -58,7 +58,7 @@ def test_videos_of_a_folder_are_taken_where_a_step_is_given(site):
 
 def test_a_pattern(site):
     found = find_images(site / "**" / "*.png")
-    assert names(found) == ["10.png", "2.png"]
+    assert names(found) == ["2.png", "10.png"]  # as in a folder
     assert found.skipped == ()
     with pytest.raises(InputError, match="No path in"):
         find_images(site / "*.bmp")
