@@ -32,14 +32,6 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.comparison.pair_model import (
-    PairPrior,
-    Seen,
-    log_odds_on_labels,
-    one_at_home,
-    pair_prior,
-    seen_of,
-)
 from autoeval.comparison.paired_labels import difference_of, difference_with_labels
 from autoeval.comparison.train_differences import (
     DOF,
@@ -60,9 +52,15 @@ from autoeval.comparison.train_differences import (
 from autoeval.comparison.unlabelled_difference import (
     ExpectedDifference,
     Found,
+    PairPrior,
+    Seen,
     agreement,
     disagreement,
     expected_difference,
+    log_odds_on_labels,
+    one_at_home,
+    pair_prior,
+    seen_of,
 )
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows

@@ -43,7 +43,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
-from autoeval.comparison.pair_model import one_at_home
 from autoeval.comparison.train_differences import (
     OF_PANEL,
     TUNED,
@@ -53,6 +52,7 @@ from autoeval.comparison.train_differences import (
     read_rows,
     undeclared,
 )
+from autoeval.comparison.unlabelled_difference import one_at_home
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows

@@ -200,7 +200,7 @@ def plan_labels(
     request = PlanRequest(n, seed=seed, frames=frames, everywhere=compare is not None)
     if compare is None:
         return plan_in_folder(fitted, estimated, folder, request, prelabel=prelabel)
-    from autoeval.comparison.compare_sites import plan_difference
+    from autoeval.comparison.paired_labels import plan_difference
 
     assert estimated.site is not None
     other = load_estimator(compare).for_target(fitted.target)

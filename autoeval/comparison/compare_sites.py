@@ -9,7 +9,6 @@ import itertools
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,25 +20,27 @@ from autoeval.comparison.common_ground import (
     on_common_ground,
 )
 from autoeval.comparison.comparison import ALL, Comparison, PairForecast
-from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import (
-    SPREAD,
     LabelDifference,
     PairedLabels,
     labelled_level,
-    outlook_without_labels,
     pair_labels,
 )
-from autoeval.comparison.unlabelled_difference import Side, compare_label_free
+from autoeval.comparison.unlabelled_difference import (
+    PairPrior,
+    Side,
+    compare_label_free,
+    outlook_without_labels,
+    pair_prior,
+)
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Categories
-from autoeval.estimation.label_planning import PlanRequest, plan_estimated, plan_in_folder
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.joint import Outlook, outlook_after
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
 from autoeval.labels.matching import labels_on
-from autoeval.labels.plan import BY_INFLUENCE, LabelPlan, balanced_order
+from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.file_looks import unseen_warning
@@ -51,7 +52,6 @@ DRAWS = 40_000  # behind the probability of being best
 SMALLEST = 0.005  # a difference that more labels are not asked for
 ITSELF = ValueWithError(0.0, 0.0)
 """The difference of a detector to itself."""
-BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class KnownOfDetectors:
     ----------
     trained_here : collection of str
         Those that were trained on images like the labelled ones: their difference there is not
-        used, and their estimates are lowered; see `autoeval.comparison.pair_model`.
+        used, and their estimates are lowered; see `autoeval.comparison.unlabelled_difference`.
     accuracy : mapping of str to float
         The true accuracy here, in [0, 1], of one of them: the others are that much better or worse,
         with the error of the difference.
@@ -137,10 +137,10 @@ def compare_sites(
     for warning, names in of_sites.items():  # fits on one labelled set have its warnings in common
         warnings += prefixed(", ".join(dict.fromkeys(names)), [warning])
     at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
-    levels = {
-        side.name: side.whole.value if at_threshold else float(np.mean(side.values))
-        for side in sides
-    }
+    levels = {}
+    for side in sides:
+        values = np.clip([accuracy.value for accuracy in side.each], 0, 1)
+        levels[side.name] = side.whole.value if at_threshold else float(np.mean(values))
     if paired is not None:
         warnings += paired.warnings
         by_labels, more = _labelled_levels(fits, paired)
@@ -153,7 +153,7 @@ def compare_sites(
         whole[a.name, b.name] = difference = forecast.difference
         whole[b.name, a.name] = replace(difference, value=-difference.value)
         parts += rows
-        trained = [side.name for side in (a, b) if side.trained_here]
+        trained = [side.name for side in (a, b) if math.isfinite(side.home)]
         if len(trained) == 1 and not at_threshold:
             warnings.append(
                 Notice(
@@ -182,15 +182,25 @@ def compare_sites(
             )
         )
     ranking = _ranked(levels, whole, level, seed, known.accuracy)
+    pairs = _ordered(pd.DataFrame(parts), list(ranking["detector"]))
+    first, second = ranking["detector"][:2]
+    first_ahead = {  # of the second, in each category and in all
+        row["category"]: {"value": row["difference"], "lower": row["lower"], "upper": row["upper"]}
+        for row in pairs.to_dict("records")
+        if (row["a"], row["b"]) == (first, second)
+    }
+    of_all = first_ahead.pop(ALL) if ALL in first_ahead else first_ahead.popitem()[1]
     return Comparison(
         target,
         level,
-        len(common[sides[0].name]),
-        len(paired.sample.images) if paired else 0,
-        ranking,
-        _ordered(pd.DataFrame(parts), list(ranking["detector"])),
-        tuple(dict.fromkeys(warnings)),
-        common,
+        **of_all,
+        per_category=first_ahead,
+        n_images=len(common[sides[0].name]),
+        n_labelled=len(paired.sample.images) if paired else 0,
+        ranking=ranking,
+        pairs=pairs,
+        warnings=tuple(dict.fromkeys(warnings)),
+        sites=common,
         known=next(iter(known.accuracy), ""),
         forecasts=forecasts,
     )
@@ -373,57 +383,3 @@ def probability_of_best(
     reached = values + draws
     best = reached == reached.max(axis=1, keepdims=True)  # several where both are known to be 0
     return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
-def plan_difference(
-    fits: Mapping[str, AccuracyEstimator],
-    sites: Mapping[str, Site],
-    folder: Path | None,
-    request: PlanRequest,
-    *,
-    prelabel: bool = False,
-) -> LabelPlan:
-    """Draw images spread over their predicted influence on the difference of two detectors.
-
-    The plan is that of the first, with the forecast of the precision that labels give of the
-    difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`.
-    """
-    check_fits(fits)
-    fits, sites = at_floors(fits, sites)
-    common, warnings = on_common_ground(fits, sites)
-    (first, one), (second, other) = fits.items()
-    estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
-    against = plan_estimated(other, estimates[second], request)
-
-    def spread(plan: LabelPlan) -> LabelPlan:
-        return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
-
-    plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=spread)
-    a, b = (Side.of(name, fits[name], site) for name, site in common.items())
-    return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
-
-
-def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
-    """Forecast the precision that labels give of the difference of two detectors."""
-    free = compare_label_free(a, b, target, pair_prior(), {})
-    outlook = outlook_without_labels(free, len(a.site), level)
-    if outlook is not None:
-        return outlook
-    # at a threshold, of two detectors that are taken to be independent
-    of_one = plan.outlook
-    assert isinstance(of_one, Outlook)
-    return Outlook(of_one.per_image.scaled(2.0 * SPREAD**2), len(a.site), free.whole, level)
-
-
-def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
-    """Spread a draw over the difference of the influences that two plans predict.
-
-    Images that move both detectors alike are all in the middle of that order; images that decide
-    which is better are at its ends, and every beginning of the sequence holds some of both. A draw
-    that is spread over time stays as it is.
-    """
-    if plan.order != BY_INFLUENCE:
-        return plan
-    difference = plan.predicted(plan.target)[-1] - other.predicted(other.target)[-1]
-    sequence = balanced_order(np.argsort(difference, kind="stable"), seed=plan.seed)
-    return replace(plan, sequence=sequence, order=BY_DIFFERENCE)

@@ -181,6 +181,10 @@ class Comparison(Result):
     target : str
     level : float
         Nominal coverage of the intervals.
+    value, lower, upper : float
+        How much better the first detector is than the second, in [-1, 1], with its interval.
+    per_category : mapping of str to mapping
+        The same of each category, where there are several.
     n_images, n_labelled : int
     ranking : DataFrame
         One row a detector, the best first: ``detector``, ``value`` (estimated accuracy, whose error
@@ -204,6 +208,10 @@ class Comparison(Result):
 
     target: str
     level: float
+    value: float
+    lower: float
+    upper: float
+    per_category: Mapping[str, Mapping[str, float]]
     n_images: int
     n_labelled: int
     ranking: pd.DataFrame
@@ -224,35 +232,6 @@ class Comparison(Result):
         """The rows of `pairs` that are of all categories."""
         several = self.pairs["category"] == ALL
         return self.pairs[several] if several.any() else self.pairs
-
-    @property
-    def value(self) -> float:
-        """How much better the first detector is than the second, in [0, 1]."""
-        return self._first_ahead(self.overall)["value"]
-
-    @property
-    def lower(self) -> float:
-        """Lower end of the interval of `value`."""
-        return self._first_ahead(self.overall)["lower"]
-
-    @property
-    def upper(self) -> float:
-        """Upper end of the interval of `value`."""
-        return self._first_ahead(self.overall)["upper"]
-
-    @property
-    def per_category(self) -> dict[str, dict[str, float]]:
-        """The same of each category, where there are several."""
-        each = self.pairs[self.pairs["category"] != ALL]
-        if len(self.overall) == len(self.pairs):
-            return {}
-        groups = each.groupby("category", sort=False)
-        return {str(name): self._first_ahead(rows) for name, rows in groups}
-
-    def _first_ahead(self, rows: pd.DataFrame) -> dict[str, float]:
-        first, second = self.detectors[:2]
-        (row,) = rows[(rows["a"] == first) & (rows["b"] == second)].to_dict("records")
-        return {"value": row["difference"], "lower": row["lower"], "upper": row["upper"]}
 
     @property
     def title(self) -> str:

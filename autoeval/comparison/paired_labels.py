@@ -5,19 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import RankedDetections, image_counts
-from autoeval.comparison.common_ground import on_categories
-from autoeval.comparison.pair_model import PairPrior
-from autoeval.comparison.unlabelled_difference import LabelFree
+from autoeval.comparison.common_ground import (
+    at_floors,
+    check_fits,
+    on_categories,
+    on_common_ground,
+)
+from autoeval.comparison.unlabelled_difference import (
+    SPREAD,
+    LabelFree,
+    PairPrior,
+    Side,
+    compare_label_free,
+    outlook_without_labels,
+    pair_prior,
+)
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.label_planning import PlanRequest, plan_estimated, priors_of_targets
+from autoeval.estimation.label_planning import (
+    PlanRequest,
+    plan_estimated,
+    plan_in_folder,
+    priors_of_targets,
+)
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import NO_INFLUENCE
 from autoeval.labels.category_estimates import (
@@ -29,19 +47,27 @@ from autoeval.labels.category_estimates import (
     measure_sample,
 )
 from autoeval.labels.joint import Outlook, expected_holding
-from autoeval.labels.labelled_estimate import as_random_draw, drawn_by_plan, estimate_rankings
+from autoeval.labels.labelled_estimate import (
+    as_random_draw,
+    drawn_by_plan,
+    estimate_rankings,
+)
 from autoeval.labels.matching import LabelledSubset, match_labels
-from autoeval.labels.plan import BY_INFLUENCE, ByImage, LabelPlan, blocks_of, inverse_probabilities
+from autoeval.labels.plan import (
+    BY_INFLUENCE,
+    ByImage,
+    LabelPlan,
+    balanced_order,
+    blocks_of,
+    inverse_probabilities,
+)
 from autoeval.labels.values import LEVELS, NOTHING, ValueWithError, VariancePrior, combine
 from autoeval.notices import prefixed
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
-SPREAD = 1.15
-"""Factor of the standard error from labels in intervals, by coverage on the panel
-(docs/results/compare.md): influences on a difference are skewed, and a few images seldom hold those
-that count most. What labels weigh against the label-free difference does not depend on it."""
+BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
 
 def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
@@ -89,19 +115,6 @@ def difference_with_labels(
         for estimate in (labels, spread)
     )
     return LabelDifference(spread, free, replace(wide, value=value.value))
-
-
-def outlook_without_labels(free: LabelFree, n_images: int, level: float) -> Outlook | None:
-    """Forecast the precision that labels give of a difference, from images without labels.
-
-    None where the variance of a labelled image is not predicted, as at a threshold.
-    """
-    residuals = [residual for residual in free.residuals if residual is not None]
-    if not residuals:
-        return None
-    variance = sum(residual.variance for residual in residuals) / len(residuals) ** 2
-    residual = VariancePrior(variance, residuals[0].dof)
-    return Outlook(residual.scaled(SPREAD**2), n_images, free.whole, level)
 
 
 def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
@@ -290,3 +303,57 @@ def _plan_without_assistance(fitted: AccuracyEstimator, estimate: Estimate) -> L
         objects=ByImage.of(np.zeros((n_categories, 1, n)), n),
         points=dict.fromkeys(MEASURES, NO_INFLUENCE),
     )
+
+
+def plan_difference(
+    fits: Mapping[str, AccuracyEstimator],
+    sites: Mapping[str, Site],
+    folder: Path | None,
+    request: PlanRequest,
+    *,
+    prelabel: bool = False,
+) -> LabelPlan:
+    """Draw images spread over their predicted influence on the difference of two detectors.
+
+    The plan is that of the first, with the forecast of the precision that labels give of the
+    difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`.
+    """
+    check_fits(fits)
+    fits, sites = at_floors(fits, sites)
+    common, warnings = on_common_ground(fits, sites)
+    (first, one), (second, other) = fits.items()
+    estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
+    against = plan_estimated(other, estimates[second], request)
+
+    def spread(plan: LabelPlan) -> LabelPlan:
+        return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
+
+    plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=spread)
+    a, b = (Side.of(name, fits[name], site) for name, site in common.items())
+    return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
+
+
+def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
+    """Forecast the precision that labels give of the difference of two detectors."""
+    free = compare_label_free(a, b, target, pair_prior(), {})
+    outlook = outlook_without_labels(free, len(a.site), level)
+    if outlook is not None:
+        return outlook
+    # at a threshold, of two detectors that are taken to be independent
+    of_one = plan.outlook
+    assert isinstance(of_one, Outlook)
+    return Outlook(of_one.per_image.scaled(2.0 * SPREAD**2), len(a.site), free.whole, level)
+
+
+def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
+    """Spread a draw over the difference of the influences that two plans predict.
+
+    Images that move both detectors alike are all in the middle of that order; images that decide
+    which is better are at its ends, and every beginning of the sequence holds some of both. A draw
+    that is spread over time stays as it is.
+    """
+    if plan.order != BY_INFLUENCE:
+        return plan
+    difference = plan.predicted(plan.target)[-1] - other.predicted(other.target)[-1]
+    sequence = balanced_order(np.argsort(difference, kind="stable"), seed=plan.seed)
+    return replace(plan, sequence=sequence, order=BY_DIFFERENCE)

@@ -2,9 +2,9 @@
 
     python -m autoeval.comparison.train_differences
 
-writes ``configs/compare_prior.json``, the numbers of `autoeval.comparison.pair_model.PairPrior`. A
-row of the tables is two detectors at a site and category: what their boxes show, and both labelled
-accuracies. ``meta_sets/panel/pairs.csv`` holds detectors of COCO's images and RetinaNet
+writes ``configs/compare_prior.json``, the numbers of `PairPrior`. A row of the tables is two
+detectors at a site and category: what their boxes show, and both labelled accuracies.
+``meta_sets/panel/pairs.csv`` holds detectors of COCO's images and RetinaNet
 (`benchmarks/compare.py` makes it from boxes), ``meta_sets/panel/fine_tuned_pairs.csv`` detectors
 that were trained on one site, and detectors of COCO's images labelled on such sites
 (`benchmarks/fine_tuned_pairs.py`). RetinaNet, which was trained on part of the data, is in no fit.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -26,7 +26,7 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from autoeval.comparison.pair_model import (
+from autoeval.comparison.unlabelled_difference import (
     FEWEST_OBJECTS,
     OneKind,
     PairPrior,
@@ -70,7 +70,21 @@ HOME = ((0.0, 0.9, 0.15, 0.5, -1.6, 0.26, -1.2), (1e-9, 0.3, 0.3, 0.5, 9.0, 0.3,
 def main() -> None:
     """Read the tables, fit, and write the prior."""
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
-    write_json(shipped_config(PRIOR), fit(read_rows()).to_dict(), indent=1)
+    write_json(shipped_config(PRIOR), plain_values(fit(read_rows())), indent=1)
+
+
+def plain_values(prior: PairPrior) -> dict[str, Any]:
+    """Return the numbers of a prior with four digits after the point, as its file has them."""
+    values = asdict(prior)
+    del values["away"]  # in a file of its own
+    return {name: rounded(value) for name, value in values.items()}
+
+
+def rounded(values: Any) -> Any:
+    """Round all numbers inside to four digits after the point."""
+    if isinstance(values, Mapping):
+        return {name: rounded(value) for name, value in values.items()}
+    return np.round(values, 4).tolist()
 
 
 def read_rows() -> pd.DataFrame:

@@ -14,7 +14,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.commands.compare import STATUS
 from autoeval.commands.given_words import known_at_sites
-from autoeval.comparison.compare_sites import BY_DIFFERENCE
+from autoeval.comparison.paired_labels import BY_DIFFERENCE
 from autoeval.labels.plan_folder import load_plan
 
 
