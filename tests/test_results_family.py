@@ -203,7 +203,7 @@ def test_boxes_of_every_kind_are_told_apart(world, site, tmp_path):
         strong.predict("retinanet_r50", images=site["images"])
     with pytest.raises(InputError, match="watch: for a detector that is run"):
         strong.predict(path, images=site["images"], watch=print)
-    with pytest.raises(InputError, match="batch size of 1 or more but got 0"):
+    with pytest.raises(InputError, match="--batch-size of 1 or more but got 0"):
         autoeval.Detector("retinanet_r50", batch_size=0)
     with pytest.raises(InputError, match="device: for a detector that is named"):
         autoeval.Detector(autoeval.Detector("x").spec, device="cpu")

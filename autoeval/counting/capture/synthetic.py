@@ -235,7 +235,10 @@ def write_synthetic(spec: SyntheticSpec, folder: PathLike) -> CaptureSplit:
     """Write both images of every configuration, then the metadata."""
     records = list(make_records(spec))
     if not records:
-        raise InputError("None of these patterns can be made of any of these numbers of objects.")
+        raise InputError(
+            "None of these patterns can be made of any of these numbers of objects: choose others "
+            "with --patterns or --counts."
+        )
     with progress_bar(len(records), "Drawing", unit="pair") as bar:
         for record in records:
             for variant, image in zip((ORIGINAL, OCCLUDED), render_pair(record), strict=True):

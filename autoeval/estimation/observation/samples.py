@@ -58,9 +58,9 @@ class ImageLoading:
 
     def __post_init__(self) -> None:
         if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"Expected a batch size of 1 or more but got {self.batch_size}.")
+            raise InputError(f"Expected --batch-size of 1 or more but got {self.batch_size}.")
         if self.num_workers is not None and self.num_workers < 0:
-            raise InputError(f"Expected 0 or more loading workers but got {self.num_workers}.")
+            raise InputError(f"Expected --num-workers of 0 or more but got {self.num_workers}.")
 
     def workers(self, samples: Samples) -> int:
         """Return the number of threads for some images: one at most where they have an order."""

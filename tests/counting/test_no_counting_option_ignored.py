@@ -1,0 +1,49 @@
+"""Every option of the commands that count acts, or is refused: none is ignored."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
+from counting_option_world import write_counting, write_counts
+from option_outcomes import ignored, passing, refused
+
+from autoeval.command_table import COMMANDS, GROUPS
+from autoeval.commands.command_line import options_of
+
+ANNOTATIONS = "counting/fsc/annotation_FSC147_384.json"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("options")
+    with contextlib.chdir(folder):
+        write_counts(folder)
+        for name, counted in (("evaluated", "0.1"), ("evaluated_too", "0.3")):
+            of = f"roadworld_nano@{counted}/predictions.csv --truth overpass.csv --bins bins.json"
+            passing(f"count evaluate {of} --work-dir {name}")
+        write_counting(folder / "counting")
+        passing(f"{BUILD} --annotations {ANNOTATIONS}".replace("/built", "/split"))
+        passing(f"{ASK}/dots.py --work-dir counting/asked")
+        shutil.copy("counting/asked/dots/total-original.jsonl", "counting/answers.jsonl")
+    return folder
+
+
+@pytest.mark.parametrize("command", GROUPS["counting"])
+def test_every_option_has_a_case(command):
+    cases = {name.partition(" ")[0] for name in COUNTING_CASES[command]}
+    assert cases == set(options_of(COMMANDS[command]))
+
+
+@pytest.mark.parametrize("command", COUNTING_CASES)
+def test_each_option_acts_or_is_refused(command, world, monkeypatch):
+    monkeypatch.chdir(world)
+    assert ignored(COUNTING_CASES[command], Path("acts") / command.replace(" ", "_")) == []
+
+
+@pytest.mark.parametrize(("base", "more"), COUNTING_REFUSED)
+def test_what_would_do_nothing_is_refused(base, more, world, monkeypatch):
+    monkeypatch.chdir(world)
+    refused(base, more, Path("refused"))
+    assert not Path("refused").exists()
