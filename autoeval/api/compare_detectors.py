@@ -13,10 +13,10 @@ from autoeval.api.options import (
     PassOptions,
     check_names,
     detector_of_fit,
-    for_target,
     found_images,
     given_boxes_of,
     load_estimator,
+    load_for_target,
 )
 from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS, MEASURES
@@ -169,7 +169,7 @@ def compare(
             f"{target or 'the target of the fits'}: name one of these, or leave it out.",
         )
     fits = {
-        name: for_target(fitted, target, score_thr, iou)
+        name: load_for_target(fitted, target, score_thr, iou)
         for name, fitted in named_estimators(estimators).items()
     }
     folders = estimators.values() if isinstance(estimators, Mapping) else estimators

@@ -13,9 +13,9 @@ from typing_extensions import Unpack
 from autoeval.api.options import (
     ResultsOptions,
     check_names,
-    for_target,
     given_boxes_of,
     load_estimator,
+    load_for_target,
 )
 from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS
@@ -169,7 +169,7 @@ def monitor(
     check_names(boxes, ResultsOptions)
     if images is None and predictions is None:
         raise InputError("Expected --images ROOT, or --predictions PATH.")
-    fitted = for_target(load_estimator(estimator), target, score_thr, iou)
+    fitted = load_for_target(estimator, target, score_thr, iou)
     settings = MonitorSettings(
         by=by,
         depth=depth,

@@ -207,15 +207,17 @@ def _loaded(path: str, changed_ns: int) -> AccuracyEstimator:
     return AccuracyEstimator.load(path)
 
 
-def for_target(
-    fitted: AccuracyEstimator, target: str | None, score_thr: float | None, iou: float
+def load_for_target(
+    estimator: AccuracyEstimator | PathLike,
+    target: str | None,
+    score_thr: float | None,
+    iou: float,
 ) -> AccuracyEstimator:
-    """Return the estimator of a target; that of the fit where none is named."""
-    if target is not None:
-        return fitted.for_target(named_target(target, score_thr, iou))
-    if score_thr is None and iou != IOUS[0]:
+    """Load the estimator of a target, that of the fit where none is named."""
+    if target is None and score_thr is None and iou != IOUS[0]:
         raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
-    return fitted
+    fitted = load_estimator(estimator)
+    return fitted if target is None else fitted.for_target(named_target(target, score_thr, iou))
 
 
 def given_boxes_of(
