@@ -147,20 +147,22 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
 
 
 def silent_sites(images_of: Mapping[str, pd.DataFrame], by: str) -> Iterator[Notice]:
-    """Warn of sites that no longer send images while others do; of each its images by time.
+    """Warn of sites that no longer send images while others do; the images are sorted by `in_time`.
 
     A site is silent when the newest image of any site is later than its own latest one by over
     twice the longest time that passed between two of its images, and by a window of time or a day.
     """
-    taken_of = {name: images["taken"].dropna() for name, images in images_of.items()}
-    newest = max((taken.max() for taken in taken_of.values() if len(taken)), default=None)
+    taken_of = {name: images["taken"].dropna().to_numpy() for name, images in images_of.items()}
+    newest = max(
+        (pd.Timestamp(taken[-1]) for taken in taken_of.values() if len(taken)), default=None
+    )
     silent = {}
     for name, taken in taken_of.items():
-        if len(taken) >= FEWEST:
-            longest = 2 * taken.sort_values().diff().max()
+        if newest is not None and len(taken) >= FEWEST:
+            latest, longest = pd.Timestamp(taken[-1]), 2 * pd.Timedelta(np.diff(taken).max())
             least = LENGTHS.get(kind_of(images_of[name], by), LENGTHS[DAY])
-            if newest - taken.max() > max(longest, least):
-                silent[name] = f"{name} {taken.max():%Y-%m-%d %H:%M}"
+            if newest - latest > max(longest, least):
+                silent[name] = f"{name} {latest:%Y-%m-%d %H:%M}"
     if silent:
         yield Notice(
             "site-silent",
