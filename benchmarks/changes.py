@@ -142,15 +142,17 @@ def main() -> None:
     if args.command == "confirm":
         confirm(args.data, args.exported, named, args.out)
         return
-    step, summary = {
-        "halves": (halves, summary_of_halves),
-        "windows": (windows, summary_of_windows),
-        "year": (year, summary_of_year),
-    }[args.command]
+    step = {"halves": halves, "windows": windows, "year": year}[args.command]
     rows = pd.DataFrame(step(args.data, named))
     if args.out:
         rows.to_csv(args.out, index=False)
-    print_table(summary(rows))
+    if args.command == "halves":
+        print_table(summary_of_halves(rows))
+    elif args.command == "windows":
+        print_table(summary_of_windows(rows))
+        print_table(changes_by_detector(rows))
+    else:
+        print_table(summary_of_year(rows))
 
 
 def print_table(table: pd.DataFrame) -> None:
@@ -490,9 +492,12 @@ def windows(data: Path, named: Mapping[str, str]) -> Iterator[dict[str, Any]]:
                         numbers = [taken(later.numbers, last)]
                         model = shipped_model()
                         seen = look_at(1, baseline, numbers, steady, model, level, LEVEL)
+                        assert seen.change is not None
                         yield {
                             "detector": detector,
                             "site": name,
+                            "true": change,
+                            **seen.change.__dict__,
                             "order": order,
                             "windows in the baseline": n_windows,
                             "untouched": later is of_site,
@@ -511,6 +516,22 @@ def summary_of_windows(rows: pd.DataFrame) -> pd.DataFrame:
             row |= {name: int(part.sum())}
             row |= {f"{name}: fell (%)": 100 * own[part]["fell"].mean()}
             row |= {f"{name}: fell or changed (%)": 100 * own[part]["seen"].mean()}
+        table.append(row)
+    return pd.DataFrame(table)
+
+
+def changes_by_detector(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return error and coverage of the change where boxes are lost, in points and per cent."""
+    kept = rows[~rows["untouched"] & (rows["order"] == "at random")]
+    kept = kept[kept["windows in the baseline"] == 1]
+    table = []
+    for detector, own in kept.groupby("detector"):
+        inside = (own["lower"] <= own["true"]) & (own["true"] <= own["upper"])
+        row = {"detector": detector, "changes": len(own), "true mean": 100 * own["true"].mean()}
+        row["MAE"] = 100 * (own["value"] - own["true"]).abs().mean()
+        row["coverage (%)"] = 100 * inside.mean()
+        row["falls over 10 points"] = int(own["large"].sum())
+        row["their coverage (%)"] = 100 * inside[own["large"]].mean()
         table.append(row)
     return pd.DataFrame(table)
 
