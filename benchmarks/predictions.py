@@ -28,7 +28,7 @@ from scipy.special import expit, logit
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows, fits_above
+from autoeval.estimation.calibrating import calibrate, calibrated_rows, fits_above
 from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
@@ -359,13 +359,13 @@ def warnings_of_fit(val: Case, change: Change) -> dict[str, object]:
 def fits_at_floors(val: Case) -> dict[float, tuple[pd.DataFrame, ScoreCalibration]]:
     """Fit on a full list, at its own floor (0) and at those that a fit knows, too."""
     full = val.changed(CHANGES["as they are"])
-    known = CalibratedSets.of([full])
-    above = fits_above([full], known)
+    pairs, of_all, probabilities = calibrate([full])
+    above = fits_above([full], of_all, probabilities)
     fits = {floor: (of.rows, of.calibration) for floor, of in above.items()}
     unseen = unseen_share(full.boxes)
     return {
         floor: (pd.DataFrame(dict(rows)).assign(unseen=unseen, floor=floor), calibration)
-        for floor, (rows, calibration) in ({0.0: (known.rows, known.calibration)} | fits).items()
+        for floor, (rows, calibration) in ({0.0: (pairs, of_all)} | fits).items()
     }
 
 

@@ -234,38 +234,24 @@ def calibration_error(bins: pd.DataFrame) -> float:
     return float(np.average((bins["predicted"] - bins["observed"]).abs(), weights=bins["n"]))
 
 
-@dataclass(frozen=True, eq=False)
-class CalibratedSets:
-    """What a fit takes from the confidences on labelled sets.
+def calibrate(
+    sets: Sequence[Site], prior: CalibrationPrior | None = None
+) -> tuple[dict[str, np.ndarray], ScoreCalibration, list[np.ndarray]]:
+    """Calibrate confidences, and score labelled sets by calibrations without their labels.
 
-    bins: see `reliability`.
-    probabilities: of the boxes of each set by calibrations that have not seen its labels, (10, N)
-        each.
+    The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
+    cross-fitted in four folds: of groups, or of the images of a single group at random. Of a
+    detector that was trained on some of these sites only those count; see `calibrated_on`.
+
+    prior: by default that of the panel of detectors, at the lowest floor of the sets.
+    Returned: pairs, see `autoeval.model.pair_table`; the calibration on all sets; and of the boxes
+        of each set the probabilities (10, N) that were used.
     """
-
-    rows: Table
-    calibration: ScoreCalibration
-    check: ConfidenceCheck
-    bins: pd.DataFrame
-    probabilities: tuple[np.ndarray, ...]
-
-    @classmethod
-    def of(cls, sets: Sequence[Site], prior: CalibrationPrior | None = None) -> CalibratedSets:
-        """Check and calibrate the confidences, and score the sets by calibrations without them.
-
-        The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
-        cross-fitted in four folds: of groups, or of the images of a single group at random. Of a
-        detector that was trained on some of these sites only those count; see `calibrated_on`.
-
-        prior: by default that of the panel of detectors, at the lowest floor of the sets.
-        """
-        if prior is None:
-            prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
-        check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
-        calibration = fit_calibration(calibrated_on(sets), None, prior)
-        rows = _pairs_of(sets, calibration, probabilities)
-        bins = reliability(sets, probabilities)
-        return cls(rows, calibration, check, bins, tuple(probabilities))
+    if prior is None:
+        prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
+    probabilities = cross_fitted(sets, prior)
+    calibration = fit_calibration(calibrated_on(sets), None, prior)
+    return _pairs_of(sets, calibration, probabilities), calibration, probabilities
 
 
 def _pairs_of(
@@ -283,16 +269,14 @@ def _pairs_of(
 def calibrated_rows(
     sets: Sequence[Site], *, prior: CalibrationPrior | None = None
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
-    """Calibrate and score labelled sets as `CalibratedSets`, without a check.
+    """Return the pairs of `calibrate` as a DataFrame, and the calibration.
 
     prior: by default that of the panel of detectors.
-    Returned: a pair table, see `autoeval.model.pair_table`; the calibration on all sets.
     """
     import pandas as pd
 
-    prior = prior or calibration_prior()
-    calibration = fit_calibration(calibrated_on(sets), None, prior)
-    return pd.DataFrame(_pairs_of(sets, calibration, cross_fitted(sets, prior))), calibration
+    pairs, calibration, _ = calibrate(sets, prior or calibration_prior())
+    return pd.DataFrame(pairs), calibration
 
 
 def calibrated_on(sets: Sequence[Site]) -> list[Site]:
@@ -418,10 +402,14 @@ def with_calibrated_reference(
     return with_probabilities, calibration
 
 
-def fits_above(sets: Sequence[Site], calibrated: CalibratedSets) -> dict[float, FloorFit]:
+def fits_above(
+    sets: Sequence[Site], calibration: ScoreCalibration, probabilities: Sequence[np.ndarray]
+) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
-    calibrated: what was fitted on all their boxes. A floor over which no box is left is left out.
+    A floor over which no box is left is left out.
+
+    calibration, probabilities: of all their boxes, see `calibrate`.
     """
     fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
     fits = {}
@@ -429,8 +417,8 @@ def fits_above(sets: Sequence[Site], calibrated: CalibratedSets) -> dict[float, 
         some = all((labelled_set.boxes.scores >= floor).any() for labelled_set in sets)
         if floor > fit_floor + SAME_FLOOR and some:
             prior = calibration_prior(floor)
-            boxes = calibrated.calibration.boxes
-            fits[floor] = FloorFit(*rows_above(sets, floor, boxes, calibrated.probabilities, prior))
+            boxes = calibration.boxes
+            fits[floor] = FloorFit(*rows_above(sets, floor, boxes, probabilities, prior))
     return fits
 
 

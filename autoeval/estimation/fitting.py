@@ -14,9 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
-    CalibratedSets,
     ConfidenceCheck,
+    calibrate,
+    check_confidences,
     fits_above,
+    reliability,
     with_calibrated_reference,
 )
 from autoeval.estimation.checks import reference_of_fit
@@ -225,18 +227,18 @@ def fit_sets(
 
     # Calibrations, and by them the pairs of site and category, at every floor.
     sets, of_reference = with_calibrated_reference(sets)
-    calibrated = CalibratedSets.of(sets)
-    floors = fits_above(sets, calibrated)
+    check = check_confidences(sets)
+    pairs, calibration, probabilities = calibrate(sets)
+    floors = fits_above(sets, calibration, probabilities)
 
     # What is known of the files, and what was found wrong in them.
-    warnings, looks = checked_sets(sets, calibrated.check)
+    warnings, looks = checked_sets(sets, check)
     scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets])
     shares = ((floor, float(np.mean(scores >= floor))) for floor in floors)
     looks = replace(looks, floors=tuple(shares))
     assistance, why_none = assistance_of(sets)
 
     # The regression.
-    pairs = calibrated.rows
     if CONFIDENCE in pairs and not np.isfinite(floats(pairs, CONFIDENCE)).any():
         categories = list(dict.fromkeys(pairs["category"].tolist()))
         raise InputError(
@@ -255,7 +257,7 @@ def fit_sets(
         settings.target,
         settings.level,
         context_={**context, "boxes": looks.to_dict()},
-        calibration_=calibrated.calibration,
+        calibration_=calibration,
         reference_calibration_=of_reference,
         assistance_=assistance,
         loading_=(run.loading if run else None) or {},
@@ -271,13 +273,13 @@ def fit_sets(
         regression.pairs_, target=settings.target, level=settings.level, floor=regression.floor
     )
     useless = worse_than_constant(results, by_category=by_category)
-    not_read = reference_of_fit(calibrated.rows, regression)
+    not_read = reference_of_fit(pairs, regression)
     evaluated = FitResult(
         estimator.table_,
         results,
         (*warnings, *looks.warnings, *why_none, *not_read),
         by_category=by_category,
-        reliability=calibrated.bins,
+        reliability=reliability(sets, probabilities),
         target=settings.target,
         level=settings.level,
         labelled_sets=pd.DataFrame(map(_described, sets)),
