@@ -86,7 +86,7 @@ from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.estimation.protocol import spearman
-from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.seed_set import Sample
 from autoeval.io.tasks.task import Task, load_task
 from autoeval.model.pair_table import SEED
 from autoeval.report.text import format_cells, to_markdown

@@ -64,7 +64,7 @@ from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.image_lists import ImageFile, load_image_folder
-from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import write_text
 from autoeval.runtime.ray_executor import RayExecutor

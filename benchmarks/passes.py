@@ -68,7 +68,7 @@ from autoeval.detectors.preprocessing import collate, test_pipeline
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.image_lists import ImageFile
-from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.seed_set import Sample
 from autoeval.io.tasks.task import Task
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.runtime.files import write_text

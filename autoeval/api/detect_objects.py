@@ -147,8 +147,8 @@ def _write(
     from autoeval.boxes import DetectorRun, LabelledImage
     from autoeval.estimation.observation.detector_identity import is_identified
     from autoeval.estimation.observation.samples import PassLog, blocks_of_read
+    from autoeval.io.find_images import copied
     from autoeval.io.predictions.detector_run import BoxWriter, note_of
-    from autoeval.io.same_files import copied
 
     words, pictures = observer.task.categories, samples.images
     log, writer = PassLog(), BoxWriter(path)

@@ -24,7 +24,7 @@ from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
 from autoeval.report.text import format_cells, to_markdown
 from autoeval.roadworld.dataset import CATEGORY, make_picture, write_environment

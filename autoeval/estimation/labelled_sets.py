@@ -418,7 +418,7 @@ def _observed(
     everywhere: bool = False,
 ) -> Site:
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
-    from autoeval.io.tasks.labelled_samples import SeedSetSamples
+    from autoeval.io.tasks.seed_set import SeedSetSamples
 
     own = own_words(run.loaded)
     observer = keeping(run.observer(own), run.keeping(folder))

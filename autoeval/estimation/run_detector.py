@@ -27,8 +27,7 @@ from autoeval.estimation.observation.samples import (
     UnlabelledSamples,
     blocks_of_read,
 )
-from autoeval.io.find_images import Images, list_images
-from autoeval.io.same_files import without_copies
+from autoeval.io.find_images import Images, list_images, without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Executor

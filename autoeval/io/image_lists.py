@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 import sys
@@ -77,6 +78,14 @@ def refuse_archive(path: Path) -> None:
         f"{printable(path)} is a zip archive of {len(names)} files ({printable(listed(names))}): "
         "unpack it, and name the folder that it becomes or the file that is meant."
     )
+
+
+def content_digest(path: Path) -> bytes:
+    """Return a hash of the bytes of a file; of its path where it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError:
+        return str(path).encode("utf-8", "replace")
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from autoeval.estimation.observation.reference_boxes import PredictionsReference
 from autoeval.estimation.observation.samples import ImageLoading, PassLog, UnlabelledSamples
 from autoeval.estimation.read_site import site_of_files
 from autoeval.estimation.run_detector import Detector, fitted_reference, own_words
+from autoeval.io.find_images import file_stamp, path_stamp
 from autoeval.io.image_lists import ImageFile, natural_order, walk
 from autoeval.io.predictions import read_image_list
-from autoeval.io.same_files import file_stamp, path_stamp
 from autoeval.model.features import REFERENCE_FEATURES
 from autoeval.monitoring.monitor_store import (
     BOX,

@@ -21,7 +21,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading, PassLog, observe_batches
 from autoeval.io.labels.content import NO_BOXES
-from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.seed_set import Sample
 from autoeval.io.tasks.task import Task
 
 

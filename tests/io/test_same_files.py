@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 from scipy.fft import dctn
 
-from autoeval.io.find_images import ImageArray
+from autoeval.io.find_images import (
+    ImageArray,
+    copies_taken,
+    later_copies,
+    same_content,
+    without_copies,
+)
 from autoeval.io.image_lists import ImageFile
-from autoeval.io.same_files import copies_taken, later_copies, same_content, without_copies
 from autoeval.io.tasks.inspection import alike, perceptual_hash
 
 

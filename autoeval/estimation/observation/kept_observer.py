@@ -33,7 +33,7 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.io.tasks.labelled_samples import FileSamples, Sample
+from autoeval.io.tasks.seed_set import FileSamples, Sample
 from autoeval.runtime.jobs import Advance, Executor, Job, LocalExecutor, run_jobs
 from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import RowStore

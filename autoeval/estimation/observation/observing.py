@@ -22,7 +22,7 @@ from autoeval.estimation.observation.samples import (
     observe_batches,
     read_batches,
 )
-from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.progress import announced_bar
 

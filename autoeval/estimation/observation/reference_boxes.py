@@ -15,7 +15,7 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.reading import file_of
-from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files

@@ -15,12 +15,11 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from autoeval.errors import FailedOnImagesError, InputError
-from autoeval.io.find_images import ImageArray, UnlabelledImage
+from autoeval.io.find_images import ImageArray, UnlabelledImage, path_stamp
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.labels.content import NO_BOXES
-from autoeval.io.same_files import path_stamp
-from autoeval.io.tasks.labelled_samples import NO_PIXELS, Sample, Samples
+from autoeval.io.tasks.seed_set import NO_PIXELS, Sample, Samples
 from autoeval.io.video import time_blocks
 from autoeval.runtime.jobs import Ahead
 

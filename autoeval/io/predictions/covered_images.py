@@ -25,9 +25,8 @@ from autoeval.io.image_identity import (
     split_of,
     without_suffix,
 )
-from autoeval.io.image_lists import natural_order
+from autoeval.io.image_lists import content_digest, natural_order
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.same_files import content_digest
 from autoeval.notices import Notice
 from autoeval.words import listed
 

@@ -11,10 +11,9 @@ import cv2
 import numpy as np
 
 from autoeval.errors import InputError
+from autoeval.io.find_images import same_content
 from autoeval.io.images import UnreadableImageError
-from autoeval.io.same_files import same_content
-from autoeval.io.tasks.labelled_samples import Samples, SeedSetSamples
-from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.io.tasks.seed_set import Samples, SeedSet, SeedSetSamples
 from autoeval.io.tasks.task import Task
 from autoeval.notices import Notice
 from autoeval.words import listed, printable

@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, at_once
-from autoeval.io.tasks.labelled_samples import Samples
+from autoeval.io.tasks.seed_set import Samples
 from autoeval.runtime import OK
 from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.store import RowStore

@@ -16,8 +16,7 @@ from tqdm import tqdm
 
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError
-from autoeval.io.tasks.labelled_samples import Sample
-from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.io.tasks.seed_set import Sample, SeedSet
 from autoeval.runtime.files import atomic_path, write_json
 from autoeval.stability.metasets.recipe import Recipe, SampleSet, own_images
 

@@ -13,15 +13,16 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.documents import read_config
-from autoeval.io.tasks.labelled_samples import (
+from autoeval.io.tasks.seed_set import (
     MOST_IMAGES,
     Sample,
+    SeedSet,
     SeedSetSamples,
     draw_images,
+    named_rng,
     own_image_ids,
     read_record,
 )
-from autoeval.io.tasks.seed_set import SeedSet, named_rng
 from autoeval.runtime.files import PathLike, write_text
 from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
 from autoeval.words import listed

@@ -24,8 +24,7 @@ from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
 from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamples
-from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.same_files import copies_taken
+from autoeval.io.find_images import UnlabelledImage, copies_taken
 from autoeval.io.tasks.task import Task
 from autoeval.sites.site import Site
 from autoeval.stability.network.as_perturbable import as_perturbable

@@ -12,7 +12,7 @@ from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog, blocks_of_read
-from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.runtime.jobs import Behind
 from autoeval.stability.passes.presets import Measure, ScoredSettings, scored_settings
 from autoeval.stability.scores.base import scores

@@ -5,8 +5,7 @@ import pytest
 from pictures import seed_set
 
 from autoeval.io.images import read_image
-from autoeval.io.tasks.labelled_samples import SeedSetSamples, own_image_ids
-from autoeval.io.tasks.seed_set import load_seed_set
+from autoeval.io.tasks.seed_set import SeedSetSamples, load_seed_set, own_image_ids
 from autoeval.stability.metasets.recipe import SampleSet, own_images
 
 

@@ -6,7 +6,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import stack_categories
 from autoeval.estimation.estimate import Estimate
-from autoeval.io.tasks.labelled_samples import NO_PIXELS, Sample
+from autoeval.io.tasks.seed_set import NO_PIXELS, Sample
 from autoeval.report.estimate import estimate_head
 from autoeval.stability.methods.categories import (
     PartialPooling,

@@ -8,7 +8,7 @@ from torch import nn
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.seed_set import Sample
 from autoeval.io.tasks.task import Task
 from autoeval.model.pair_table import SAMPLE
 from autoeval.runtime.jobs import Job
