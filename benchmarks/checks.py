@@ -2,6 +2,7 @@
 
     python -m benchmarks.checks labels DATA PREDICTIONS [PREDICTIONS ...] > tables.md
     python -m benchmarks.checks boxes DATA PREDICTIONS [PREDICTIONS ...] > tables.md
+    python -m benchmarks.checks detectors DATA PREDICTIONS PREDICTIONS [PREDICTIONS ...] > table.md
 
 DATA holds ``<task>/<site>/annotations.json``, and each PREDICTIONS ``<task>/<site>.json`` of one
 detector, for the tasks of `benchmarks.predictions` and for ``all``, which uses the words of its
@@ -10,13 +11,15 @@ for each detector. For `boxes` each labelled set is the fit of every other set o
 site, by the same detector. To the boxes of the site 2 or 5 are added in each image, anywhere, with
 sides of 5 to 30 % of those of the image and scores of .6 to .95. Density, overlap, companions and
 place of confident boxes are compared with those of the fit; each check warns from where 2 % of the
-sound sites are warned of, and as shipped.
+sound sites are warned of, and as shipped. For `detectors` each file is the fit of every other one,
+of the same detector and of the others, and pairs are counted in which boxes overlap up to another
+IoU; files that are cut at a score of .1 are compared, too.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +29,17 @@ import pandas as pd
 from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
+from autoeval.io.predictions.reading import read_predictions
 from autoeval.report.text import to_markdown
-from autoeval.sites.file_looks import FEWEST_SURE, SURE, ConfidentBoxes, unlike_fit
+from autoeval.sites.file_looks import (
+    FEWEST_PAIRS,
+    FEWEST_SURE,
+    SURE,
+    ConfidentBoxes,
+    another_suppression,
+    overlaps_of,
+    unlike_fit,
+)
 from autoeval.sites.label_warnings import (
     exchanged_words,
     labels_elsewhere,
@@ -50,6 +62,7 @@ ADDED = (0, 2, 5)
 FALSE_ALARMS = 0.02
 ROWS, SIZES = 4, 6  # cells of the place of a box: quarters of the height, halvings of the side
 CHECKS = ("density", "place", "overlapping", "alone")
+CUTS = (0.0, 0.1)
 
 
 def moved(pixels: float) -> Change:
@@ -120,13 +133,16 @@ FEWEST_CATEGORIES = {
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("command", choices=("labels", "boxes"))
+    parser.add_argument("command", choices=("labels", "boxes", "detectors"))
     parser.add_argument("data", type=Path)
     parser.add_argument("predictions", type=Path, nargs="+")
     args = parser.parse_args()
     if args.command == "labels":
         print(to_markdown(pd.concat([table(args.data, of) for of in args.predictions])))
         print(to_markdown(pd.concat([refused_of_few(args.data, of) for of in args.predictions])))
+        return
+    if args.command == "detectors":
+        print(to_markdown(other_detectors(args.data, args.predictions)))
         return
     rows = pd.concat([compared(args.data, of) for of in args.predictions], ignore_index=True)
     print(to_markdown(found(rows)))
@@ -259,6 +275,33 @@ def found(rows: pd.DataFrame) -> pd.DataFrame:
         values = {name: f"{share:.0f}" for name, share in {**shares, "as shipped": shipped}.items()}
         table.append({"detector": detector, "added": n, **values, "pairs": len(part)})
     return pd.DataFrame(table)
+
+
+def other_detectors(data: Path, predictions: Sequence[Path]) -> pd.DataFrame:
+    """Count the pairs of files, in per cent, of which one is taken for another detector's."""
+    counts: dict[tuple[str, float], list[tuple[int, ...]]] = {}
+    for of in predictions:
+        for path in sorted(of.glob("*/*.json")):
+            images = read_coco(data / path.parent.name / path.stem / "annotations.json").images
+            boxes = read_predictions(path, images=images)
+            for floor in CUTS:
+                cut = overlaps_of(boxes.where(boxes.scores >= floor))
+                counts.setdefault((of.name, floor), []).append(cut)
+    rows = []
+    for fit in predictions:
+        for site in predictions:
+            row: dict[str, object] = {"fit": fit.name, "site": site.name}
+            for floor in CUTS:
+                pairs = [
+                    bool(another_suppression(a, b))
+                    for a in counts[fit.name, 0.0]
+                    for b in counts[site.name, floor]
+                    if min(sum(a), sum(b)) >= FEWEST_PAIRS
+                ]
+                name = f"cut at {floor:g}" if floor else "whole"
+                row |= {f"{name}, pairs": len(pairs), f"{name}, %": f"{100 * np.mean(pairs):.1f}"}
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 if __name__ == "__main__":

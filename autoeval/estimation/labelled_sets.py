@@ -40,7 +40,7 @@ from autoeval.io.predictions.covered_images import (
 from autoeval.io.tasks.task import Task
 from autoeval.notices import Notice, prefixed
 from autoeval.runtime.files import PathLike
-from autoeval.sites.file_looks import Looks, check_floor, check_limit, unknown_sizes
+from autoeval.sites.file_looks import Looks, check_floor, check_limit, overlaps_of, unknown_sizes
 from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,
@@ -245,7 +245,7 @@ def _with_files(
         site = site.without_images(unseen)
         content = of_images(content, site.boxes.images)
         truth = labelled_boxes(content, categories, label_words)
-    looks = Looks.of(site.boxes)
+    looks = replace(Looks.of(site.boxes), overlaps=overlaps_of(site.boxes))
     mismatch: tuple[str, ...] = ()
     if not everywhere:
         looks = replace(looks, numbers=_joined_numbers(looks.numbers, numbers))

@@ -51,6 +51,11 @@ COMPANION, OVERLAP = 0.3, 0.05  # IoU with a less confident box, and with anothe
 MOST_ALONE, MOST_OVERLAPPING = 0.32, 0.43
 """By how much a share may exceed the greatest one of the fit; see docs/results/confident_boxes.md,
 where density and place of confident boxes are measured, too, and find no more than by chance."""
+# Boxes of one category on each other, as suppression leaves them.
+PAIRED, CELLS, FEWEST_PAIRS, MOST_BOXES = 0.3, 70, 100, 100_000
+HIGHEST_LOW, TOP, EDGE, STEEP = 0.1, 0.01, 0.1, 0.15
+NEAR_TOP, MANY_PAIRS = 0.02, 0.06
+"""No two files of one detector differ by so much, in docs/results/odd_predictions.md."""
 # New predictions beside those of a fit.
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
@@ -324,6 +329,47 @@ def unlike_fit(
     )
 
 
+def overlaps_of(boxes: Boxes) -> tuple[int, ...]:
+    """Count the pairs of boxes of one word by their IoU, in `CELLS` cells from `PAIRED` to 1.
+
+    Of many boxes those of the first images are counted.
+    """
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    some = (np.cumsum(n_boxes) <= MOST_BOXES)[boxes.image]
+    corners = boxes.boxes[some].astype(np.float64)
+    group = (boxes.image * len(boxes.categories) + boxes.label)[some]
+    first, second, overlaps = overlapping_pairs(corners, group, corners, group, least=PAIRED)
+    cells = np.histogram(overlaps[first < second], CELLS, (PAIRED, 1))[0]
+    return tuple(cells.tolist())
+
+
+def another_suppression(fit: Sequence[int], site: Sequence[int]) -> tuple[str, ...]:
+    """Warn where boxes of one word overlap up to another IoU than in the fit.
+
+    Non-maximum suppression leaves no two boxes of a category that overlap by more than its
+    threshold, at whatever site; so a file in which many do is of another detector, or of other
+    settings. Both counts are of `overlaps_of`; a hundredth of the pairs may lie over the top.
+    Nothing is said where neither file ends steeply there, as without suppression.
+    """
+    counts = np.array([fit, site], float)
+    if counts.ndim < 2 or counts.sum(axis=1).min() < FEWEST_PAIRS:
+        return ()
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    edges = np.linspace(PAIRED, 1, CELLS + 1)[1:]  # upper ones
+    tops = edges[np.argmax(shares.cumsum(axis=1) >= 1 - TOP, axis=1)]
+    over = [float(shares[1 - k, edges > tops[k] + NEAR_TOP].sum()) for k in (0, 1)]
+    ends = (edges > tops[:, None] - EDGE) & (edges <= tops[:, None])
+    near = (shares * ends).sum(axis=1)
+    if max(over) <= MANY_PAIRS or near.max() < STEEP:
+        return ()
+    text = (
+        f"boxes of one category overlap each other up to an IoU of {tops[1]:.2f}, in the fit up to "
+        f"{tops[0]:.2f}: another detector, whose scores are misread, or another threshold of "
+        "non-maximum suppression?"
+    )
+    return (Notice("another-detector", text),)
+
+
 @dataclass(frozen=True)
 class Looks:
     """How a detector's files look.
@@ -336,6 +382,7 @@ class Looks:
         see `autoeval.estimation.calibrating`.
     frequencies, kind: how often each category was found, and what kind of numbers the files have;
         see `autoeval.io.predictions.category_words`.
+    overlaps: how much its boxes overlap, see `overlaps_of`; empty where they are in other words.
     detector: its settings, where they are known; see `DetectorRun`.
     warnings: what was found wrong in the fit, which every estimate repeats.
     """
@@ -353,6 +400,7 @@ class Looks:
     frequencies: dict[str, float] = field(default_factory=dict)
     kind: str = ""
     confident: tuple[ConfidentBoxes, ...] = ()
+    overlaps: tuple[int, ...] = ()
     detector: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -389,6 +437,7 @@ class Looks:
             "warnings": list(self.warnings),
             "floors": [list(floor_and_share) for floor_and_share in self.floors],
             "confident": [list(one) for one in self.confident],
+            "overlaps": list(self.overlaps),
             "warning_codes": codes_of(self.warnings),
         }
 
@@ -402,6 +451,7 @@ class Looks:
                 "warnings": notices_of(values["warning_codes"]),
                 "floors": tuple((float(a), float(b)) for a, b in values["floors"]),
                 "confident": tuple(ConfidentBoxes(*one) for one in values["confident"]),
+                "overlaps": tuple(values.get("overlaps", ())),
                 "numbers": {str(k): word for k, word in values["numbers"]},
             }
         )
@@ -456,6 +506,8 @@ class Looks:
                 "another limit, or another detector?"
             )
             notices.append(Notice("another-detector", text))
+        if plain and self.overlaps and boxes.floor <= HIGHEST_LOW:
+            notices += another_suppression(self.overlaps, overlaps_of(boxes))
         return start, tuple(notices)
 
     def start_of(self, boxes: Boxes) -> ListStart:
@@ -533,6 +585,9 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
         ),
         n_boxes=sum(part.n_boxes for part in parts),
         confident=tuple(one for part in parts for one in part.confident),
+        overlaps=tuple(sum(of) for of in zip(*(part.overlaps for part in parts), strict=True))
+        if all(part.overlaps for part in parts)
+        else (),
         frequencies=totals,
         kind=kinds.pop() if len(kinds) == 1 else "",
         detector=known[0] if known and len(known) == len(parts) else {},

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -23,10 +24,12 @@ from autoeval.sites.file_looks import (
     ListStart,
     Looks,
     another_scale,
+    another_suppression,
     begin_apart,
     joined_statistics,
     log_chance,
     open_lists,
+    overlaps_of,
     unlike_fit,
     unseen_share,
     unseen_warning,
@@ -391,3 +394,45 @@ def test_a_detector_that_is_run_is_warned_of(world, tmp_path):
     estimator = autoeval.fit(tmp_path / "labels.json", detector, img_dir=tmp_path / "fit")
     assert CODE not in codes(estimator.predict(detector, images=tmp_path / "new"))
     assert codes(estimator.predict(detector, images=tmp_path / "false")).count(CODE) == 1
+
+
+def pairs_up_to(threshold, n=150, seed=0):
+    """Two boxes of one category an image, whose overlaps are spread from .3 to a threshold."""
+    overlaps = 0.3 + (threshold - 0.3) * np.random.default_rng(seed).random(n)
+    shift = 100 * (1 - overlaps) / (1 + overlaps)  # of a square of 100 beside its copy
+    corners = np.tile([0.0, 0, 100, 100], (n, 2, 1))
+    corners[:, 1, [0, 2]] += shift[:, None]
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (200, 300)) for k in range(n))
+    of_image, zeros = np.repeat(np.arange(n), 2), np.zeros(2 * n, int)
+    return Boxes(images, ("car",), of_image, zeros, corners.reshape(-1, 4), np.full(2 * n, 0.05))
+
+
+def test_overlaps_are_counted_by_hand():
+    boxes = pairs_up_to(0.5, n=4)
+    counts = overlaps_of(boxes)
+    assert sum(counts) == 4 and sum(counts[:20]) == 4  # all from .3 to .5
+    other = replace(boxes, categories=("car", "bus"), label=np.tile([0, 1], 4))
+    assert sum(overlaps_of(other)) == 0
+
+
+@pytest.mark.parametrize(
+    ("fit", "site", "warned"),
+    [(0.6, 0.6, False), (0.6, 0.7, True), (0.7, 0.6, True), (0.6, 0.62, False)],
+)
+def test_another_threshold_of_suppression_is_named(fit, site, warned):
+    fitted, new = pairs_up_to(fit), pairs_up_to(site, seed=1)
+    looks = replace(Looks.of(fitted), overlaps=overlaps_of(fitted))
+    again = Looks.from_dict(json.loads(json.dumps(looks.to_dict())))
+    _, notices = again.compare(new)
+    assert [notice.code for notice in notices] == ["another-detector"] * warned
+
+
+def test_overlaps_without_a_steep_end_or_few_say_nothing():
+    def without_end(top):  # as without suppression: fewer and fewer towards the top
+        falling = np.zeros(70, int)
+        falling[: int((top - 0.3) * 100)] = np.linspace(60, 2, int((top - 0.3) * 100))
+        return tuple(falling)
+
+    assert another_suppression(without_end(0.7), without_end(0.95)) == ()
+    few = overlaps_of(pairs_up_to(0.8, n=99))
+    assert another_suppression(overlaps_of(pairs_up_to(0.6)), few) == ()
