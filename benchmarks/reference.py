@@ -38,7 +38,6 @@ from autoeval.model.pair_table import (
     REFERENCE_COUNTS,
     REFERENCE_TRUE,
     Table,
-    floats,
     n_rows,
 )
 from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, ReferenceStrength, shipped
@@ -239,7 +238,7 @@ class EveryCategory(Regression):
         """Return of which pairs the reference has a box."""
         if self.prior_of_boxes_ is None:
             return np.zeros(n_rows(rows), bool)
-        return np.isfinite(floats(rows, self.features_[-1]))
+        return np.isfinite(rows[self.features_[-1]])
 
 
 def left_out_precisions() -> Iterator[pd.DataFrame]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from autoeval.model.features import REFERENCE_AP
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
-from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns, floats, names
+from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice
@@ -193,7 +193,7 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     """
     if not {"mAP", "mAP50"} <= set(pairs) or not np.isfinite(estimates.get("mAP50", np.nan)):
         return ()
-    loose, strict = floats(pairs, "mAP50"), floats(pairs, "mAP")
+    loose, strict = pairs["mAP50"], pairs["mAP"]
     usable = np.flatnonzero(loose > LOWEST)
     about = (
         "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly does"
@@ -273,7 +273,7 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
     if REFERENCE_TRUE not in rows:
         return ()
     point = OperatingPoint.of(regression.target)
-    usual_words = np.isin(names(rows, "category"), PRECISION_OF).any()
+    usual_words = np.isin(rows["category"], PRECISION_OF).any()
     if point and not (point.measure == "precision" and usual_words):
         usual = listed(PRECISION_OF)
         why = f"it is evidence of average precision, and at a threshold of the precision of {usual}"
@@ -291,7 +291,7 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
         if not strength.stronger:
             why = "it is no stronger than the detector"
         return (_not_read(f"{why} ({strength})"),)
-    lacking = np.flatnonzero(np.isnan(floats(rows, REFERENCE_AP)))
+    lacking = np.flatnonzero(np.isnan(rows[REFERENCE_AP]))
     called = [f"{rows['category'][k]} of {rows['source'][k]}" for k in lacking]
     return (_without(called, len(rows["category"])),) if called else ()
 
@@ -304,8 +304,8 @@ def reference_at_site(rows: Table, features: Sequence[str]) -> tuple[Notice, ...
     read = [name for name in features if name.startswith(REFERENCE_AP)]
     if not read or "category" not in rows:
         return ()
-    lacking = ~np.isfinite(floats(rows, read[0]))
-    called = names(rows, "category")[lacking].tolist()
+    lacking = ~np.isfinite(rows[read[0]])
+    called = rows["category"][lacking].tolist()
     return (_without(called, len(lacking)),) if called else ()
 
 

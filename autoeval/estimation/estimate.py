@@ -26,9 +26,7 @@ from autoeval.model.pair_table import (
     Table,
     category_weights,
     counted_rows,
-    floats,
     n_rows,
-    names,
     nothing_over,
     rows_where,
     table_of,
@@ -306,7 +304,7 @@ def estimate_rows(
     n_units: images that are independent, where that is known: no more count.
     """
     target, rows = regression.target, regression.site_rows(rows)
-    n_images = int(floats(rows, "n_images").max())
+    n_images = int(rows["n_images"].max())
     if n_units:
         rows["n_images"] = np.minimum(rows["n_images"], n_units)
     counted = rows_where(rows, counted_rows(rows))
@@ -314,7 +312,7 @@ def estimate_rows(
     interval = regression.predict_mean(rows, unseen=unseen)
     features = {}
     for name in regression.features_:
-        scores = floats(counted, name)
+        scores = counted[name]
         scores = scores[np.isfinite(scores)]
         features[name] = float(scores.mean()) if len(scores) else math.nan
     of_value: tuple[Notice, ...] = (checks.nothing_over_text(target),) if none_over else ()
@@ -326,16 +324,16 @@ def estimate_rows(
     each: dict[str, PredictionInterval] = {}
     if COUNTED in rows or n_rows(rows) > 1:
         intervals = regression.predict(rows, unseen=unseen)
-        each = dict(zip(names(rows, "category"), intervals, strict=True))
+        each = dict(zip(rows["category"], intervals, strict=True))
     # a category has a value also where its interval is too wide to be given
     of_category = {
         name: {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}
         for name, interval in each.items()
     }
-    known_effects = {n: regression.prior_.of_category(n) for n in names(counted, "category")}
+    known_effects = {n: regression.prior_.of_category(n) for n in counted["category"]}
     effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
-    weights = zip(names(counted, "category"), category_weights(counted, target), strict=True)
+    weights = zip(counted["category"], category_weights(counted, target), strict=True)
     without = {name for name, weight in weights if not weight} if each else set()
     undefined = [target] if none_over and target.startswith(PRECISION) else []
     precisions = [name for name in others or () if name.startswith(PRECISION)]
@@ -355,7 +353,7 @@ def estimate_rows(
         ),
         per_category={
             name: bounds(None) if name in without else of_category[name]
-            for name in names(counted, "category")
+            for name in counted["category"]
             if name in each
         },
         left_out=_left_out(rows, each, of_category, target),
@@ -473,13 +471,13 @@ def _left_out(
 ) -> dict[str, Bounds]:
     """Return what is known of each category that was found and does not count."""
     counted, left_out = counted_rows(rows), {}
-    categories = names(rows, "category")
+    categories = rows["category"]
     for k in np.flatnonzero(~counted).tolist():
         with_it = counted.copy()
         with_it[k] = True
         weights = category_weights({**rows, COUNTED: with_it}, target)
         values = np.nan_to_num([each[name].raw for name in categories])
-        objects = floats(rows, EXPECTED_OBJECTS)
+        objects = rows[EXPECTED_OBJECTS]
         left_out[categories[k]] = {
             **of_category[categories[k]],
             "likely_boxes": int(rows[LIKELY_BOXES][k]),
@@ -500,8 +498,8 @@ def _basis(
     parts = []
     if GROUP in rows:
         group = str(rows[GROUP][0])
-        of_group = names(regression.pairs_, "group") == group
-        sites = sorted({*names(regression.pairs_, "source")[of_group]})
+        of_group = regression.pairs_["group"] == group
+        sites = sorted({*regression.pairs_["source"][of_group]})
         parts.append(f"group {group}, in the fit {listed(sites)}")
     elif SITE in rows:
         site = str(rows[SITE][0])

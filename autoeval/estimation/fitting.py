@@ -46,7 +46,7 @@ from autoeval.estimation.run_detector import Detector
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import Task
 from autoeval.model.calibration import FOUND
-from autoeval.model.pair_table import CONFIDENCE, columns, floats, without_nothing
+from autoeval.model.pair_table import CONFIDENCE, columns, without_nothing
 from autoeval.notices import Notice, prefixed
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
@@ -239,7 +239,7 @@ def fit_sets(
     assistance, why_none = assistance_of(sets)
 
     # The regression.
-    if CONFIDENCE in pairs and not np.isfinite(floats(pairs, CONFIDENCE)).any():
+    if CONFIDENCE in pairs and not np.isfinite(pairs[CONFIDENCE]).any():
         categories = list(dict.fromkeys(pairs["category"].tolist()))
         raise InputError(
             f"On the labelled images no box of {listed(categories, 10)} is right "

@@ -59,7 +59,7 @@ from autoeval.labels.values import (
     fit_error_of_prior,
     quantile,
 )
-from autoeval.model.pair_table import Table, counted_rows, floats, names, nothing_over
+from autoeval.model.pair_table import Table, counted_rows, nothing_over
 from autoeval.model.regression import Regression
 from autoeval.notices import Notice
 from autoeval.result_base import ENDS
@@ -317,11 +317,11 @@ def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
         for value, lower, upper in ends
     ]
     known = [k for k, prior in enumerate(priors) if prior.known]
-    groups = names(held_out, "group")[known].tolist()
+    groups = held_out["group"][known].tolist()
     if len(set(groups)) < FEWEST_GROUPS:
         return None
     estimates, stated = np.array([(priors[k].value, priors[k].error) for k in known]).T
-    truths = floats(held_out, "true")[known]
+    truths = held_out["true"][known]
     return fit_error_of_prior(estimates, truths, groups, stated=stated)
 
 

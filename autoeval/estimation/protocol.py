@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.model.pair_table import CATEGORY, Table, floats, n_rows, names, rows_where
+from autoeval.model.pair_table import CATEGORY, Table, n_rows, rows_where
 from autoeval.model.priors import FULL
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.notices import Notice
@@ -119,7 +119,7 @@ def evaluate_pairs(
     Returned: of the default method and of the constant (the mean of the others), one row a pair;
         empty for fewer than three pairs.
     """
-    rows = rows_where(pairs, np.isfinite(floats(pairs, target)))
+    rows = rows_where(pairs, np.isfinite(pairs[target]))
     groups, grouped = dict(rows), has_groups(rows)
     if not grouped:
         n = n_rows(rows)
@@ -154,7 +154,7 @@ def evaluate_pairs(
 
 def has_groups(pairs: Table) -> bool:
     """Return whether there are enough groups to leave one out."""
-    return len({*names(pairs, "group")}) >= FEWEST_GROUPS
+    return len({*pairs["group"]}) >= FEWEST_GROUPS
 
 
 def worse_than_constant(

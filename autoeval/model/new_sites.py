@@ -15,7 +15,6 @@ from autoeval.model.pair_table import (
     columns,
     counted_rows,
     n_rows,
-    names,
     nothing_over,
     rows_where,
     without_boxes,
@@ -48,7 +47,8 @@ def draw_sites(
     Returned: the names of the sites, and their accuracies, (draws, K), not cut at 0 and 1; NaN for
         precision at a site where no box is over the threshold.
     """
-    table, site = columns(rows), names(rows, "site")
+    table = columns(rows)
+    site = table["site"]
     place = np.array([NEW + name for name in site], object)
     table |= {"group": place, "source": place}
     sites, target = list(dict.fromkeys(site)), regression.target

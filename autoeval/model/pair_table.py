@@ -1,11 +1,11 @@
 """The table of pairs: one row for each site and category, the observations of the regression.
 
-A table is a mapping of column name to array, (N,); a DataFrame may be read as one. Columns:
-``source`` (site), ``group`` (sites of one origin), ``category``, ``n_images``, one column a score,
-and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of the category alone. ``counts``,
-``expected_counts`` and ``reference_counts`` hold a `CountCurve` each as bytes, from which
-precision, recall and F1 at any threshold follow. ``trained_here`` is true of a site that the
-detector was trained on other images of; it may be missing. Rows of a new site have ``counted``,
+A table is a mapping of column name to array, (N,), of numbers, or of texts as objects; a DataFrame
+may be read as one. Columns: ``source`` (site), ``group`` (sites of one origin), ``category``,
+``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of the category
+alone. ``counts``, ``expected_counts`` and ``reference_counts`` hold a `CountCurve` each as bytes,
+from which precision, recall and F1 at any threshold follow. ``trained_here`` is true of a site that
+the detector was trained on other images of; it may be missing. Rows of a new site have ``counted``,
 ``likely_boxes`` and ``expected_objects``; see `autoeval.sites.site`.
 """
 
@@ -98,16 +98,6 @@ def rows_where(table: Table, chosen: np.ndarray) -> dict[str, np.ndarray]:
     return {name: column[chosen] for name, column in columns(table).items()}
 
 
-def floats(table: Table, name: str) -> np.ndarray:
-    """Return a column as float64, (N,)."""
-    return np.asarray(table[name], np.float64)
-
-
-def names(table: Table, name: str) -> np.ndarray:
-    """Return a column as texts, (N,), object."""
-    return np.asarray(table[name]).astype(str).astype(object)
-
-
 def features_at(target: str) -> tuple[str, ...]:
     """Return the scores that a target is regressed on.
 
@@ -154,7 +144,7 @@ def category_weights(rows: Table, target: str) -> np.ndarray:
     """
     point, weights = OperatingPoint.of(target), np.ones(n_rows(rows))
     if point is not None and f"{WEIGHT}{target}" in rows:
-        weights = np.nan_to_num(floats(rows, f"{WEIGHT}{target}"))
+        weights = np.nan_to_num(rows[f"{WEIGHT}{target}"])
     elif point is not None and EXPECTED_COUNTS in rows:
         weights = np.array(
             [
@@ -173,7 +163,7 @@ def counted_rows(rows: Table) -> np.ndarray:
     """Return which categories count in the value of all together, (N,) bool; all by default."""
     if COUNTED not in rows:
         return np.ones(n_rows(rows), bool)
-    return np.nan_to_num(floats(rows, COUNTED), nan=1.0).astype(bool)
+    return np.nan_to_num(rows[COUNTED], nan=1.0).astype(bool)
 
 
 def nothing_over(rows: Table, target: str) -> np.ndarray:
@@ -187,7 +177,7 @@ def nothing_over(rows: Table, target: str) -> np.ndarray:
     point = OperatingPoint.of(target)
     if point is None or HIGHEST not in rows:
         return np.zeros(n_rows(rows), bool)
-    highest = np.nan_to_num(floats(rows, HIGHEST)).astype(np.float32)
+    highest = np.nan_to_num(rows[HIGHEST]).astype(np.float32)
     return np.asarray(highest <= np.float32(point.score_thr))  # as `image_counts` compares
 
 
@@ -208,7 +198,7 @@ def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:
     """Return scores of pairs (N, P), and where they are undefined what that counts as."""
     values = np.empty((n_rows(rows), len(features)))
     for k, name in enumerate(features):
-        values[:, k] = floats(rows, name)
+        values[:, k] = rows[name]
     least = np.array([NOTHING_FOUND.get(name, 0.0) for name in features])
     return np.where(np.isfinite(values), values, least)
 

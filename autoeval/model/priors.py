@@ -34,7 +34,7 @@ from autoeval.model.away import Away
 from autoeval.model.calibration import CalibrationPrior, Usual
 from autoeval.model.features import REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.model.mixed_model import Prior
-from autoeval.model.pair_table import REFERENCE_TRUE, Table, floats
+from autoeval.model.pair_table import REFERENCE_TRUE, Table
 from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")
@@ -174,7 +174,7 @@ class ReferenceStrength:
         names = ["mAP", REFERENCE_TRUE, REFERENCE_AP]
         if not set(names) <= set(rows):
             return None
-        figures = np.stack([floats(rows, name) for name in names])
+        figures = np.stack([rows[name] for name in names])
         measured = figures[:, np.isfinite(figures).all(axis=0)]
         return cls(*measured.mean(axis=1).tolist()) if measured.size else None
 

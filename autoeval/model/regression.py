@@ -51,10 +51,8 @@ from autoeval.model.pair_table import (
     category_weights,
     columns,
     features_at,
-    floats,
     leave_one_group_out,
     n_rows,
-    names,
     nothing_over,
     rows_where,
     values_of,
@@ -160,7 +158,7 @@ class Regression:
             rows.setdefault(SIZE, np.full(n_rows(rows), np.nan))
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
-        measured = np.isfinite(floats(rows, self.target))
+        measured = np.isfinite(rows[self.target])
         if not measured.any():
             raise InputError(
                 f"None of the {len(measured)} pairs of site and category has a {self.target}: no "
@@ -168,18 +166,18 @@ class Regression:
             )
         self.table_ = rows if OperatingPoint.of(self.target) else named
         self.pairs_ = rows_where(rows, measured)
-        self.sources_ = list(dict.fromkeys(names(rows, "source"))) if "source" in rows else []
-        self.categories_ = list(dict.fromkeys(names(self.pairs_, "category")))
-        self.groups_ = list(dict.fromkeys(names(self.pairs_, "group")))
+        self.sources_ = list(dict.fromkeys(rows["source"])) if "source" in rows else []
+        self.categories_ = list(dict.fromkeys(self.pairs_["category"]))
+        self.groups_ = list(dict.fromkeys(self.pairs_["group"]))
         self._pairs = self._arrays(self.pairs_)
         self.training_range_ = {}
         for name in self.features_:
-            scores = floats(self.pairs_, name)
+            scores = self.pairs_[name]
             scores = (
                 scores[np.isfinite(scores)] if np.isfinite(scores).any() else np.full(1, np.nan)
             )
             self.training_range_[name] = (float(scores.min()), float(scores.max()))
-        self._true = floats(self.pairs_, self.target)
+        self._true = self.pairs_[self.target].astype(np.float64)
         # The mean and variance over the pairs and a first guess, uniform in [0, 1], whose mean is
         # 1/2 and variance 1/12: the variance of a few pairs alone may be 0.
         total = self.prior_.guess + len(self._true)
@@ -213,7 +211,7 @@ class Regression:
         reference_prior = self.reference_prior or ReferencePrior(**shipped(REFERENCE_PRIOR))
         self.reference_weight_ = reference_prior.weight(self.reference_strength_)
         read = READ_BY.get(self.target)
-        has_them = bool({*names(rows, "category")} & {*PRECISION_OF})
+        has_them = bool({*rows["category"]} & {*PRECISION_OF})
         if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
             read = f"{BY_REFERENCE}{self.target}"
         if read is None or self.features or not self.reference_weight_:
@@ -234,7 +232,7 @@ class Regression:
         pairs, of_target = self._pairs[others], f"{self.target}_std"
         stds = np.sqrt(self._pairs.sampling)
         if of_target in self.pairs_:
-            measured = floats(self.pairs_, of_target)
+            measured = self.pairs_[of_target]
             stds = np.where(np.isfinite(measured), measured, stds)
         self.away_ = away.given(
             self._true[others],
@@ -253,12 +251,13 @@ class Regression:
         """
         made = with_target(rows, self.target)
         n = n_rows(made)
-        if "group" not in made or not all(g.startswith(NEW) for g in names(made, "group")):
+        if "group" not in made or not all(str(group).startswith(NEW) for group in made["group"]):
             made["group"] = made.get(GROUP, np.full(n, NEW, object))
             made["source"] = np.full(n, NEW, object)
-        category = made.setdefault("category", np.full(n, ONLY, object))
+        category = made.get("category", np.full(n, ONLY, object)).astype(str).astype(object)
         if len(self.categories_) == 1 and (category == ONLY).all():
-            made["category"] = np.full(n, self.categories_[0], object)
+            category = np.full(n, self.categories_[0], object)
+        made["category"] = category
         if self.prior_of_boxes_ and self.features_[-1] not in made:
             made[self.features_[-1]] = np.full(n, np.nan)
         return made
@@ -283,21 +282,21 @@ class Regression:
 
     def _distribution_at(self, site: str, new: Pairs, average: np.ndarray | None) -> Mixture:
         """Predict M new pairs of a site of the fit, as the module says, or averages over them."""
-        index, n = self._pairs_at(site), floats(self.pairs_, "n_images")
+        index, n = self._pairs_at(site), self.pairs_["n_images"]
         # The sampling error of the labelled pairs, from how their accuracy varies over images: the
         # posterior mean of a variance, the usual one counting as `USUAL_IMAGES` images, since that
         # of few labelled images is mostly chance (Gelman et al. 2013, section 2.6).
         variances, of_target = np.full(len(n), OF_ONE_IMAGE**2), f"{self.target}_std"
         if of_target in self.pairs_:
-            stds = floats(self.pairs_, of_target)
+            stds = self.pairs_[of_target]
             variances = np.where(np.isfinite(stds), n * stds**2, variances)
         of_one_image = (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * variances) / (USUAL_IMAGES + n)
-        own = np.asarray(self._pairs.place.astype(str) == site)
+        own = np.asarray(self._pairs.place == site)
         of_labelled = np.where(own, of_one_image / n, self._pairs.sampling)
         fitted = replace(self._pairs, sampling=of_labelled)
         # -1, the last row, for a category that was not labelled here: it keeps its scores and its
         # sampling error, and its ratio is 1
-        here = np.array([index.get(str(category), -1) for category in new.category])
+        here = np.array([index.get(category, -1) for category in new.category])
         seen, expected_ap = here >= 0, self.features_.index(CONFIDENCE)
         after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, fitted.x[here]))
         ratio = np.where(seen, np.minimum(after / before, MOST_RATIO), 1.0)
@@ -307,7 +306,7 @@ class Regression:
         pairs = Pairs(
             x=np.where(seen[:, None], fitted.x[here], new.x),
             sampling=np.where(seen, sampling, new.sampling),
-            group=np.full(len(here), str(fitted.group[own][0]), object),
+            group=np.full(len(here), fitted.group[own][0], object),
             place=np.full(len(here), site, object),
             category=new.category,
         )
@@ -338,14 +337,14 @@ class Regression:
 
     def _pairs_at(self, site: str) -> dict[str, int]:
         """Return the number of each pair of a site of the fit, by category."""
-        own = np.flatnonzero(self._pairs.place.astype(str) == site).tolist()
+        own = np.flatnonzero(self._pairs.place == site).tolist()
         if not own:
             places = listed(list(dict.fromkeys(self._pairs.place.tolist())), most=50)
             raise InputError(
                 f"This estimator was fitted on no site {site!r}. It knows {places}. Name one of "
                 "these with --site, or leave --site out for the images of a new site."
             )
-        return {str(self._pairs.category[k]): k for k in own}
+        return {self._pairs.category[k]: k for k in own}
 
     def check_group(self, name: str) -> None:
         """Make sure that the fit has a group of this name."""
@@ -433,7 +432,7 @@ class Regression:
             return np.zeros(0)
         rows = self.left_out_
         errors = np.abs(np.clip(rows["raw"], 0, 1) - rows["true"])
-        group = names(rows, "group")
+        group = rows["group"]
         return np.array([errors[group == name].mean() for name in dict.fromkeys(group)])
 
     def predict_left_out(self) -> np.ndarray:
@@ -442,7 +441,7 @@ class Regression:
         NaN with a single group, and in a table whose rows hold several categories.
         """
         estimates = np.full(n_rows(self.table_), np.nan)
-        groups = names(self.table_, "group")
+        groups = self.table_["group"]
         if len({*groups}) < 2 or any("/" in name for name in self.table_):
             return estimates
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -456,9 +455,9 @@ class Regression:
         """Return of which pairs a reference detector is read, (N,) bool."""
         if self.prior_of_boxes_ is None:
             return np.zeros(n_rows(rows), bool)
-        readable = np.isfinite(floats(rows, self.features_[-1]))
+        readable = np.isfinite(rows[self.features_[-1]])
         if self.target.startswith(PRECISION):
-            readable &= np.isin(names(rows, "category"), PRECISION_OF)
+            readable &= np.isin(rows["category"], PRECISION_OF)
         return readable
 
     def _arrays(self, rows: Table) -> Pairs:
@@ -479,7 +478,7 @@ class Regression:
         for name in self.features_:
             if CONFIDENCE not in rows or name in always_read or name.startswith(computed):
                 continue
-            lacking = np.isnan(floats(rows, name)) & ~np.isnan(floats(rows, CONFIDENCE))
+            lacking = np.isnan(rows[name]) & ~np.isnan(rows[CONFIDENCE])
             if lacking.any():
                 k = int(np.flatnonzero(lacking)[0])
                 called = [str(rows[n][k]) for n in ("source", "category") if n in rows]
@@ -490,9 +489,9 @@ class Regression:
                     "all sites the same way, or leave that score out of what is read."
                 )
         x = values_of(rows, self.features_)
-        sampling = self.prior_.of_one_image**2 / floats(rows, "n_images")
+        sampling = self.prior_.of_one_image**2 / rows["n_images"]
         group, place, category = (
-            names(rows, name) if name in rows else np.full(len(x), "", object)
+            rows[name] if name in rows else np.full(len(x), "", object)
             for name in ("group", "source", "category")
         )
         if self.categories_ == [ONLY]:  # fitted without their names
@@ -502,10 +501,10 @@ class Regression:
             # pairs of the fit, or of the prior, and its slope adds to the error. A fit without any
             # size reads none at new sites, either.
             at = self.features_.index(SIZE)
-            found = np.isfinite(floats(rows, self.features_[0]))
-            seen = floats(self.pairs_, SIZE)
+            found = np.isfinite(rows[self.features_[0]])
+            seen = self.pairs_[SIZE]
             seen = seen[np.isfinite(seen)]
-            unknown = found & ~np.isfinite(floats(rows, SIZE)) if len(seen) else found
+            unknown = found & ~np.isfinite(rows[SIZE]) if len(seen) else found
             x[unknown, at] = seen.mean() if len(seen) else self.prior_.location[at]
             sampling[unknown] += self.prior_.slopes[at] ** 2
         if self.prior_of_boxes_ is not None:
@@ -523,14 +522,16 @@ def _named(table: Table) -> dict[str, np.ndarray]:
     rows = columns(table)
     n = n_rows(rows)
     source = rows.get("source", np.full(n, "", object))
-    rows.setdefault("category", np.full(n, ONLY, object))
     group = rows.get("group", source)
     given = [name is not None and name == name for name in group]
-    rows["group"] = np.where(given, group, source).astype(object)
+    rows["group"] = np.where(given, group, source)
+    rows.setdefault("category", np.full(n, ONLY, object))
+    for name in {"source", "group", "category"} & {*rows}:
+        rows[name] = rows[name].astype(str).astype(object)
     groups: dict[str, dict[str, None]] = {}
     divided = rows.get("kind", np.full(n, "", object)) == CATEGORY  # categories of a set may be
     for k in np.flatnonzero(~divided) if "source" in rows else ():
-        groups.setdefault(str(source[k]), {})[str(rows["group"][k])] = None
+        groups.setdefault(rows["source"][k], {})[rows["group"][k]] = None
     for name, several in groups.items():
         if len(several) > 1:
             raise InputError(
