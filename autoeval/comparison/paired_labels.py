@@ -218,7 +218,7 @@ def pair_labels(
         files: dict[str, Any] = {image.image_id: image for image in first.images}
         sizes = None
         blocks = blocks_of([files.get(image.image_id, image) for image in images])
-        subset = as_random_draw(subset, len(images))
+        subset = as_random_draw(subset, first.boxes)
     weights = inverse_probabilities(sizes, subset.images)
     own_blocks = blocks[subset.images]
     sample = LabelledSample(subset.images, len(images), weights, own_blocks)

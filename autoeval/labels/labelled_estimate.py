@@ -30,7 +30,8 @@ from autoeval.labels.category_estimates import (
 )
 from autoeval.labels.joint import FEWEST_LABELS, JointOutlook, WidthForecast, outlook_after
 from autoeval.labels.matching import (
-    LabelledSubset,
+    as_random_draw,
+    drawn_by_plan,
     labels_on,
     match_labels,
     on_all_categories,
@@ -455,7 +456,7 @@ def labelled_part(
     plan, warnings = chosen(plan, labels, words)
     plan = plan if planned else replace(plan, sizes=None)
     subset = match_labels(labels, plan.found, words)
-    subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset, plan.n_pool)
+    subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset, plan.found)
     truth = subset.truth
     if len(subset.images) == plan.n_pool and not at_threshold:
         n_true = np.bincount(truth.label[~truth.crowd], minlength=len(truth.categories))
@@ -474,60 +475,6 @@ def labelled_part(
         rank_categories(found, truth),
         (*of_plan, *warnings, *subset.warnings),
     )
-
-
-def drawn_by_plan(
-    subset: LabelledSubset, plan: LabelPlan, places: np.ndarray | None = None
-) -> LabelledSubset:
-    """Keep the images that the plan drew: how others were chosen is unknown.
-
-    `places` has the index into the plan's pool of each image that the subset counts from; by
-    default they are the same. Raises InputError if the plan drew none of them.
-    """
-    at = subset.images if places is None else places[subset.images]
-    inside = np.isin(at, plan.drawn)
-    warnings = list(subset.warnings)
-    if not inside.any():
-        drawn, labelled = ([plan.found.images[k].image_id for k in of] for of in (plan.drawn, at))
-        raise InputError(
-            f"The plan drew none of the {len(at)} labelled images ({listed(labelled)}): label "
-            f"those that it drew ({listed(drawn)}), or, if these are a random sample, estimate "
-            "without the plan by `autoeval estimate --labels`."
-        )
-    if not inside.all():
-        names = [plan.found.images[k].image_id for k in at[~inside]]
-        warnings.append(
-            Notice(
-                "images-not-planned",
-                f"labelled images that the plan did not draw, left out: {len(names)} "
-                f"({listed(names)}). Plan again with a larger --n, or estimate without the plan",
-                severity="note",
-            )
-        )
-    if inside.sum() < plan.n:
-        warnings.append(
-            Notice(
-                "plan-incomplete",
-                f"{plan.n - int(inside.sum())} of {plan.n} planned images are not labelled: the "
-                "estimate is biased if they were skipped for what they show",
-            )
-        )
-    kept = np.flatnonzero(inside)
-    truth = subset.truth.on_images(kept)
-    return LabelledSubset(subset.images[kept], truth, tuple(warnings))
-
-
-def as_random_draw(subset: LabelledSubset, n_pool: int) -> LabelledSubset:
-    """Warn that images which no plan drew are taken as a simple random draw, if some are left."""
-    if len(subset.images) == n_pool:
-        return subset
-    warning = Notice(
-        "no-plan",
-        "no plan drew these images: they are taken as a simple random draw of the pool, which "
-        "images chosen for what they show are not",
-        severity="note",
-    )
-    return replace(subset, warnings=(*subset.warnings, warning))
 
 
 def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[str, ...]:

@@ -6,10 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
+from autoeval.accuracy.coco_evaluation import image_ranks
 from autoeval.boxes import Boxes, LabelledImage
+from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import (
@@ -33,6 +37,9 @@ ZERO = ValueWithError(0.0, 0.0)
 UNLIKELY = ValueWithError(LIKELY / 2, LIKELY / math.sqrt(12))
 """Average precision of a category without a likely box: precision is below `LIKELY` at any recall.
 Mean and standard deviation of the uniform distribution from 0 to `LIKELY`."""
+
+IMPROBABLE = 1e-4  # of a simple random draw
+LET_DRAW = "Let `autoeval label plan` draw images, or estimate on images like these alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +77,13 @@ def labels_on(
         *_not_in_pool(unknown),
         *([spelt_otherwise(spelt)] if spelt else []),
     ]
-    made = renamed(labels, {name: images[place] for name, place in kept.items()}, spelt)
+    sizes = {image.image_id: image.size for image in labels.images}
+    # the size that the labels state is theirs: where it is another one, their boxes are, too
+    named = {
+        name: replace(images[place], size=sizes[name] or images[place].size)
+        for name, place in kept.items()
+    }
+    made = renamed(labels, named, spelt)
     return replace(made, warnings=(*labels.warnings, *notices))
 
 
@@ -116,6 +129,131 @@ def match_labels(
     return LabelledSubset(
         images, truth, (*_warnings(labels, unknown, truth, len(in_pool)), *truth.left_out)
     )
+
+
+def drawn_by_plan(
+    subset: LabelledSubset, plan: LabelPlan, places: np.ndarray | None = None
+) -> LabelledSubset:
+    """Keep the images that the plan drew: how others were chosen is unknown.
+
+    `places` has the index into the plan's pool of each image that the subset counts from; by
+    default they are the same. Raises InputError if the plan drew none of them.
+    """
+    at = subset.images if places is None else places[subset.images]
+    inside = np.isin(at, plan.drawn)
+    warnings = list(subset.warnings)
+    if not inside.any():
+        drawn, labelled = ([plan.found.images[k].image_id for k in of] for of in (plan.drawn, at))
+        raise InputError(
+            f"The plan drew none of the {len(at)} labelled images ({listed(labelled)}): label "
+            f"those that it drew ({listed(drawn)}), or, if these are a random sample, estimate "
+            "without the plan by `autoeval estimate --labels`."
+        )
+    if not inside.all():
+        names = [plan.found.images[k].image_id for k in at[~inside]]
+        warnings.append(
+            Notice(
+                "images-not-planned",
+                f"labelled images that the plan did not draw, left out: {len(names)} "
+                f"({listed(names)}). Plan again with a larger --n, or estimate without the plan",
+                severity="note",
+            )
+        )
+    if inside.sum() < plan.n:
+        warnings.append(
+            Notice(
+                "plan-incomplete",
+                f"{plan.n - int(inside.sum())} of {plan.n} planned images are not labelled: the "
+                "estimate is biased if they were skipped for what they show",
+            )
+        )
+        warnings += chosen_for_boxes(np.isin(plan.drawn, at), _shown(plan.found)[plan.drawn])
+    kept = np.flatnonzero(inside)
+    truth = subset.truth.on_images(kept)
+    return LabelledSubset(subset.images[kept], truth, tuple(warnings))
+
+
+def as_random_draw(subset: LabelledSubset, found: Boxes) -> LabelledSubset:
+    """Warn that images which no plan drew are taken as a simple random draw, if some are left.
+
+    Where they cannot be one, as the boxes `found` in all images and their names show, that is a
+    warning of its own.
+    """
+    n = len(found.images)
+    if len(subset.images) == n:
+        return subset
+    no_plan = Notice(
+        "no-plan",
+        "no plan drew these images: they are taken as a simple random draw of the pool, which "
+        "images chosen for what they show are not",
+        severity="note",
+    )
+    chosen = np.isin(np.arange(n), subset.images)
+    in_order = np.argsort(image_ranks([image.image_id for image in found.images]))
+    odd = chosen_for_boxes(chosen, _shown(found)) or chosen_in_a_row(chosen[in_order])
+    return replace(subset, warnings=(*subset.warnings, no_plan, *odd))
+
+
+def _shown(found: Boxes) -> np.ndarray:
+    """Count the confident boxes of each image, (M,)."""
+    return np.bincount(found.image[found.scores > CONFIDENT], minlength=len(found.images))
+
+
+def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[str]:
+    """Warn where the images chosen (M,), bool, show other numbers of boxes (M,) than a draw would.
+
+    How many of them show more than the median is a hypergeometric number (Fisher's exact test).
+    """
+    many = shown > np.median(shown)
+    k, n_many, found_many = int(chosen.sum()), int(many.sum()), int((many & chosen).sum())
+    other_side = hypergeometric_cdf(k - found_many, len(many), len(many) - n_many, k)
+    if min(hypergeometric_cdf(found_many, len(many), n_many, k), other_side) > IMPROBABLE:
+        return []
+    return [
+        Notice(
+            "labels-not-random",
+            f"the labelled images are no random draw: {found_many} of {k} show more boxes over "
+            f"{CONFIDENT:g} than the median image, as {n_many} of all {len(many)} do, so the "
+            f"estimate is biased. {LET_DRAW}",
+        )
+    ]
+
+
+def chosen_in_a_row(chosen: np.ndarray) -> list[str]:
+    """Warn where the images chosen (M,), bool, in the order of their names, are neighbours.
+
+    The number of rows that k images drawn at random of M make is hypergeometric (Wald & Wolfowitz
+    1940).
+    """
+    n, k = len(chosen), int(chosen.sum())
+    rows = int(chosen[0]) + int((chosen[1:] & ~chosen[:-1]).sum())
+    if hypergeometric_cdf(rows, n, n - k + 1, k) > IMPROBABLE:
+        return []
+    return [
+        Notice(
+            "labels-not-random",
+            f"by their names the {k} labelled images are neighbours ({rows} "
+            f"{'row' if rows == 1 else 'rows'}), as of one camera, day or video: as a random draw "
+            f"of all images they are biased, unless the names are random. {LET_DRAW}",
+        )
+    ]
+
+
+def hypergeometric_cdf(x: int, n: int, n_good: int, k: int) -> float:
+    """Return the probability that at most x of k items drawn of n are among `n_good`.
+
+    Examples
+    --------
+    >>> hypergeometric_cdf(0, 10, 4, 2)  # 6/10 of 5/9
+    0.333333
+    """
+    numbers = np.arange(max(0, k - (n - n_good)), min(x, n_good, k) + 1)
+
+    def log_choose(of: Any, chosen: Any) -> Any:
+        return gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
+
+    logs = log_choose(n_good, numbers) + log_choose(n - n_good, k - numbers) - log_choose(n, k)
+    return round(float(np.exp(logs).sum()), 6)
 
 
 def _words(
