@@ -373,8 +373,12 @@ def probability_of_best(
     """Return the probability of each of D values to be the highest, (D,), by `DRAWS` draws.
 
     They have a covariance (D, D) and a multivariate Student's distribution with `dof` degrees of
-    freedom; infinite for a normal one.
+    freedom; infinite for a normal one. Of two it is the probability of a difference over 0.
     """
+    if len(values) == 2:
+        variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+        ahead = ValueWithError(float(values[0] - values[1]), math.sqrt(max(variance, 0.0)), dof)
+        return np.array([ahead.probability_positive, 1 - ahead.probability_positive])
     rng = np.random.default_rng(seed)
     roots, vectors = np.linalg.eigh(covariance)
     draws = rng.standard_normal((DRAWS, len(values))) @ (vectors * np.sqrt(np.maximum(roots, 0))).T
