@@ -19,6 +19,8 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 
 Array = Any  # numpy.ndarray or torch.Tensor
+Categories = Mapping[str, Sequence[str]]
+"""Categories, each with the detector's words for it."""
 MOST_PAIRS = 4_000_000
 EXAMPLES, MOST_NAMED = 3, 20  # words in messages
 DECIMALS = 6  # of the sides of boxes in files; more are hardly written, or are all of a double
@@ -465,6 +467,19 @@ class Boxes:
     def _by_image(self) -> tuple[np.ndarray, np.ndarray]:
         counts = np.bincount(self.image, minlength=len(self.images))
         return np.argsort(self.image, kind="stable"), np.append(0, np.cumsum(counts))
+
+
+def words_of(categories: Categories) -> dict[str, str]:
+    """Return the category of each word of the detector; a category without words is its own."""
+    categories_of: dict[str, str] = {}
+    for name, words in categories.items():
+        for word in words or [name]:
+            if categories_of.setdefault(word, name) != name:
+                raise InputError(
+                    f"The word '{word}' is given to two categories, {categories_of[word]} and "
+                    f"{name}: a box counts for one."
+                )
+    return categories_of
 
 
 def _some(words: Collection[str]) -> str:

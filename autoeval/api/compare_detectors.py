@@ -22,9 +22,10 @@ from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS, MEASURES
 
 if TYPE_CHECKING:
+    from autoeval.boxes import Categories
     from autoeval.comparison.comparison import Comparison
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import Categories, GivenLabels, Predictions
+    from autoeval.estimation.given import GivenLabels, Predictions
     from autoeval.estimation.run_detector import Detector
     from autoeval.runtime.files import PathLike
 
@@ -244,8 +245,7 @@ def named_estimators(
 
 def _are_files(predictions: Any) -> bool:
     """Whether boxes are given, rather than a detector that is run."""
-    from autoeval.estimation.given import Predictions
-    from autoeval.estimation.read_site import given_boxes
+    from autoeval.estimation.given import Predictions, given_boxes
 
     if predictions is None or isinstance(predictions, str | os.PathLike):
         return predictions not in (None, NOT_FILES)

@@ -215,8 +215,7 @@ def fit_task(
         As `fit`.
     """
     from autoeval.estimation.fitting import FitSettings, fit_files, fit_sources
-    from autoeval.estimation.given import Predictions
-    from autoeval.estimation.read_site import given_boxes
+    from autoeval.estimation.given import Predictions, given_boxes
     from autoeval.io.tasks.task import load_task
     from autoeval.model.mixed_model import check_level
 

@@ -21,8 +21,8 @@ from autoeval.errors import InputError, refuse_given
 from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
+    from autoeval.boxes import Categories
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import Categories
     from autoeval.io.image_lists import ImageFile
     from autoeval.monitoring.monitored import Monitored
     from autoeval.runtime.files import PathLike

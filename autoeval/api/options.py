@@ -238,8 +238,7 @@ def given_boxes_of(
     InputError
         If both are given, or an option is about what is not.
     """
-    from autoeval.estimation.given import Predictions
-    from autoeval.estimation.read_site import given_boxes
+    from autoeval.estimation.given import Predictions, given_boxes
 
     check_names(options)
     if predictions is not None:
@@ -335,7 +334,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
 def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
     """Return how the detector is loaded, the detector itself, or None where none is given."""
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.read_site import given_boxes
+    from autoeval.estimation.given import given_boxes
     from autoeval.estimation.run_detector import Detector
 
     named = options.get("detector")

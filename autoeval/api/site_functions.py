@@ -411,7 +411,8 @@ def _curve_of_labelled_set(
     labels: Any, predictions: Any, words: Any, site: SiteOptions, iou: float
 ) -> tuple[Any, Any, Any]:
     """Return the exact curve of a labelled set, its warnings, and thresholds to begin with."""
-    from autoeval.estimation.given import Predictions, named_categories, words_of
+    from autoeval.boxes import words_of
+    from autoeval.estimation.given import Predictions, named_categories
     from autoeval.estimation.labelled_sets import labels_with_files
     from autoeval.estimation.threshold_choice import exact_curve, score_thresholds
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import (
     at_floors,
     check_fits,
@@ -35,7 +36,6 @@ from autoeval.comparison.unlabelled_difference import (
 )
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given import Categories
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.joint import Outlook, outlook_after
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few

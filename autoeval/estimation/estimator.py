@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.boxes import Categories
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate, estimate_rows, estimate_site
@@ -26,19 +27,14 @@ from autoeval.estimation.fit_file import (
     write_artefact,
 )
 from autoeval.estimation.given import (
-    Categories,
     GivenLabels,
     Predictions,
     check_reference,
     checked_present,
+    given_boxes,
     named_categories,
 )
-from autoeval.estimation.read_site import (
-    GivenImages,
-    given_boxes,
-    site_of_files,
-    with_chosen_reference,
-)
+from autoeval.estimation.read_site import GivenImages, site_of_files, with_chosen_reference
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.features import REFERENCE_FEATURES
 from autoeval.model.pair_table import CATEGORY, PRECISION, Table, columns
@@ -53,10 +49,10 @@ from autoeval.words import listed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from autoeval.estimation.given import GivenBoxes
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import ImageDetector
     from autoeval.estimation.protocol import FitResult
-    from autoeval.estimation.read_site import GivenBoxes
     from autoeval.io.labels.content import LabelSet
     from autoeval.labels.assistance import LabelAssistance
     from autoeval.labels.labelled_estimate import LabelledEstimate

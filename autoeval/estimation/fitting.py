@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from autoeval.boxes import Categories, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     ConfidenceCheck,
@@ -24,8 +25,7 @@ from autoeval.estimation.calibrating import (
 from autoeval.estimation.checks import reference_of_fit
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import SUFFIX, FittedSites
-from autoeval.estimation.given import Categories, GivenLabels, Predictions, words_of
-from autoeval.estimation.label_planning import assistance_of
+from autoeval.estimation.given import GivenLabels, Predictions
 from autoeval.estimation.labelled_sets import (
     check_some_right,
     labels_with_files,
@@ -45,6 +45,8 @@ from autoeval.estimation.read_site import CHOSEN
 from autoeval.estimation.run_detector import Detector
 from autoeval.io.predictions.reading import files_by_place
 from autoeval.io.tasks.task import Task
+from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.model.calibration import FOUND
 from autoeval.model.pair_table import CONFIDENCE, columns, without_nothing
 from autoeval.notices import Notice, prefixed
@@ -298,6 +300,22 @@ def _described(labelled: Site) -> dict[str, Any]:
         "n_fitted": sum(np.logical_and(counts, labelled.evaluation.enough)),
         **labelled.evaluation.coco_accuracy,
     }
+
+
+def assistance_of(
+    sets: Sequence[Site],
+) -> tuple[LabelAssistance | None, tuple[str, ...]]:
+    """Fit label assistance; where there is too little to learn from, say so instead."""
+    try:
+        return fit_assistance(sets), ()
+    except InputError as error:
+        return None, (
+            Notice(
+                "no-label-assistance",
+                f"estimates with labels are not possible: {error}",
+                severity="note",
+            ),
+        )
 
 
 def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str], Looks]:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes, LabelledImage
+from autoeval.boxes import Boxes, Categories, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.documents import is_json, name_of
@@ -26,7 +26,9 @@ from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
 from autoeval.words import listed, listed_near
 
-Categories = Mapping[str, Sequence[str]]
+if TYPE_CHECKING:
+    from autoeval.estimation.run_detector import Detector
+
 GivenLabels = PathLike | Any
 """A path, or labels in memory; see `labels_in_memory`."""
 
@@ -143,6 +145,45 @@ class Predictions:
         return tuple(self.reference)
 
 
+GivenBoxes = PathLike | Predictions | Any
+"""A path or an object in memory is short for `Predictions`, see there for which objects; or a
+`Detector`, for which a `DetectorSpec` or a detector that is loaded is short."""
+
+
+def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
+    """Tell predictions, of which a path or an object is short for `Predictions`, from a detector.
+
+    Raises InputError if a path is none, but could be the name of a detector, and for an object that
+    is neither.
+    """
+    if isinstance(boxes, Predictions):
+        return boxes
+    if isinstance(boxes, str | os.PathLike):
+        path = Path(boxes)
+        if not path.exists() and (not path.suffix or ".py" in path.name):
+            raise InputError(
+                f"No predictions {boxes}: check the path. A detector to be run is given as "
+                f"`detector` (--detector {boxes})."
+            )
+        return Predictions(boxes)
+    # What runs detectors takes a while to import, and files need none of it.
+    from autoeval.detectors.adapters import wrap_object
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.run_detector import Detector
+    from autoeval.io.in_memory import in_memory, not_accepted
+
+    if isinstance(boxes, Detector):
+        return boxes
+    if isinstance(boxes, DetectorSpec) or hasattr(boxes, "observe"):
+        return Detector(boxes)
+    if in_memory(boxes):
+        return Predictions(boxes)
+    wrapped = wrap_object(boxes)
+    if wrapped is None:
+        raise not_accepted(boxes)
+    return Detector(wrapped)
+
+
 def _read_reference(clean: Boxes, path: PathLike, where: Path, numbers: Mapping[str, str]) -> Boxes:
     """Read a reference's boxes on the same images, in the same words; its file may hold no box."""
     try:
@@ -185,19 +226,6 @@ def named_categories(
         listed_words = [words] if isinstance(words, str) else list(words or [name])
         categories[name] = known.get(name, [name]) if listed_words == [name] else listed_words
     return categories
-
-
-def words_of(categories: Categories) -> dict[str, str]:
-    """Return the category of each word of the detector; a category without words is its own."""
-    categories_of: dict[str, str] = {}
-    for name, words in categories.items():
-        for word in words or [name]:
-            if categories_of.setdefault(word, name) != name:
-                raise InputError(
-                    f"The word '{word}' is given to two categories, {categories_of[word]} and "
-                    f"{name}: a box counts for one."
-                )
-    return categories_of
 
 
 def checked_present(

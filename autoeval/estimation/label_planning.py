@@ -1,7 +1,7 @@
 """Which images of a site to label, with the label-free estimates that a plan keeps.
 
-What labels need of an estimator: assistance fitted on its labelled sets, priors of all targets with
-the errors that they had elsewhere, the images drawn, and the folder to label, where a plan that is
+What labels need of an estimator: priors of all targets with the errors that they had elsewhere, the
+images drawn, and the folder to label, where a plan that is
 there already must belong to the same site and detector.
 """
 
@@ -33,7 +33,6 @@ from autoeval.labels.assistance import (
     ProbableLabels,
     expected_rankings,
 )
-from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint import (
     expected_holding,
 )
@@ -61,7 +60,6 @@ from autoeval.labels.values import (
 )
 from autoeval.model.pair_table import Table, counted_rows, nothing_over
 from autoeval.model.regression import Regression
-from autoeval.notices import Notice
 from autoeval.result_base import ENDS
 from autoeval.sites.site import Pool, Site
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
@@ -230,22 +228,6 @@ def make_plan(
         sizes = 1 - DISAGREEING + DISAGREEING * disagreement / mean
     sequence = unequal_order(across, sizes, seed=plan.seed)
     return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
-
-
-def assistance_of(
-    sets: Sequence[Site],
-) -> tuple[LabelAssistance | None, tuple[str, ...]]:
-    """Fit label assistance; where there is too little to learn from, say so instead."""
-    try:
-        return fit_assistance(sets), ()
-    except InputError as error:
-        return None, (
-            Notice(
-                "no-label-assistance",
-                f"estimates with labels are not possible: {error}",
-                severity="note",
-            ),
-        )
 
 
 def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str, ValueWithError]:

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, Categories
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.checks import unreadable_warning
-from autoeval.estimation.given import (
-    Categories,
-    GivenLabels,
-    Predictions,
-    is_coco_file,
-    read_labels,
-)
+from autoeval.estimation.given import GivenLabels, Predictions, is_coco_file, read_labels
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.run_detector import Detector, any_task, own_words

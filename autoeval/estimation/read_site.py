@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import DetectorRun, LabelledImage
+from autoeval.boxes import Categories, DetectorRun, LabelledImage, words_of
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
-from autoeval.estimation.given import Categories, Predictions, check_words, words_of
+from autoeval.estimation.given import Predictions, check_words
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder
 from autoeval.io.images import image_size
@@ -32,53 +32,15 @@ from autoeval.io.predictions.covered_images import (
     unseen_images,
 )
 from autoeval.notices import Notice, as_notice
-from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unknown_sizes, unseen_share
 from autoeval.sites.site import Site
 
 if TYPE_CHECKING:
-    from autoeval.estimation.run_detector import Detector
+    pass
 
 THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in settings
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``
-GivenBoxes = PathLike | Predictions | Any
-"""A path or an object in memory is short for `Predictions`, see there for which objects; or a
-`Detector`, for which a `DetectorSpec` or a detector that is loaded is short."""
 GivenImages = Images | Sequence[LabelledImage] | None
-
-
-def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
-    """Tell predictions, of which a path or an object is short for `Predictions`, from a detector.
-
-    Raises InputError if a path is none, but could be the name of a detector, and for an object that
-    is neither.
-    """
-    if isinstance(boxes, Predictions):
-        return boxes
-    if isinstance(boxes, str | os.PathLike):
-        path = Path(boxes)
-        if not path.exists() and (not path.suffix or ".py" in path.name):
-            raise InputError(
-                f"No predictions {boxes}: check the path. A detector to be run is given as "
-                f"`detector` (--detector {boxes})."
-            )
-        return Predictions(boxes)
-    # What runs detectors takes a while to import, and files need none of it.
-    from autoeval.detectors.adapters import wrap_object
-    from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.run_detector import Detector
-    from autoeval.io.in_memory import in_memory, not_accepted
-
-    if isinstance(boxes, Detector):
-        return boxes
-    if isinstance(boxes, DetectorSpec) or hasattr(boxes, "observe"):
-        return Detector(boxes)
-    if in_memory(boxes):
-        return Predictions(boxes)
-    wrapped = wrap_object(boxes)
-    if wrapped is None:
-        raise not_accepted(boxes)
-    return Detector(wrapped)
 
 
 def with_chosen_reference(files: Predictions, context: Mapping[str, Any]) -> Predictions:

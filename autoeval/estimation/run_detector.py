@@ -10,12 +10,12 @@ from typing import Any
 
 from typing_extensions import TypedDict, Unpack
 
+from autoeval.boxes import Categories, words_of
 from autoeval.detections import Evidence
 from autoeval.detectors.adapters import wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
-from autoeval.estimation.given import Categories, words_of
 from autoeval.estimation.observation.detector_identity import identity_warnings, refuse_differences
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import check_fits
 from autoeval.comparison.compare_sites import KnownOfDetectors, compare_sites
 from autoeval.comparison.comparison import distinguishable
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given import Categories, Predictions
+from autoeval.estimation.given import Predictions
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.features import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore

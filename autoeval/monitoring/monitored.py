@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from autoeval.boxes import Boxes, LabelledImage
+from autoeval.boxes import Boxes, Categories, LabelledImage, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given import (
-    Categories,
-    check_words,
-    checked_present,
-    named_categories,
-    words_of,
-)
+from autoeval.estimation.given import check_words, checked_present, named_categories
 from autoeval.io.documents import read_json
 from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, TESTED, SiteLook
 from autoeval.monitoring.monitor_store import BOX, CameraImage

@@ -13,7 +13,7 @@ import pytest
 import autoeval
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.estimation.read_site import given_boxes
+from autoeval.estimation.given import given_boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.image_lists import images_in_memory
 from autoeval.io.in_memory import labels_in_memory

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.boxes import Categories
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_file import read_artefact, write_artefact
-from autoeval.estimation.given import Categories, Predictions
+from autoeval.estimation.given import GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.read_site import GivenBoxes, given_boxes
 from autoeval.estimation.run_detector import Detector, check_detector, fitted_reference, load_fitted
 from autoeval.io.find_images import Images, list_images
 from autoeval.model.regression import DEFAULT_METHOD
