@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,10 @@ Array = Any  # numpy.ndarray or torch.Tensor
 Categories = Mapping[str, Sequence[str]]
 """Categories, each with the detector's words for it."""
 MOST_PAIRS = 4_000_000
+AT_ONCE = 1_000_000
+ENOUGH_BOXES = 20  # to judge their units and their form by
+BEYOND = 1.02
+OUTSIDE, MANY_CENTRES = 0.5, 0.15  # of boxes that reach beyond, and of centres there
 EXAMPLES, MOST_NAMED = 3, 20  # words in messages
 DECIMALS = 6  # of the sides of boxes in files; more are hardly written, or are all of a double
 
@@ -221,6 +225,45 @@ class LabelledImage:
     size: tuple[int, int] | None
     taken: datetime | None = None
     split: str = ""
+
+
+class Reach(NamedTuple):
+    """Where N boxes on images of known size end.
+
+    n: number of boxes on such images; n_beyond: those that end more than `BEYOND` times the side of
+    their image from its left or its top; n_centres: those whose centre lies outside of it;
+    farthest: largest right and bottom edge, as shares of the sides of the image.
+    """
+
+    n: int
+    n_beyond: int
+    n_centres: int
+    farthest: np.ndarray
+
+    @classmethod
+    def of(cls, boxes: np.ndarray, image: np.ndarray, images: Sequence[LabelledImage]) -> Reach:
+        """Measure boxes (N, 4), xyxy, on the images (N,) of a list."""
+        unknown = (float("inf"),) * 2
+        sizes = np.array([one.size or unknown for one in images], float).reshape(-1, 2)[:, ::-1]
+        n_beyond = n_centres = 0
+        farthest = np.zeros(2)
+        for start in range(0, len(boxes), AT_ONCE):
+            part, limits = boxes[start:][:AT_ONCE], sizes[image[start:][:AT_ONCE]]
+            farthest = np.maximum(farthest, (part[:, 2:] / limits).max(axis=0))
+            right, bottom = (part[:, 2:] > BEYOND * limits).T
+            n_beyond += int((right | bottom).sum())
+            x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
+            n_centres += int((x_beyond | y_beyond).sum())
+        return cls(int(np.isfinite(sizes[image, 0]).sum()), n_beyond, n_centres, farthest)
+
+    @property
+    def of_other_pixels(self) -> bool:
+        """Whether boxes are of another form or in other pixels than those of their images.
+
+        Where objects fill the image, networks that do not cut their boxes at the edge let many
+        reach beyond, but few centres.
+        """
+        return self.n_beyond > OUTSIDE * self.n and self.n_centres > MANY_CENTRES * self.n
 
 
 @dataclass(frozen=True, eq=False)

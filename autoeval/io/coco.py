@@ -12,20 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import LabelledImage
+from autoeval.boxes import BEYOND, ENOUGH_BOXES, LabelledImage, Reach
 from autoeval.errors import InputError
 from autoeval.io.documents import MALFORMED
 from autoeval.io.image_identity import normal_id
 from autoeval.io.image_lists import coco_categories, coco_content, coco_entries, read_coco_images
 from autoeval.io.labels.content import (
     ANY,
-    BEYOND,
-    ENOUGH_BOXES,
     EVERYWHERE,
     BoxColumns,
     LabelledBox,
     LabelSet,
-    Reach,
 )
 from autoeval.runtime.files import PathLike, write_text
 from autoeval.words import printable

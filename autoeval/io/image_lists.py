@@ -406,7 +406,8 @@ def coco_entries(
             is_object = isinstance(entry, Mapping)
             what = error if is_object else ValueError(f"expected an object, got {entry!r:.40}")
             bad.add(f"{name}[{k}]", what)
-    warnings += bad.warnings(warnings)
+    if bad.faults:
+        warnings += bad.warnings(warnings)
     return parsed
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,6 @@ from autoeval.words import listed
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
 EVERYWHERE = (-1e6, -1e6, 2e6, 2e6)  # left, top, width, height of an area that holds any image
-AT_ONCE = 1_000_000
-ENOUGH_BOXES = 20  # to judge their units and their form by
-BEYOND = 1.02
-OUTSIDE, MANY_CENTRES = 0.5, 0.15  # of boxes that reach beyond, and of centres there
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 """Boxes, categories and crowds of an image without labels."""
 
@@ -220,45 +216,6 @@ def held_out_of_training(content: LabelSet) -> LabelSet:
 def never(path: Path) -> bool:
     """Recognise nothing: for layouts that are read only where they are named."""
     return False
-
-
-class Reach(NamedTuple):
-    """Where N boxes on images of known size end.
-
-    n: number of boxes on such images; n_beyond: those that end more than `BEYOND` times the side of
-    their image from its left or its top; n_centres: those whose centre lies outside of it;
-    farthest: largest right and bottom edge, as shares of the sides of the image.
-    """
-
-    n: int
-    n_beyond: int
-    n_centres: int
-    farthest: np.ndarray
-
-    @classmethod
-    def of(cls, boxes: np.ndarray, image: np.ndarray, images: Sequence[LabelledImage]) -> Reach:
-        """Measure boxes (N, 4), xyxy, on the images (N,) of a list."""
-        unknown = (float("inf"),) * 2
-        sizes = np.array([one.size or unknown for one in images], float).reshape(-1, 2)[:, ::-1]
-        n_beyond = n_centres = 0
-        farthest = np.zeros(2)
-        for start in range(0, len(boxes), AT_ONCE):
-            part, limits = boxes[start:][:AT_ONCE], sizes[image[start:][:AT_ONCE]]
-            farthest = np.maximum(farthest, (part[:, 2:] / limits).max(axis=0))
-            right, bottom = (part[:, 2:] > BEYOND * limits).T
-            n_beyond += int((right | bottom).sum())
-            x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
-            n_centres += int((x_beyond | y_beyond).sum())
-        return cls(int(np.isfinite(sizes[image, 0]).sum()), n_beyond, n_centres, farthest)
-
-    @property
-    def of_other_pixels(self) -> bool:
-        """Whether boxes are of another form or in other pixels than those of their images.
-
-        Where objects fill the image, networks that do not cut their boxes at the edge let many
-        reach beyond, but few centres.
-        """
-        return self.n_beyond > OUTSIDE * self.n and self.n_centres > MANY_CENTRES * self.n
 
 
 @dataclass(frozen=True)

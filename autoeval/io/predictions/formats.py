@@ -198,15 +198,9 @@ def content_of_document(document: Any, path: Path) -> Content:
 
 def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
     """Take the columns out of a list that was decoded whole."""
-    word = _used_word(rows[:LOOKED_AT])
+    word = _type_of(rows[:LOOKED_AT])[3].name
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield _columns_of_objects(rows[start : start + ROWS_AT_ONCE], word)
-
-
-def _used_word(rows: Sequence[Any]) -> str:
-    """Return the name of the column with the words of categories, judging by some entries."""
-    used = (w for w in WORDS if any(isinstance(e, dict) and e.get(w) is not None for e in rows))
-    return next(used, WORDS[0])
 
 
 def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
@@ -297,8 +291,9 @@ def _blocks(path: Path, *, zipped: bool) -> Iterator[bytes]:
 def _type_of(rows: Sequence[Any]) -> pa.StructType:
     """Return the type of regular entries, by some of them; its fourth field is the word."""
     objects = [row for row in rows if isinstance(row, dict)]
+    words = [w for w in WORDS if any(row.get(w) is not None for row in objects)] or WORDS
     fields: list[tuple[str, pa.DataType]] = []
-    for name in ("image_id", "file_name", "category_id", _used_word(objects)):
+    for name in ("image_id", "file_name", "category_id", words[0]):
         value = next((row[name] for row in objects if row.get(name) is not None), "")
         fields.append((name, pa.string() if isinstance(value, str) else pa.int64()))
     in_sides = any({*SIDES} <= row.keys() for row in objects)

@@ -16,13 +16,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from autoeval.boxes import Boxes, LabelledImage, has_area, overlapping_pairs
+from autoeval.boxes import (
+    AT_ONCE,
+    BEYOND,
+    ENOUGH_BOXES,
+    Boxes,
+    LabelledImage,
+    Reach,
+    has_area,
+    overlapping_pairs,
+)
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.documents import name_of
 from autoeval.io.image_identity import Named, normal_id
 from autoeval.io.image_lists import FARTHEST
-from autoeval.io.labels.content import AT_ONCE, BEYOND, ENOUGH_BOXES, Reach
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.covered_images import place_images, uncovered_images
 from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, first_fields, read_columns
