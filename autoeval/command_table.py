@@ -89,11 +89,11 @@ GROUPS = {
     "counting": {
         "count run": Command(
             "count in every image of a folder with any counter, and write predictions",
-            "autoeval.counting.commands.run:count_in_images",
+            "autoeval.counting.commands.counts:count_in_images",
         ),
         "count evaluate": Command(
             "measure predicted counts by bin of the true count, and overall",
-            "autoeval.counting.commands.evaluate:evaluate",
+            "autoeval.counting.commands.counts:evaluate",
             positional=("predictions",),
         ),
         "count praco": Command(
@@ -102,54 +102,54 @@ GROUPS = {
         ),
         "count praco export": Command(
             "write PrACo as a task for lmms-eval",
-            "autoeval.counting.commands.praco_export:export_negative_labels",
+            "autoeval.counting.commands.praco:export_negative_labels",
         ),
         "count leaderboard": Command(
             "put several counting runs on one page: every model, every measure",
-            "autoeval.counting.commands.leaderboard:leaderboard",
+            "autoeval.counting.commands.counts:leaderboard",
             positional=("runs",),
         ),
         "count capture run": Command(
             "run counters on CAPTURe's tasks; goes on where it was stopped",
-            "autoeval.counting.commands.capture_run:ask_counters",
+            "autoeval.counting.commands.capture:ask_counters",
             positional=("split",),
         ),
         "count capture report": Command(
             "measure answers to CAPTURe and write a report page",
-            "autoeval.counting.commands.capture_report:report_answers",
+            "autoeval.counting.commands.capture:report_answers",
             positional=("split", "answers"),
         ),
         "count capture answers": Command(
             "score the reading of counts out of free text",
-            "autoeval.counting.commands.capture_answers:score_reading",
+            "autoeval.counting.commands.capture:score_reading",
             positional=("cases",),
         ),
         "count capture generate": Command(
             "generate the synthetic split: patterns behind a black box",
-            "autoeval.counting.commands.capture_generate:generate",
+            "autoeval.counting.commands.capture:generate",
             positional=("out",),
         ),
         "count capture build-real": Command(
             "build the published split of real images",
-            "autoeval.counting.commands.capture_build_real:build_real_split",
+            "autoeval.counting.commands.capture:build_real_split",
             positional=("out",),
         ),
         "count capture export": Command(
             "write CAPTURe as tasks for lmms-eval",
-            "autoeval.counting.commands.capture_export:export_capture",
+            "autoeval.counting.commands.capture:export_capture",
             positional=("split", "out"),
         ),
         "reproduce binned": Command(
             "make tables 2 to 5, bins, figures 10, 11 of the binned-counting paper",
-            "autoeval.counting.commands.reproduce_binned:reproduce_binned",
+            "autoeval.counting.commands.reproduce:reproduce_binned",
         ),
         "reproduce capture": Command(
             "make the tables of CAPTURe, printed figures beside",
-            "autoeval.counting.commands.reproduce_capture:reproduce_capture",
+            "autoeval.counting.commands.reproduce:reproduce_capture",
         ),
         "reproduce praco": Command(
             "make the tables of PrACo, printed figures beside",
-            "autoeval.counting.commands.reproduce_praco:reproduce_praco",
+            "autoeval.counting.commands.reproduce:reproduce_praco",
         ),
     },
     "other": {

@@ -65,7 +65,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -487,7 +487,7 @@ def nested(words: list[str]) -> None:
     observer: Observer = Observer(detector, task, settings, reading=ImageLoading(args.batch_size))
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     seed_sets = task.load_seed_sets()
-    recipes = [r for seed_set in seed_sets for r in draw_recipes(seed_set, **asdict(meta_set))]
+    recipes = [r for seed_set in seed_sets for r in draw_recipes(seed_set, meta_set)]
     recipes += [own_images(seed_set) for seed_set in seed_sets]
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     usual = settings.dropout

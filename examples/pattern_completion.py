@@ -21,17 +21,16 @@ import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
-from autoeval.counting.capture.capture_measures import (
+from autoeval.counting.capture.making import SyntheticSpec, make_records, on_canvas, render_pair
+from autoeval.counting.capture.results import (
+    TaskResult,
     by_factor,
     measure,
     published_human,
     published_table,
 )
-from autoeval.counting.capture.render import on_canvas
-from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.split import CaptureItem, read_items, to_items
-from autoeval.counting.capture.synthetic import SyntheticSpec, make_records, render_pair
-from autoeval.counting.capture.tasks import fact, get_task
+from autoeval.counting.capture.task_run import fact, get_task
 from autoeval.counting.counters import COUNT, POINTS, CountResult
 from autoeval.counting.counters.adapters import VisibleOnly, visible_points
 from autoeval.errors import InputError

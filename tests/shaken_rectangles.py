@@ -11,7 +11,7 @@ from autoeval.runtime.store import RowStore
 from autoeval.stability.dropout_search.search import grid
 from autoeval.stability.dropout_search.workbench import Workbench
 from autoeval.stability.fitting.meta_set import sample_set_jobs
-from autoeval.stability.metasets import draw_recipes
+from autoeval.stability.metasets import MetaSetConfig, draw_recipes
 from autoeval.stability.passes.presets import preset
 
 
@@ -48,7 +48,11 @@ def make_bench(task, folder, *, detector=None, n_sets=2, n_images=6, specs=None,
     detector = detector or ShakenRectangles()
     settings, seed_sets = preset("paper", repeats=1), task.load_seed_sets()
     sizes = {"n_sets": n_sets, "n_images": n_images, "n_transforms": 1, "transforms": ["Rotate"]}
-    recipes = [recipe for seed_set in seed_sets for recipe in draw_recipes(seed_set, **sizes)]
+    recipes = [
+        recipe
+        for seed_set in seed_sets
+        for recipe in draw_recipes(seed_set, MetaSetConfig(**sizes))
+    ]
     observer = Observer(detector, task, settings)
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     return Workbench(observer, jobs, specs or grid(), RowStore(folder), **options)

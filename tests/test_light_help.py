@@ -10,10 +10,9 @@ from autoeval.commands.command_line import help_of
 from autoeval.commands.data import convert_labels
 from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
-from autoeval.counting.capture import synthetic, tasks
-from autoeval.counting.commands.capture_generate import generate
-from autoeval.counting.commands.capture_run import ask_counters
-from autoeval.counting.commands.evaluate import evaluate
+from autoeval.counting.capture import making, task_run
+from autoeval.counting.commands.capture import ask_counters, generate
+from autoeval.counting.commands.counts import evaluate
 from autoeval.counting.commands.praco import praco
 from autoeval.counting.evaluation.localisation import DISTANCES
 from autoeval.counting.praco import mosaic_run
@@ -58,7 +57,7 @@ def test_what_docstrings_name_is_what_there_is():
     assert (defaults["gamma"], defaults["match_distance"]) == (PUBLISHED_GAMMA, DISTANCES)
     assert f"(default: {mosaic_run.RELEASED_SEED})" in said(praco)
     assert f"(default: {mosaic_run.LAYOUTS[0]})" in said(praco)
-    assert f"One or more of {', '.join(tasks.TASKS)}." in said(ask_counters)
-    assert signature(generate).parameters["patterns"].default == synthetic.RELEASED
+    assert f"One or more of {', '.join(task_run.TASKS)}." in said(ask_counters)
+    assert signature(generate).parameters["patterns"].default == making.RELEASED
     assert f"(default: {prompting.BATCH_SIZE})" in said(praco)
     assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES

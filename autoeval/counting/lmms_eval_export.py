@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
-from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook
+from autoeval.counting.capture.task_run import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook
 from autoeval.counting.praco.data import CountingSet
 from autoeval.errors import InputError
 from autoeval.runtime.files import PathLike, atomic_path, write_text

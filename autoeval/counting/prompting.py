@@ -1,10 +1,13 @@
-"""A counter with its prompt: batches, failed results, and counting in many images."""
+"""A counter with its prompt: asking until an answer is read, in batches, kept one by one."""
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,26 +17,27 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.asking import CutOffAnswer
-from autoeval.counting.capture.answers import extract_count
+from autoeval.counting.capture.answers import Extraction, extract_count
 from autoeval.counting.counters import Counter, CountResult, as_result, count_prompts
-from autoeval.counting.journal import Cell, CellJournal
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import UnreadableImageError
 from autoeval.runtime import FAILED, OK, SKIPPED
-from autoeval.runtime.files import write_json, write_table
+from autoeval.runtime.files import PathLike, write_json, write_table
 from autoeval.runtime.jobs import as_done
 from autoeval.runtime.progress import announced_bar
 from autoeval.words import listed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
 BATCH_SIZE = 8
 MOST_FAILURES = 10  # of the counter, one after another, before a run gives up
 UNREADABLE = f"{FAILED}: unreadable"
+Cell = dict[str, Any]
+Extractor = Callable[[str], Extraction]
+# CAPTURe, appendix C.1: from 1.0 down in steps of .1; the question is skipped after 0.
+BACKOFF = tuple(round(1 - k / 10, 1) for k in range(11))
+CUT_OFF = "cut off"
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,3 +253,108 @@ def _count(prompted: PromptedCounter, prompt: str, images: Sequence[UnlabelledIm
                 cell["scores"] = np.asarray(result.scores).tolist()
         cells.append(cell)
     return cells
+
+
+class CellJournal:
+    """A file of JSON lines, one a cell, that is only ever appended to.
+
+    A line that a kill cut short is dropped when the journal is next opened. The fields `key`
+    identify a cell: of several lines with one key the last holds.
+    """
+
+    def __init__(self, path: PathLike, key: Sequence[str]) -> None:
+        self.path = Path(path)
+        self.key = tuple(key)
+
+    def read(self) -> dict[tuple, Cell]:
+        """Return the cells by their key, in the order in which they were first written."""
+        cells: dict[tuple, Cell] = {}
+        if not self.path.exists():
+            return cells
+        for line in self.path.read_bytes().splitlines():
+            with suppress(LookupError, TypeError, ValueError):
+                cell = json.loads(line)
+                cells[tuple(cell[field] for field in self.key)] = cell
+        return cells
+
+    @contextmanager
+    def writer(self) -> Iterator[Callable[[Sequence[Cell]], None]]:
+        """Yield a function that appends cells and hands them to the operating system at once."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        content = self.path.read_bytes() if self.path.exists() else b""
+        whole = content.rfind(b"\n") + 1
+        with self.path.open("ab") as stream:
+            if whole < len(content):  # a kill cut the last line short
+                stream.truncate(whole)
+
+            def write(cells: Sequence[Cell]) -> None:
+                stream.write(b"".join(json.dumps(cell).encode() + b"\n" for cell in cells))
+                stream.flush()
+
+            yield write
+            os.fsync(stream.fileno())
+
+
+def check_same_run(path: PathLike, settings: Mapping[str, Any]) -> None:
+    """Keep the settings of a run beside its journals, or compare them with those kept there."""
+    path = Path(path)
+    now = json.loads(json.dumps(settings))
+    if not path.exists():
+        write_json(path, now)
+        return
+    try:
+        before = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}): remove its folder to start anew.") from None
+    differing = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
+    if differing:
+        changes = "; ".join(f"{k}: {before.get(k)!r}, now {now.get(k)!r}" for k in differing)
+        raise InputError(
+            f"{path.parent} holds answers under other settings ({changes}). Give another folder, "
+            "or remove this one to start anew."
+        )
+
+
+def folder_name(model: str) -> str:
+    """Return a name fit for a folder."""
+    return re.sub(r"[^\w.@+-]+", "_", model)
+
+
+class CutOffAnswer(str):
+    """The text of an answer that reached the limit of tokens: nothing is read from it."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read from the last answer, by which rule, and the answers before it."""
+
+    value: float | str | None
+    rule: str
+    text: str
+    temperature: float | None
+    attempts: Sequence[dict[str, Any]] = ()
+
+
+def ask_until_read(
+    ask: Callable[..., str],
+    image: np.ndarray | None,
+    question: str,
+    read: Callable[[str], Any],
+    *,
+    temperatures: Sequence[float | None] = (None,),
+    seed: int | None = None,
+) -> Reading:
+    """Ask at each of the temperatures in turn until an answer can be read.
+
+    `read` returns what has a ``value`` and a ``rule``, such as an `Extraction`. A temperature or
+    seed of None is not passed on. An answer that was cut off counts as one that cannot be read.
+    """
+    attempts: list[dict[str, Any]] = []
+    for temperature in temperatures:
+        given = {"temperature": temperature, "seed": seed}
+        text = ask(image, question, **{k: v for k, v in given.items() if v is not None})
+        attempts.append({"temperature": temperature, "text": str(text)})
+        found = Extraction(None, CUT_OFF) if isinstance(text, CutOffAnswer) else read(text)
+        if found.value is not None:
+            break
+    return Reading(found.value, found.rule, text, temperature, attempts[:-1])

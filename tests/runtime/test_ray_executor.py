@@ -29,7 +29,7 @@ from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.store import RowStore
 from autoeval.stability.fitting.meta_set import score_meta_set
-from autoeval.stability.metasets import draw_recipes, own_images
+from autoeval.stability.metasets import MetaSetConfig, draw_recipes, own_images
 from autoeval.stability.passes.presets import preset
 
 pytestmark = pytest.mark.rare
@@ -77,7 +77,10 @@ def test_a_worker_killed_in_the_middle_changes_no_number(cluster, tmp_path):
     recipes = [
         recipe
         for seed_set in seed_sets
-        for recipe in [own_images(seed_set), *draw_recipes(seed_set, n_sets=2, n_images=4)]
+        for recipe in [
+            own_images(seed_set),
+            *draw_recipes(seed_set, MetaSetConfig(n_sets=2, n_images=4)),
+        ]
     ]
 
     def table(name, detector, executor=None):

@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from autoeval.counting.capture.capture_measures import (
+from autoeval.counting.capture.results import (
+    TaskResult,
     by_factor,
     confusion,
     measure,
@@ -20,11 +21,10 @@ from autoeval.counting.capture.capture_measures import (
     published_table,
     reliability,
 )
-from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.split import OCCLUDED, ORIGINAL, CaptureSplit
-from autoeval.counting.capture.tasks import CHOICE
+from autoeval.counting.capture.task_run import CHOICE
 from autoeval.counting.filed_page import FiledPage, merged_notes
-from autoeval.counting.journal import folder_name
+from autoeval.counting.prompting import folder_name
 from autoeval.report.page import Heading, Text, Warnings
 from autoeval.report.text import Table
 

@@ -12,7 +12,6 @@ from typing import Any
 import cv2
 import numpy as np
 
-from autoeval.counting.capture.render import on_canvas
 from autoeval.counting.predictions import match_ids
 from autoeval.errors import InputError
 from autoeval.io.documents import read_json
@@ -218,3 +217,8 @@ def write_image(path: PathLike, image: np.ndarray) -> None:
     with atomic_path(path) as temporary:
         if not cv2.imwrite(str(temporary), image):
             raise OSError(f"{path} could not be written")
+
+
+def on_canvas(points: np.ndarray, radius: float, size: int | tuple[int, int]) -> np.ndarray:
+    """Say which objects (N, 2) show on a canvas of ``size``, its side, or width and height."""
+    return np.all((points > -radius) & (points < np.array(size) + radius), axis=1)

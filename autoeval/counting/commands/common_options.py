@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 from autoeval.errors import InputError, option_of, refuse_given
 
 if TYPE_CHECKING:
-    from autoeval.counting.asking import Extractor
     from autoeval.counting.counters import Counter
+    from autoeval.counting.prompting import Extractor
     from autoeval.report.compared_with_print import Chapter
     from autoeval.runtime.files import PathLike
 
@@ -80,7 +80,7 @@ def data_folder(data_root: PathLike | None) -> str | None:
 
 def check_praco_data(data: PathLike, given: PracoData) -> None:
     """Refuse facts about the data that its kind has no use for."""
-    from autoeval.counting.praco.published_sets import is_fsc147, is_mucca
+    from autoeval.counting.praco.data import is_fsc147, is_mucca
 
     path = Path(data)
     if path.suffix != ".py":
@@ -112,10 +112,9 @@ def load_counters(
         Config of a model that reads the counts out of answers.
     """
     from autoeval.api.options import cfg_options_of
-    from autoeval.counting.asking import BACKOFF
     from autoeval.counting.counters import TEXT
     from autoeval.counting.counters.build import load_counter
-    from autoeval.counting.prompting import check_names
+    from autoeval.counting.prompting import BACKOFF, check_names
 
     options = dict(cfg_options_of(cfg_options)) if cfg_options else None
     loaded = [load_counter(path, options) for path in counter]
@@ -140,7 +139,7 @@ def load_extractor(path: PathLike | None, templates: Mapping[str, Any] | None = 
     `templates` are prompts, by default those that come with CAPTURe.
     """
     from autoeval.counting.capture.answers import ModelExtractor, extract_count
-    from autoeval.counting.capture.tasks import load_prompts
+    from autoeval.counting.capture.task_run import load_prompts
     from autoeval.counting.counters.build import load_counter
     from autoeval.words import listed
 

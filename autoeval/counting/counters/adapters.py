@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.counting.asking import CutOffAnswer, Extractor, ask_until_read
 from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.counters import (
     COUNT,
@@ -20,6 +19,7 @@ from autoeval.counting.counters import (
     as_result,
 )
 from autoeval.counting.predictions import CountPredictions, match_ids, read_long
+from autoeval.counting.prompting import CutOffAnswer, Extractor, ask_until_read
 from autoeval.errors import InputError
 from autoeval.runtime import OK, SKIPPED
 from autoeval.runtime.files import PathLike

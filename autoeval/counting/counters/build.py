@@ -167,7 +167,7 @@ def open_vocabulary(
     `checkpoint` is file or address of its weights; `language_model` replaces the text encoder of
     the config by another of the hub, or a local folder. For the rest see `detector`.
     """
-    from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
+    from autoeval.counting.counters.mmdet import OpenVocabularyCounter
     from autoeval.detectors.building.checkpoints import (
         find_checkpoint,
         load_weights,
@@ -204,9 +204,28 @@ def _find(dotted: str, path: PathLike) -> Any:
     return factory
 
 
-def endpoint(url: str, model: str, *, name: str | None = None, **options: Any) -> TextCounter:
+def endpoint(
+    url: str,
+    model: str,
+    *,
+    name: str | None = None,
+    max_tokens: int | None = 4096,
+    temperature: float | None = None,
+    key_variable: str = "OPENAI_API_KEY",
+    timeout: float = 120.0,
+    retries: int = 5,
+) -> TextCounter:
     """Make a counter of a model behind an OpenAI-compatible endpoint; see `EndpointAsk`."""
-    return TextCounter(EndpointAsk(url, model, **options), name=name or model)
+    ask = EndpointAsk(
+        url,
+        model,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        key_variable=key_variable,
+        timeout=timeout,
+        retries=retries,
+    )
+    return TextCounter(ask, name=name or model)
 
 
 def local_model(model: str, *, name: str | None = None, **options: Any) -> TextCounter:

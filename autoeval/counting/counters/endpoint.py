@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from autoeval.counting.asking import CutOffAnswer
+from autoeval.counting.prompting import CutOffAnswer
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

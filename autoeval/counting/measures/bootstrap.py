@@ -123,9 +123,13 @@ def bootstrap_sums(
 
 
 def bootstrap_mean(
-    values: np.ndarray, images: Sequence[Any] | np.ndarray, **options: Any
+    values: np.ndarray,
+    images: Sequence[Any] | np.ndarray,
+    *,
+    n_resamples: int = 1000,
+    seed: int = 0,
 ) -> MeasureInterval:
-    """Return the mean of values (N,), with its interval; the options are `bootstrap_sums`'.
+    """Return the mean of values (N,), with its interval as `bootstrap_sums` draws it.
 
     Examples
     --------
@@ -137,7 +141,7 @@ def bootstrap_mean(
         return {"mean": sums[:, 0, 1] / sums[:, 0, 0]}
 
     columns = np.column_stack([np.ones(len(values)), values])
-    return bootstrap_sums(mean, columns, images, **options)["mean"]
+    return bootstrap_sums(mean, columns, images, n_resamples=n_resamples, seed=seed)["mean"]
 
 
 def _sum_groups(

@@ -1,20 +1,38 @@
-"""Counting data sets as PrACo needs them: points by class, and the pool of mosaics."""
+"""Counting data sets as PrACo needs them, read from COCO, FSC-147 or MUCCA."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.true_counts import GroundTruth, odd_points, truth_of_json
 from autoeval.errors import InputError
+from autoeval.io.coco import read_coco
+from autoeval.io.documents import read_config, read_json
+from autoeval.io.image_lists import image_path
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.tasks.task import find_data_root
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
 NO_OBJECT = "no object: its true count is 0"
 ON_THE_LIST = "on the exclusion list"
+ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
+SPLITS = "Train_Test_Val_FSC_147.json"
+IMAGE_CLASSES = "ImageClasses_FSC147.txt"
+SPLIT_CLASSES = "Split_Classes_FSC147.json"
+IMAGE_FOLDERS = ("images_384_VarV2", "images")
+COUNTS = "multiclass_class_counts_per_image.json"
+POINTS = "annotations.json"
+CLASSES, IMAGES = "multiclass_split_classes.json", "multiclass_split_images.json"
+NAMES = "class_mapping.json"
+HEIGHT = 384  # of the frame that the points are in, whatever the size of the image
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +173,333 @@ def read_exclusions(path: PathLike) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the exclusion list {path}: {error}.") from error
     return [name for line in lines if (name := line.split("#")[0].strip())]
+
+
+def load_counting_set(
+    path: PathLike,
+    *,
+    split: str = "test",
+    data_root: PathLike | None = None,
+    exclude: Sequence[PathLike] = (),
+    need_images: bool = True,
+) -> CountingSet:
+    """Read a data set for PrACo.
+
+    `path` is a folder in FSC-147's layout, or with MUCCA's files; a COCO file, or a folder with
+    ``annotations.json`` and ``images``; or a config file that puts COCO files together, relative to
+    `data_root`. `exclude` are lists of image ids. Predictions made elsewhere need no images.
+    """
+    path = Path(path)
+    if path.is_dir() and is_mucca(path):
+        counting_set = load_mucca(path, split, need_images=need_images)
+    elif path.is_dir() and is_fsc147(path):
+        counting_set = load_fsc147(path, split, need_images=need_images)
+    elif path.is_dir() and (path / "annotations.json").is_file():
+        part = CocoPart(path / "annotations.json", path / "images")
+        counting_set = load_coco_classes([part], name=path.name, need_images=need_images)
+    elif path.suffix == ".json" and path.is_file():
+        beside = path.parent / "images"
+        part = CocoPart(path, beside if beside.is_dir() else path.parent)
+        counting_set = load_coco_classes([part], name=path.stem, need_images=need_images)
+    elif path.suffix == ".py":
+        counting_set = _of_config(path, data_root, need_images)
+    else:
+        raise InputError(
+            f"Data set {path} is not recognised: expected a folder in FSC-147's layout or with "
+            "MUCCA's files, a folder with annotations.json and images/, a COCO JSON file, or a "
+            "config file (.py)."
+        )
+    for file in exclude:
+        counting_set = counting_set.exclude(read_exclusions(file))
+    return counting_set
+
+
+def _of_config(path: Path, data_root: PathLike | None, need_images: bool) -> CountingSet:
+    config = read_config(path)
+    try:
+        name = config["name"]
+        root = find_data_root(path, name, config.get("data_root"), data_root)
+        parts = []
+        for entry in config["parts"]:
+            files = {name: root / entry[name] for name in ("ann_file", "img_dir")}
+            parts.append(CocoPart(**(dict(entry) | files)))
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"{path} is malformed ({error!r}). Expected `name` and `parts`, each with ann_file and "
+            "img_dir and, where needed, name, mapping and keep."
+        ) from error
+    prompt_only = config.get("prompt_only", ())
+    counting_set = load_coco_classes(
+        parts, name=name, prompt_only=prompt_only, need_images=need_images
+    )
+    return counting_set.exclude(config.get("exclude", ()))
+
+
+@dataclass(frozen=True)
+class CocoPart:
+    """One annotation file that contributes images; file names are relative to `img_dir`.
+
+    `name` is put before file names in image ids. `mapping` gives the class for each category; boxes
+    of other categories are objects all the same. `keep` are the file names to use, by default all.
+    """
+
+    ann_file: PathLike
+    img_dir: PathLike
+    name: str = ""
+    mapping: Mapping[str, str] | None = None
+    keep: Sequence[str] | None = None
+
+
+def load_coco_classes(
+    parts: Sequence[CocoPart],
+    *,
+    name: str = "all",
+    prompt_only: Sequence[str] = (),
+    need_images: bool = True,
+) -> CountingSet:
+    """Read images with the centres of their boxes, by class; image ids are ``part/file name``.
+
+    Images with a crowd box, whose count is not known, and missing ones become `warnings`.
+    """
+    images: list[CountedImage] = []
+    warnings: list[str] = []
+    classes: list[str] = []
+    for part in parts:
+        content = read_coco(part.ann_file)
+        mapping = {name: name for name in content.categories}
+        if part.mapping is not None:
+            mapping = dict(part.mapping)
+            if absent := [category for category in mapping if category not in content.categories]:
+                raise InputError(
+                    f"The mapping of {part.ann_file} names {listed(absent)}, but the file has "
+                    f"{listed(content.categories, most=100) or 'no category'}."
+                )
+        part_images, unfit = _images(part, content, mapping, need_images)
+        images += part_images
+        warnings += [*content.warnings, *left_out(unfit)]
+        classes += mapping.values()
+    if not images:
+        raise InputError(f"No image is left of {listed([str(p.ann_file) for p in parts])}.")
+    ordered = tuple(dict.fromkeys([*classes, *prompt_only]))
+    return CountingSet(name, ordered, tuple(images), warnings=tuple(warnings))
+
+
+def _images(
+    part: CocoPart, content: LabelSet, mapping: Mapping[str, str], need_images: bool
+) -> tuple[list[CountedImage], dict[str, list[str]]]:
+    """Return the images of a part, and the file names of those that are left out by reason."""
+    names = {image.file_name for image in content.images}
+    keep = names if part.keep is None else set(part.keep)
+    if keep - names:
+        unknown = [name for name in part.keep or () if name not in names]
+        raise InputError(f"{part.ann_file} has no images {listed(unknown)}, which are to be kept.")
+    centres: dict[str, dict[str, list]] = {image.image_id: {} for image in content.images}
+    for box in content.boxes:
+        x, y, width, height = box.xywh
+        category = mapping.get(box.category, box.category)
+        centres[box.image_id].setdefault(category, []).append((x + width / 2, y + height / 2))
+    crowded = {box.image_id for box in content.boxes if box.iscrowd}
+    folder, prefix = Path(part.img_dir), f"{part.name}/" if part.name else ""
+    images, missing, crowds = [], [], []
+    for im in content.images:
+        path = image_path(folder, im.file_name)
+        if im.file_name not in keep:
+            continue
+        is_missing = need_images and not path.is_file()
+        missing += [im.file_name] * is_missing
+        crowds += [im.file_name] * (im.image_id in crowded)
+        if not is_missing and im.image_id not in crowded:
+            points = {k: np.array(v, np.float64) for k, v in centres[im.image_id].items()}
+            images.append(CountedImage(prefix + im.file_name, path, points, im.size))
+    reasons = {f"images missing in {folder}": missing, "images with a crowd box": crowds}
+    return images, {f"{why}, left out": unfit for why, unfit in reasons.items()}
+
+
+def is_fsc147(root: PathLike) -> bool:
+    """Return whether a folder has FSC-147's class file or split file."""
+    return any((Path(root) / name).is_file() for name in (SPLITS, IMAGE_CLASSES))
+
+
+def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True) -> CountingSet:
+    """Read one split of FSC-147, or of a data set in its layout.
+
+    Points are in pixels of the images of height 384. ``Split_Classes_FSC147.json`` gives the order
+    of the classes, else the class file. Incomplete images of the split are left out and named in
+    the `warnings`. The pool holds every image of the class file that has a class of the split,
+    whatever split it belongs to.
+    """
+    root = Path(root)
+    names = _of_split(root / SPLITS, split)
+    class_of = read_classes(root / IMAGE_CLASSES)
+    annotation = next((root / name for name in ANNOTATIONS if (root / name).exists()), None)
+    if annotation is None:
+        raise InputError(f"No annotation file in {root}: expected {' or '.join(ANNOTATIONS)}.")
+    truth = truth_of_json(read_json(annotation), annotation)
+    chosen = {name: truth.images[name] for name in names if name in truth.images}
+    odd = odd_points(chosen)
+    folder = next((root / name for name in IMAGE_FOLDERS if (root / name).is_dir()), None)
+    if folder is None and need_images:
+        raise InputError(f"No image folder in {root}: expected {' or '.join(IMAGE_FOLDERS)}.")
+    folder = folder or root / IMAGE_FOLDERS[0]
+    kept, warnings = _complete(names, truth, class_of, folder if need_images else None)
+    warnings += tuple(odd)
+    points = {name: truth.images[name].points for name in kept}
+    images = tuple(
+        CountedImage(name, folder / name, {class_of[name]: positions})
+        for name, positions in points.items()
+        if positions is not None
+    )
+    members = set(names)
+    kinds_of_images = dict.fromkeys(kind for name, kind in class_of.items() if name in members)
+    classes = tuple(_of_split(root / SPLIT_CLASSES, split, [*kinds_of_images]))
+    if unknown := sorted(kinds_of_images.keys() - set(classes)):
+        raise InputError(
+            f"Images of the split '{split}' have classes that {root / SPLIT_CLASSES} does not list "
+            f"for it: {listed(unknown)}."
+        )
+    upper = {name: class_of[name] for name in names if name in class_of}
+    lower = {name: kind for name, kind in class_of.items() if kind in classes}
+    pool = MosaicPool(upper, lower, {name: folder / name for name in lower})
+    return CountingSet(split, classes, images, warnings=warnings, mosaic_pool=pool)
+
+
+def _of_split(path: Path, split: str, default: list[str] | None = None) -> list[str]:
+    """Read what a file lists for a split; `default` where there is no file."""
+    if default is not None and not path.is_file():
+        return default
+    content = read_json(path)
+    if not isinstance(content, Mapping) or split not in content:
+        has = listed(content, most=20) if isinstance(content, Mapping) else type(content).__name__
+        raise InputError(f"{path} has no split '{split}': it has {has}.")
+    entries = content[split]
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise InputError(f"{path}: expected a list of names for the split '{split}'.")
+    twice = sorted(name for name, times in Counter(entries).items() if times > 1)
+    if twice:
+        raise InputError(f"{path}: the split '{split}' names {listed(twice)} more than once.")
+    return entries
+
+
+def read_classes(path: Path) -> dict[str, str]:
+    """Read the class of every image from FSC-147's lines of image name, tab, class."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputError(f"No class file {path}: check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the class file {path}: {error}.") from None
+    rows = [
+        (number, line.strip().split("\t")) for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    wrong = [number for number, fields in rows if len(fields) != 2]
+    if wrong or not rows:
+        raise InputError(
+            f"{path}: expected lines of image name, tab, class; "
+            f"{f'not so: lines {listed(wrong)}' if wrong else 'the file is empty'}."
+        )
+    named: dict[str, set[str]] = {}
+    for _, (name, category) in rows:
+        named.setdefault(name, set()).add(category)
+    if several := [name for name, kinds in named.items() if len(kinds) > 1]:
+        first = several[0]
+        raise InputError(
+            f"{path} gives {len(several)} images two classes ({listed(several)}; {first}: "
+            f"{' and '.join(sorted(named[first]))}): leave one line for each."
+        )
+    return {name: category for _, (name, category) in rows}
+
+
+def _complete(
+    names: list[str], truth: GroundTruth, class_of: Mapping[str, str], folder: Path | None
+) -> tuple[list[str], tuple[str, ...]]:
+    """Split names into those with points, class and file, and sentences about the others."""
+    lacking: dict[str, list[str]] = {
+        "images of the split without annotation": [n for n in names if n not in truth.images],
+        "images of the split without class": [n for n in names if n not in class_of],
+    }
+    if folder is not None:
+        lacking[f"images missing in {folder}"] = [n for n in names if not (folder / n).is_file()]
+    incomplete = set().union(*lacking.values())
+    kept = [name for name in names if name not in incomplete]
+    if not kept:
+        raise InputError(
+            f"No image of the split is complete: of {len(names)}, "
+            + ", ".join(
+                f"{len(images_lacking)} are {what}" for what, images_lacking in lacking.items()
+            )
+            + "."
+        )
+    return kept, left_out(lacking)
+
+
+def is_mucca(root: PathLike) -> bool:
+    """Return whether a folder has the file of counts by image and class."""
+    return (Path(root) / COUNTS).is_file()
+
+
+def load_mucca(root: PathLike, split: str = "test", *, need_images: bool = True) -> CountingSet:
+    """Read the released files.
+
+    Points are xy in pixels of the image at height 384. ``class_mapping.json`` names the classes of
+    the points, which otherwise are those of the counts in their order; the two ``multiclass_split``
+    files choose images and classes of the split, otherwise all.
+    """
+    root = Path(root)
+    counts, points = _objects(root / COUNTS), _objects(root / POINTS)
+    listed_classes = list(
+        dict.fromkeys(name for image_counts in counts.values() for name in image_counts)
+    )
+    classes = _of_split(root / CLASSES, split, listed_classes) or listed_classes
+    names: Mapping[str, Any] = {str(k): name for k, name in enumerate(listed_classes)}
+    if (root / NAMES).is_file():
+        names = read_json(root / NAMES)
+        if not isinstance(names, dict):
+            raise InputError(f"{root / NAMES}: expected an object with a name for each number.")
+    chosen = _of_split(root / IMAGES, split, list(counts)) or list(counts)
+    unknown = [name for name in chosen if name not in counts or name not in points]
+    missing = [n for n in chosen if need_images and not (root / "images" / n).is_file()]
+    incomplete = {*unknown, *missing}
+    images = tuple(
+        _image(root, name, points[name], counts[name], names)
+        for name in chosen
+        if name not in incomplete
+    )
+    if not images:
+        raise InputError(
+            f"No image of {root} is complete: of {len(chosen)}, {len(unknown)} have no points or "
+            f"counts and {len(missing)} no file in images/."
+        )
+    lacking = {"images without points or counts": unknown, "images missing in images/": missing}
+    return CountingSet(split, tuple(classes), images, warnings=left_out(lacking))
+
+
+def _image(
+    root: Path,
+    name: str,
+    entry: Mapping[str, Any],
+    counts: Mapping[str, int],
+    names: Mapping[str, str],
+) -> CountedImage:
+    try:
+        points = np.array(entry["points"], np.float64).reshape(-1, 2)
+        kinds = np.array([str(names[str(k)]) for k in entry["classes"]], object)
+        size = (HEIGHT, max(1, round(HEIGHT * entry["W"] / entry["H"])))
+        if len(points) != len(kinds):
+            raise ValueError(f"{len(points)} points and {len(kinds)} classes")
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise InputError(f"{root / POINTS}: {name} is malformed: {error!r}.") from None
+    by_class = {kind: points[kinds == kind] for kind in dict.fromkeys(kinds)}
+    nonzero = {kind: n for kind, n in counts.items() if n}
+    annotated = {kind: len(positions) for kind, positions in by_class.items()}
+    if nonzero != annotated:
+        raise InputError(
+            f"{root / COUNTS} says {nonzero} for {name}, but {POINTS} has {annotated}."
+        )
+    return CountedImage(name, root / "images" / name, by_class, size)
+
+
+def _objects(path: Path) -> dict[str, dict[str, Any]]:
+    content = read_json(path)
+    if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
+        raise InputError(f"{path}: expected an object with an object for each image.")
+    return content

@@ -11,16 +11,22 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.counters import CountResult
-from autoeval.counting.journal import check_same_run
 from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.measures.game import read_density
-from autoeval.counting.praco.both_tests import ask_once, count_matrix, failures, run_negative_test
 from autoeval.counting.praco.data import NO_OBJECT, CountingSet
-from autoeval.counting.praco.mosaic_run import locates, tile_counts, tiles_of_points
+from autoeval.counting.praco.mosaic_run import (
+    ask_once,
+    count_matrix,
+    failures,
+    locates,
+    run_negative_test,
+    tile_counts,
+    tiles_of_points,
+)
 from autoeval.counting.praco.praco_measures import aligned, localised, quotient
 from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.praco.result import Columns, Measured, defined_mean
-from autoeval.counting.prompting import PromptedCounter
+from autoeval.counting.prompting import PromptedCounter, check_same_run
 from autoeval.errors import InputError
 from autoeval.io.images import read_image
 from autoeval.runtime.files import PathLike

@@ -13,11 +13,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.counting.capture.capture_measures import measure
-from autoeval.counting.capture.real import with_points
-from autoeval.counting.capture.results import TaskResult, collect, read_answers
-from autoeval.counting.capture.split import CaptureItem, CaptureSplit, read_records, to_items
-from autoeval.counting.capture.tasks import TASKS, get_task
+from autoeval.counting.capture.making import with_points
+from autoeval.counting.capture.results import TaskResult, collect, measure, read_answers
+from autoeval.counting.capture.split import (
+    CaptureItem,
+    CaptureSplit,
+    read_records,
+    to_items,
+)
+from autoeval.counting.capture.task_run import TASKS, get_task
 from autoeval.counting.filed_page import merged_notes
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,

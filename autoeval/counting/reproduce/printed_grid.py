@@ -27,13 +27,14 @@ def compare_with_print(
     figures: Own,
     *differing: str,
     row: str = "model",
-    **options: Any,
+    notes: Sequence[str] = (),
+    only_own: bool = False,
 ) -> ComparedWithPrint:
     """Compare our own values, by row and column, with those of a printed table in `configs/papers`.
 
     Its `entry` has ``rows``, and ``columns`` with their decimals, or ``decimals`` of single rows.
     Rows that print does not have come behind; `row` says what a row is, `differing` in what our
-    side is not as printed.
+    side is not as printed. For `notes` and `only_own` see `ComparedWithPrint`.
     """
     columns: Mapping[str, int] = entry["columns"]
     printed = {
@@ -53,8 +54,14 @@ def compare_with_print(
         for model in models
         for column, decimals in columns.items()
     ]
-    options["marks"] = not_as_printed(*differing)
-    return ComparedWithPrint(f"table_{name}", entry["title"], pd.DataFrame(rows), **options)
+    return ComparedWithPrint(
+        f"table_{name}",
+        entry["title"],
+        pd.DataFrame(rows),
+        marks=not_as_printed(*differing),
+        notes=notes,
+        only_own=only_own,
+    )
 
 
 def printed_name(name: str, printed: Iterable[str]) -> str:

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.counting.praco.data import single_class
-from autoeval.counting.praco.data_kind import load_counting_set
-from autoeval.counting.praco.praco_charts import drift_chart
+from autoeval.counting.praco.data import load_counting_set, single_class
+from autoeval.counting.praco.evaluation_page import drift_chart
 from autoeval.counting.praco.praco_measures import drift
 from autoeval.counting.praco.released_csv import NEGATIVE, evaluate_files, file_name, find_released
 from autoeval.counting.praco.result import PracoResult

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -87,19 +87,14 @@ def load_seed_set(
     categories: Sequence[str],
     mapping: Mapping[str, str] | None = None,
     *,
-    words: Mapping[str, str] | None = None,
     layout: str | None = None,
-    options: Mapping[str, Any] | None = None,
 ) -> SeedSet:
     """Read a labelled data set as a seed set; `labels`, `img_dir`, `layout` as in `load_labels`.
 
-    `mapping` gives the category of the task for each category of the labels that counts. By default
-    it follows from `words`, the category of the task for words that labels may use, and from the
-    categories' own names. What is left out or clipped, and what is there twice, is counted and
-    named in `warnings`.
+    For the others and what is returned see `seed_set_of`.
     """
-    content = load_labels(labels, img_dir, layout=layout, **(options or {}))
-    return seed_set_of(content, name, categories, mapping, words=words)
+    content = load_labels(labels, img_dir, layout=layout)
+    return seed_set_of(content, name, categories, mapping)
 
 
 def seed_set_of(
@@ -110,7 +105,13 @@ def seed_set_of(
     *,
     words: Mapping[str, str] | None = None,
 ) -> SeedSet:
-    """Make a seed set of labels that are read already; see `load_seed_set`."""
+    """Make a seed set of labels.
+
+    `mapping` gives the category of the task for each category of the labels that counts. By default
+    it follows from `words`, the category of the task for words that labels may use, and from the
+    categories' own names. What is left out or clipped, and what is there twice, is counted and
+    named in `warnings`.
+    """
     mapping = _mapping(content, categories, mapping, words)
     warnings = list(content.warnings)
     image_files = _find_images(content, warnings)

@@ -12,7 +12,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.documents import read_config
-from autoeval.io.tasks.seed_set import SeedSet, load_seed_set, thinned
+from autoeval.io.labels.any_format import load_labels
+from autoeval.io.tasks.seed_set import SeedSet, seed_set_of, thinned
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
@@ -53,20 +54,14 @@ class Task:
     max_images: int | None = None
 
     def load_seed_sets(self) -> tuple[SeedSet, ...]:
-        """Read all seed sets; see `load_seed_set` for what is refused."""
+        """Read all seed sets; see `seed_set_of` for what is refused."""
         return tuple(map(self.load_seed_set, self.seed_sets))
 
     def load_seed_set(self, files: SeedSetFiles) -> SeedSet:
         """Read one of them."""
-        seed_set = load_seed_set(
-            files.name,
-            files.labels,
-            files.img_dir,
-            self.categories,
-            files.mapping,
-            words=self.detector_mapping,
-            layout=files.layout,
-            options=files.options,
+        labels = load_labels(files.labels, files.img_dir, layout=files.layout, **files.options)
+        seed_set = seed_set_of(
+            labels, files.name, self.categories, files.mapping, words=self.detector_mapping
         )
         return thinned(seed_set, self.max_images)
 

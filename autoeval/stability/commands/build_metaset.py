@@ -92,7 +92,7 @@ def build_metaset(
         args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=n_transforms
     )
     seed_sets = sources.load_seed_sets()
-    recipes = [draw_recipes(each, seed=seed, **vars(config)) for each in seed_sets]
+    recipes = [draw_recipes(each, config, seed=seed) for each in seed_sets]
     paths = [_recipes_of(folder, each.name) for each in seed_sets]
     _clear(folder, dict(zip(paths, recipes, strict=True)), overwrite=overwrite)
     for path, set_recipes in zip(paths, recipes, strict=True):

@@ -198,7 +198,7 @@ def _seconds_of_a_pass(bench: Workbench, samples: Any) -> float:
 
 
 def _bench(args: Arguments, detector: Any, task: Task, work_dir: Path) -> Workbench:
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.samples import ImageLoading
@@ -219,7 +219,7 @@ def _bench(args: Arguments, detector: Any, task: Task, work_dir: Path) -> Workbe
     settings = replace(settings, stages=named_stages(args))
     reading = ImageLoading(args.batch_size, args.num_workers)
     observer = Observer(detector, task, settings, reading=reading)
-    recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=seed)]
+    recipes = [r for s in seed_sets for r in draw_recipes(s, meta_set, seed=seed)]
     return Workbench(
         observer,
         sample_set_jobs(observer, seed_sets, recipes),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from autoeval.commands.given_words import named_pairs
-from autoeval.errors import InputError
+from autoeval.errors import InputError, option_of
 from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
@@ -187,7 +187,7 @@ def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
     if not args.task:
         refuse_beside(args, ["data_root"], "goes with --task: give that, too.")
     chosen = STUDIES[study]
-    named = ", ".join(option(name) for name in chosen.inputs)
+    named = ", ".join(option_of(name) for name in chosen.inputs)
     unread = [name for name in (*DATA, *SCORES) if name not in chosen.inputs]
     facts = [fact for name in unread for fact in FACTS.get(name, ())]
     reason = f"has no use in the study '{study}', which takes {named}."
@@ -238,7 +238,7 @@ def _one_task(args: Arguments) -> Task:
 
 def _check_given(args: Arguments, *names: str) -> None:
     """Raise `InputError` where one of these is not given."""
-    missing = [option(name) for name in names if not getattr(args, name)]
+    missing = [option_of(name) for name in names if not getattr(args, name)]
     if missing:
         raise InputError(f"'{args.study}' needs {' and '.join(missing)}.")
 
@@ -259,24 +259,15 @@ def _observed_boxes(
         wants=(),
         stages=named_stages(args),
     )
+    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     reading = ImageLoading(passes["batch_size"])
     observer = Observer(named_detector(args).loaded, task, settings, reading=reading)
-    sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
     return observe_task(
         observer,
-        meta_set=load_metaset_config(args.metaset, **sizes) if sample_sets else None,
+        meta_set=meta_set if sample_sets else None,
         own_images=passes["own_images"],
         folder=args.work_dir / "boxes",
     )
-
-
-def option(name: str) -> str:
-    """Return an option as it is typed.
-
-    >>> option("cfg_options")
-    '--cfg-options'
-    """
-    return f"--{name.replace('_', '-')}"
 
 
 def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,7 +307,7 @@ def overview() -> str:
         settings = [f"{key}={_text(value)}" for key, value in defaults.items()]
         lines += [
             f"  {name}: {study.question}",
-            f"      from {', '.join(option(taken) for taken in study.inputs)}",
+            f"      from {', '.join(option_of(taken) for taken in study.inputs)}",
             *([f"      --set {' '.join(settings)}"] if settings else []),
         ]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ Nested, it chooses a dropout for each group of sources on the sample sets of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -305,7 +305,7 @@ def search_bench(
     recipes = [
         recipe
         for seed_set in seed_sets
-        for recipe in draw_recipes(seed_set, **asdict(meta_set), seed=settings.seed)
+        for recipe in draw_recipes(seed_set, meta_set, seed=settings.seed)
     ]
     jobs = sample_set_jobs(alone, seed_sets, recipes)
     specs = grid(settings.dropout.position, rates, n_stages=stages_of(alone.detector))

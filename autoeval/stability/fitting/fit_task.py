@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import pandas as pd
@@ -83,7 +83,7 @@ def fit_task(
     for seed_set in seed_sets:
         recipes.append(own_images(seed_set, seed=seed))
         if meta_set is not None:
-            recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
+            recipes += draw_recipes(seed_set, meta_set, seed=seed)
     save_recipes(keep.folder / "recipes.json", recipes)
     table, counts = score_meta_set(
         observer,

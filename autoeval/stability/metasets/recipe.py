@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class MetaSetConfig:
-    """The options of `draw_recipes` that define a kind of meta-set; the paper's by default.
+    """What defines a kind of meta-set; the paper's by default.
 
     There are `n_sets` sample sets for each seed set, of `n_images` and with `n_transforms`
     different ones of `transforms`. `per_image` draws magnitudes for each image instead of once,
@@ -120,16 +120,20 @@ class MetaSetConfig:
             raise InputError(f"Transforms in turn need n_transforms = 1, got {self.n_transforms}.")
 
 
-def draw_recipes(seed_set: SeedSet, *, seed: int = 0, **options: Any) -> list[Recipe]:
-    """Draw the recipes of a seed set's sample sets (BoS, section 5.4).
+PAPER = MetaSetConfig()
 
-    `options` are those of `MetaSetConfig`. The first sample sets do not depend on how many follow:
+
+def draw_recipes(
+    seed_set: SeedSet, config: MetaSetConfig = PAPER, *, seed: int = 0
+) -> list[Recipe]:
+    """Draw the recipes of a seed set's sample sets (BoS, section 5.4), by default the paper's.
+
+    The first sample sets do not depend on how many follow:
     every draw derives from `seed`, the seed set's name and the number of the sample set. Images are
     drawn without replacement, all of them where there are fewer than `n_images`. With `in_turn`,
     any n sample sets in a row hold each of n transforms once, and n times m of them hold each of
     its m magnitudes.
     """
-    config = MetaSetConfig(**options)
     config.check()
     images = [image for image in seed_set.images if len(image.boxes) or not config.with_objects]
     if not images:
@@ -195,10 +199,16 @@ def _line(recipe: Recipe) -> str:
     return json.dumps(recipe.to_dict(), separators=(",", ":"))
 
 
-def load_metaset_config(path: PathLike | None = None, **changes: Any) -> MetaSetConfig:
+def load_metaset_config(
+    path: PathLike | None = None,
+    *,
+    n_sets: int | None = None,
+    n_images: int | None = None,
+    n_transforms: int | None = None,
+) -> MetaSetConfig:
     """Read a meta-set's configuration, such as `configs/metasets/mild.py`; by default the paper's.
 
-    `changes` are fields of `MetaSetConfig` that override the file, unless they are None.
+    The numbers that are given replace those of the file.
     """
     options = {} if path is None else read_config(path)
     options_there = {field.name for field in fields(MetaSetConfig)}
@@ -207,21 +217,26 @@ def load_metaset_config(path: PathLike | None = None, **changes: Any) -> MetaSet
         raise InputError(
             f"{path}: no option {unknown[0]!r} here, only {', '.join(sorted(options_there))}."
         )
-    options.update({name: value for name, value in changes.items() if value is not None})
+    given = {"n_sets": n_sets, "n_images": n_images, "n_transforms": n_transforms}
+    options |= {name: number for name, number in given.items() if number is not None}
     if "transforms" in options:
         options["transforms"] = tuple(options["transforms"])
     return MetaSetConfig(**options)
 
 
 def sample_set_sizes(
-    seed_sets: Iterable[SeedSet], path: PathLike | None = None, **changes: Any
+    seed_sets: Iterable[SeedSet],
+    path: PathLike | None = None,
+    *,
+    n_sets: int | None = None,
+    n_images: int | None = None,
 ) -> list[int]:
     """Return the number of images of each sample set that a configuration makes of seed sets.
 
-    `path` and `changes` are those of `load_metaset_config`.
+    The parameters are those of `load_metaset_config`.
     """
-    config = load_metaset_config(path, **changes)
-    recipes = (draw_recipes(seed_set, **asdict(config)) for seed_set in seed_sets)
+    config = load_metaset_config(path, n_sets=n_sets, n_images=n_images)
+    recipes = (draw_recipes(seed_set, config) for seed_set in seed_sets)
     return [len(recipe.image_ids) for set_recipes in recipes for recipe in set_recipes]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autoeval.io.tasks.inspection import Examined, load_each
@@ -131,5 +131,5 @@ def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | No
     n_seed_images = sum(len(own_images(s).image_ids) for s in seed_sets)
     if meta_set is None:
         return n_seed_images
-    drawn = (recipe for s in seed_sets for recipe in draw_recipes(s, **asdict(meta_set)))
+    drawn = (recipe for s in seed_sets for recipe in draw_recipes(s, meta_set))
     return n_seed_images + sum(len(r.image_ids) for r in drawn)

@@ -6,7 +6,7 @@ Studies of single boxes, of images, and of subsets of images start from them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ def observe_task(
     for seed_set in seed_sets:
         recipes.append(draw_own_images(seed_set, n_images=own_images, seed=seed))
         if meta_set is not None:
-            recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
+            recipes += draw_recipes(seed_set, meta_set, seed=seed)
     return observe_sets(observer, seed_sets, recipes, store=RowStore(folder))
 
 

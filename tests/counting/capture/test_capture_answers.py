@@ -16,7 +16,7 @@ from autoeval.counting.capture.answers import (
     extract_confidence,
     extract_count,
 )
-from autoeval.counting.capture.capture_measures import read_cases, score_extractor
+from autoeval.counting.capture.results import read_cases, score_extractor
 from autoeval.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,9 +7,9 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.real import build_real
+from autoeval.counting.capture.making import build_real
 from autoeval.counting.capture.split import read_items
-from autoeval.counting.capture.tasks import get_task
+from autoeval.counting.capture.task_run import get_task
 from autoeval.errors import InputError
 
 

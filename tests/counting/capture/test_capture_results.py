@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.capture.capture_measures import (
+from autoeval.counting.capture.results import (
     by_factor,
+    collect,
     confusion,
+    group_rows,
     measure,
     model_difference,
     paired_difference,
     published_table,
+    read_answers,
     reliability,
 )
-from autoeval.counting.capture.results import collect, group_rows, read_answers
 from autoeval.counting.capture.run_page import (
     capture_page,
     confusion_chart,
@@ -23,7 +25,7 @@ from autoeval.counting.capture.run_page import (
     reliability_chart,
 )
 from autoeval.counting.capture.split import CaptureSplit, to_items
-from autoeval.counting.capture.tasks import get_task
+from autoeval.counting.capture.task_run import get_task
 from autoeval.counting.lmms_eval_tasks import process_choice, process_count
 from autoeval.counting.measures.count_errors import smape
 from autoeval.errors import InputError

@@ -7,15 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autoeval.counting.asking import BACKOFF
-from autoeval.counting.capture.render import load_inpainter
+from autoeval.counting.capture.making import SyntheticSpec, load_inpainter, write_synthetic
 from autoeval.counting.capture.split import with_found
-from autoeval.counting.capture.synthetic import SyntheticSpec, write_synthetic
-from autoeval.counting.capture.task_run import MOST_FAILURES, RunOptions, run_task
-from autoeval.counting.capture.tasks import TASKS, PromptBook, coordinates, get_task, load_prompts
+from autoeval.counting.capture.task_run import (
+    MOST_FAILURES,
+    TASKS,
+    PromptBook,
+    RunOptions,
+    coordinates,
+    get_task,
+    load_prompts,
+    run_task,
+)
 from autoeval.counting.counters.adapters import TextCounter, VisibleOnly
 from autoeval.counting.counters.endpoint import EndpointError
-from autoeval.counting.journal import CellJournal
+from autoeval.counting.prompting import BACKOFF, CellJournal
 from autoeval.errors import InputError
 from examples.pattern_completion import PatternCompletion
 

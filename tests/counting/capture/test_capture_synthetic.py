@@ -9,19 +9,22 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.counting.capture.render import COLORS, draw_objects, draw_occluder, touched
-from autoeval.counting.capture.split import open_split, read_items, to_items, write_contact_sheet
-from autoeval.counting.capture.synthetic import (
+from autoeval.counting.capture.making import (
+    COLORS,
     LAYOUTS,
     SyntheticSpec,
+    draw_objects,
+    draw_occluder,
     fit_shift,
     make_records,
     offsets,
     pattern_positions,
     possible_counts,
     render_pair,
+    touched,
     write_synthetic,
 )
+from autoeval.counting.capture.split import open_split, read_items, to_items, write_contact_sheet
 from autoeval.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("drawn")

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from autoeval import cli
-from autoeval.counting.capture.render import touched
-from autoeval.counting.capture.split import read_items, to_items
-from autoeval.counting.capture.synthetic import (
+from autoeval.counting.capture.making import (
     SyntheticSpec,
     make_records,
     pattern_positions,
     render_pair,
+    touched,
 )
+from autoeval.counting.capture.split import read_items, to_items
 from autoeval.counting.measures.count_errors import smape
 from autoeval.errors import InputError
 from examples.pattern_completion import (

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.counting.asking import CutOffAnswer
 from autoeval.counting.counters import Counter, CountResult, as_result, count_prompts
 from autoeval.counting.counters.adapters import (
     DensityCounter,
@@ -17,6 +16,7 @@ from autoeval.counting.counters.adapters import (
 )
 from autoeval.counting.counters.mmdet import DetectorCounter, box_limit, find_category
 from autoeval.counting.predictions import CountPredictions
+from autoeval.counting.prompting import CutOffAnswer
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 

@@ -128,7 +128,7 @@ def test_what_it_needs(tmp_path):
     from mmengine.config import Config
     from torch import nn
 
-    from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
+    from autoeval.counting.counters.mmdet import OpenVocabularyCounter
 
     with pytest.raises(InputError, match="Linear takes no words"):
         OpenVocabularyCounter(nn.Linear(1, 1), Config())

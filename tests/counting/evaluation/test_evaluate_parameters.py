@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from counting_files import write_boxes
 
-from autoeval.counting.commands.evaluate import evaluate
+from autoeval.counting.commands.counts import evaluate
 from autoeval.errors import InputError
 
 COUNTS = [3, 8, 20, 35, 60, 90, 150, 240, 400, 700]

@@ -8,9 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, single_class
+from autoeval.counting.praco.data import (
+    CountedImage,
+    CountingSet,
+    MosaicPool,
+    load_fsc147,
+    single_class,
+)
 from autoeval.counting.praco.mosaic_run import draw_pairs
-from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.praco.released_csv import (
     evaluate_files,
     evaluate_table,

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 from counting_files import edit_json, write_boxes
 
-from autoeval.counting.praco.data import read_exclusions, single_class
-from autoeval.counting.praco.data_kind import CocoPart, load_coco_classes, load_counting_set
-from autoeval.counting.praco.published_sets import load_fsc147, load_mucca
+from autoeval.counting.praco.data import (
+    CocoPart,
+    load_coco_classes,
+    load_counting_set,
+    load_fsc147,
+    load_mucca,
+    read_exclusions,
+    single_class,
+)
 from autoeval.errors import InputError
 
 

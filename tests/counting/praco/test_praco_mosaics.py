@@ -10,7 +10,14 @@ import pytest
 from PIL import Image
 
 from autoeval.counting.counters import CountResult
-from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.praco.data import CountedImage, CountingSet, load_fsc147
+from autoeval.counting.praco.evaluation_page import (
+    LOWER_COLOR,
+    SIDE,
+    UPPER_COLOR,
+    choose_mosaics,
+    draw_panel,
+)
 from autoeval.counting.praco.mosaic_run import (
     all_pairs,
     draw_pairs,
@@ -19,14 +26,6 @@ from autoeval.counting.praco.mosaic_run import (
     stack,
     write_pairs,
 )
-from autoeval.counting.praco.praco_charts import (
-    LOWER_COLOR,
-    SIDE,
-    UPPER_COLOR,
-    choose_mosaics,
-    draw_panel,
-)
-from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.errors import InputError
 
 

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from autoeval.counting.counters import CountResult
-from autoeval.counting.journal import check_same_run
-from autoeval.counting.praco.both_tests import count_matrix, run_negative_test
-from autoeval.counting.praco.mosaic_run import draw_pairs, run_mosaic_test
-from autoeval.counting.praco.published_sets import load_fsc147
-from autoeval.counting.prompting import PromptedCounter
+from autoeval.counting.praco.data import load_fsc147
+from autoeval.counting.praco.mosaic_run import (
+    count_matrix,
+    draw_pairs,
+    run_mosaic_test,
+    run_negative_test,
+)
+from autoeval.counting.prompting import PromptedCounter, check_same_run
 from autoeval.errors import InputError
 
 
@@ -167,7 +170,7 @@ from pathlib import Path
 sys.path[:0] = {tests!r}
 from conftest import StubCounter
 from autoeval.counting.prompting import PromptedCounter
-from autoeval.counting.praco.published_sets import load_fsc147
+from autoeval.counting.praco.data import load_fsc147
 from autoeval.counting.praco.mosaic_run import draw_pairs, run_mosaic_test
 
 log = open({log!r}, "a")

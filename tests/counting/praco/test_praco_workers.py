@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 from counting_files import edit_json
 
-from autoeval.counting.asking import CutOffAnswer
 from autoeval.counting.counters import CountResult
 from autoeval.counting.counters.adapters import TextCounter
-from autoeval.counting.praco.both_tests import run_negative_test
-from autoeval.counting.praco.data import single_class
-from autoeval.counting.praco.mosaic_run import draw_pairs, read_pairs, run_mosaic_test, write_pairs
-from autoeval.counting.praco.published_sets import load_fsc147
-from autoeval.counting.prompting import CountRequest, PromptedCounter
+from autoeval.counting.praco.data import load_fsc147, single_class
+from autoeval.counting.praco.mosaic_run import (
+    draw_pairs,
+    read_pairs,
+    run_mosaic_test,
+    run_negative_test,
+    write_pairs,
+)
+from autoeval.counting.prompting import CountRequest, CutOffAnswer, PromptedCounter
 from autoeval.errors import InputError
 
 

@@ -15,7 +15,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
 from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.io.tasks.task import Task
-from autoeval.stability.metasets import SampleSet, own_images
+from autoeval.stability.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.stability.metasets.recipe import draw_recipes
 from autoeval.stability.passes.presets import light
 from autoeval.stability.passes.tally import scored_rows
@@ -118,7 +118,7 @@ def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_
     settings = replace(light(), reference=reference)
     observer = Observer(BrightnessDetector(), Task("t", tuple(BRIGHT), ()), settings)
     assert scored_rows(observer, own)[0]["hard_reference_ap@0.30"] > 0.4
-    (recipe,) = draw_recipes(seed_set, n_sets=1, n_images=4, seed=0)
+    (recipe,) = draw_recipes(seed_set, MetaSetConfig(n_sets=1, n_images=4), seed=0)
     with pytest.raises(InputError, match="transformed"):
         scored_rows(observer, SampleSet(seed_set, recipe))
     write_predictions(tmp_path / "u", labels)

@@ -17,7 +17,7 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.runtime.store import RowStore
 from autoeval.stability.fitting.meta_set import score_meta_set
-from autoeval.stability.metasets import draw_recipes, own_images
+from autoeval.stability.metasets import MetaSetConfig, draw_recipes, own_images
 from autoeval.stability.passes.presets import preset
 
 MEAN_JOBS_A_LIFE = 2
@@ -41,7 +41,10 @@ class World:
         self.recipes = [
             recipe
             for seed_set in self.seed_sets
-            for recipe in [own_images(seed_set), *draw_recipes(seed_set, n_sets=4, n_images=3)]
+            for recipe in [
+                own_images(seed_set),
+                *draw_recipes(seed_set, MetaSetConfig(n_sets=4, n_images=3)),
+            ]
         ]
 
     def score(self, folder, n_jobs=None):

@@ -6,7 +6,7 @@ from pictures import picture, seed_set
 
 from autoeval.errors import InputError
 from autoeval.io.tasks.task import load_task
-from autoeval.stability.metasets import load_metaset_config
+from autoeval.stability.metasets import MetaSetConfig, load_metaset_config
 from autoeval.stability.metasets.recipe import draw_recipes
 from autoeval.stability.metasets.transforms import (
     RELEASED_MIX,
@@ -108,19 +108,19 @@ def test_one_to_four_of_eight_and_boxes_stay():
 
 def test_all_sample_sets_have_the_same_images_that_hold_an_object():
     config = load_metaset_config("configs/metasets/released.py")
-    recipes = draw_recipes(seed_set(1200, every=3), **vars(config))
+    recipes = draw_recipes(seed_set(1200, every=3), config)
     assert len(recipes) == 50 and len({recipe.image_ids for recipe in recipes}) == 1
     ids = recipes[0].image_ids
     assert len(set(ids)) == 250 and all(int(name) % 3 == 0 for name in ids)
     assert {recipe.steps for recipe in recipes} == {(TransformStep(RELEASED_MIX, None),)}
     assert len({recipe.seed for recipe in recipes}) == 50  # the transforms differ
-    others = draw_recipes(seed_set(1200, every=3), n_sets=2, same_images=True)
+    others = draw_recipes(seed_set(1200, every=3), MetaSetConfig(n_sets=2, same_images=True))
     assert [recipe.image_ids for recipe in others] != [ids, ids]
 
 
 def test_no_image_with_an_object():
     with pytest.raises(InputError, match=r"'street' with labelled objects .* none of its 2"):
-        draw_recipes(seed_set(2), with_objects=True)
+        draw_recipes(seed_set(2), MetaSetConfig(with_objects=True))
 
 
 def test_the_task_of_cars_has_the_sets_of_the_task_of_vehicles(tmp_path):

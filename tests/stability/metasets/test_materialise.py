@@ -9,7 +9,7 @@ from autoeval.errors import InputError
 from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.runtime.files import write_figure
 from autoeval.stability.fitting.materialise import contact_sheet, materialise
-from autoeval.stability.metasets.recipe import SampleSet, draw_recipes, own_images
+from autoeval.stability.metasets.recipe import MetaSetConfig, SampleSet, draw_recipes, own_images
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
@@ -24,7 +24,9 @@ def street(make_coco):
 
 @pytest.fixture
 def sample_set(street):
-    (recipe,) = draw_recipes(street, n_sets=1, transforms=("Rotate", "Brightness"), n_transforms=2)
+    (recipe,) = draw_recipes(
+        street, MetaSetConfig(n_sets=1, transforms=("Rotate", "Brightness"), n_transforms=2)
+    )
     return SampleSet(street, recipe)
 
 
@@ -79,7 +81,7 @@ def test_unreadable_images_are_left_out_and_named_each_time_and_one_must_be_left
 
 
 def test_contact_sheet_shows_every_seed_set_its_recipes_and_unreadable_images(street, tmp_path):
-    recipes = draw_recipes(street, n_sets=3)
+    recipes = draw_recipes(street, MetaSetConfig(n_sets=3))
     figure = contact_sheet([street, street], [recipes, recipes], n_columns=2)
     titles = [axis.get_title() for axis in figure.axes]
     assert len(titles) == 2 * 3

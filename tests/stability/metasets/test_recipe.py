@@ -34,30 +34,32 @@ def test_defaults_are_the_papers():
 
 
 def test_small_seed_sets_give_all_they_have():
-    ids = {recipe.image_ids for recipe in draw_recipes(seed_set(7), n_sets=3)}
+    ids = {recipe.image_ids for recipe in draw_recipes(seed_set(7), MetaSetConfig(n_sets=3))}
     assert ids == {tuple("0123456")}
 
 
 def test_draws_depend_on_seed_name_and_number_alone():
-    base = draw_recipes(seed_set(), n_sets=5)
-    assert draw_recipes(seed_set(), n_sets=5) == base
-    assert draw_recipes(seed_set(), n_sets=2) == base[:2]
-    assert all(a != b for a, b in zip(draw_recipes(seed_set(), n_sets=5, seed=1), base))  # noqa: B905
-    other = draw_recipes(seed_set(name="field"), n_sets=5)
+    base = draw_recipes(seed_set(), MetaSetConfig(n_sets=5))
+    assert draw_recipes(seed_set(), MetaSetConfig(n_sets=5)) == base
+    assert draw_recipes(seed_set(), MetaSetConfig(n_sets=2)) == base[:2]
+    with_another_seed = draw_recipes(seed_set(), MetaSetConfig(n_sets=5), seed=1)
+    assert all(a != b for a, b in zip(with_another_seed, base, strict=True))
+    other = draw_recipes(seed_set(name="field"), MetaSetConfig(n_sets=5))
     assert all(a.steps != b.steps or a.image_ids != b.image_ids for a, b in zip(other, base))  # noqa: B905
 
 
 def test_magnitudes_can_vary_by_image():
-    base = draw_recipes(seed_set(), n_sets=3)
-    varied = draw_recipes(seed_set(), n_sets=3, per_image=True)
+    base = draw_recipes(seed_set(), MetaSetConfig(n_sets=3))
+    varied = draw_recipes(seed_set(), MetaSetConfig(n_sets=3, per_image=True))
     for one, other in zip(base, varied, strict=True):
         assert [step.name for step in one.steps] == [step.name for step in other.steps]
         assert {step.magnitude for step in other.steps} == {None}
 
 
-def in_turn(**options):
+def in_turn(*, seed=0, **options):
     options = {"n_sets": 70, "n_images": 5, **options}
-    return draw_recipes(seed_set(), transforms=CORRUPTIONS, n_transforms=1, in_turn=True, **options)
+    config = MetaSetConfig(transforms=CORRUPTIONS, n_transforms=1, in_turn=True, **options)
+    return draw_recipes(seed_set(), config, seed=seed)
 
 
 def test_in_turn_each_transform_meets_each_magnitude_once():
@@ -102,12 +104,12 @@ def test_own_images_are_untransformed_and_capped():
 )
 def test_options_out_of_range(options, message):
     with pytest.raises(InputError, match=message):
-        draw_recipes(seed_set(), **options)
+        draw_recipes(seed_set(), MetaSetConfig(**options))
 
 
 def test_saved_recipes_come_back_and_are_one_a_line(tmp_path):
-    recipes = [*draw_recipes(seed_set(), n_sets=4), own_images(seed_set())]
-    recipes += draw_recipes(seed_set(), n_sets=2, per_image=True)
+    recipes = [*draw_recipes(seed_set(), MetaSetConfig(n_sets=4)), own_images(seed_set())]
+    recipes += draw_recipes(seed_set(), MetaSetConfig(n_sets=2, per_image=True))
     path = tmp_path / "deep" / "street.json"
     save_recipes(path, recipes)
     loaded = load_recipes(path)

@@ -11,7 +11,13 @@ from PIL import Image
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError, read_image
 from autoeval.io.tasks.seed_set import load_seed_set, named_rng
-from autoeval.stability.metasets.recipe import Recipe, SampleSet, draw_recipes, own_images
+from autoeval.stability.metasets.recipe import (
+    MetaSetConfig,
+    Recipe,
+    SampleSet,
+    draw_recipes,
+    own_images,
+)
 from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
 
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "car", 20, 10, 20, 20, 1), (2, "person", 0, 0, 4, 4)]
@@ -80,7 +86,7 @@ def test_labels_stay_with_their_boxes_when_one_is_dropped(street):
 
 @pytest.mark.parametrize("per_image", [False, True])
 def test_same_recipe_same_pixels_in_any_order_and_on_any_worker(street, per_image):
-    for recipe in draw_recipes(street, n_sets=4, per_image=per_image):
+    for recipe in draw_recipes(street, MetaSetConfig(n_sets=4, per_image=per_image)):
         sample_set = SampleSet(street, recipe)
         expected = [digest(sample) for sample in sample_set]
         again = pickle.loads(pickle.dumps(sample_set))

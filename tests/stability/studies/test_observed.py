@@ -6,7 +6,7 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.runtime.store import RowStore
-from autoeval.stability.metasets import SampleSet, draw_recipes, own_images
+from autoeval.stability.metasets import MetaSetConfig, SampleSet, draw_recipes, own_images
 from autoeval.stability.passes.presets import preset
 from autoeval.stability.passes.tally import scored_rows
 from autoeval.stability.studies.kept_boxes import observe_sets, pack_images, unpack_images
@@ -38,7 +38,7 @@ def world(tmp_path):
     recipes = []
     for seed_set in seed_sets:
         recipes.append(own_images(seed_set))
-        recipes += draw_recipes(seed_set, n_sets=2, n_images=4)
+        recipes += draw_recipes(seed_set, MetaSetConfig(n_sets=2, n_images=4))
     return task, seed_sets, recipes
 
 

@@ -1,19 +1,119 @@
-"""Measure how well counts agree with the truth: by bin of the true count, pooled, and overall."""
+"""Count in images with any counter, measure counts, and compare runs on one page."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from autoeval.counting import mode_line
+from autoeval.counting.commands.common_options import check_positive, load_counters
 from autoeval.errors import InputError, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.counting.binning import CountBins
     from autoeval.counting.predictions import CountPredictions
     from autoeval.runtime.files import PathLike
+
+
+FAILURE = 1
+
+
+def count_in_images(
+    *,
+    counter: Sequence[PathLike],
+    cfg_options: Sequence[str] | None = None,
+    images: Any,
+    every: str | None = None,
+    prompt: str = "objects",
+    backoff: bool = False,
+    extractor: PathLike | None = None,
+    limit: int | None = None,
+    workers: int = 1,
+    batch_size: int | None = None,
+    work_dir: PathLike = "counts",
+) -> int:
+    """Count in every image with any counter, and write predictions for `autoeval count evaluate`.
+
+    Results are kept one by one in DIR/COUNTER: the same command goes on where it was stopped, and
+    asks again only what failed. Writes predictions.csv (id, pred, status) and, where the counter
+    says where it counts, points.json.
+
+    Parameters
+    ----------
+    counter : sequence of path-like
+        Counter's config, such as configs/counting/praco/yolox_nano.py, or FILE.py:NAME, a function
+        NAME(image, prompt); repeatable.
+    cfg_options : sequence of str, optional
+        Changes to every counter's config, as KEY=VALUE such as counter.checkpoint=FILE.
+    images : path-like
+        A folder, a COCO JSON, a video, a list of paths or a pattern.
+    every : str, optional
+        Frames of videos: 2s, or 10 for every tenth.
+    prompt : str
+        What to count: a class, or the prompt of a language model; counters of one kind of object
+        pass it over.
+    backoff : bool
+        Ask models that answer in words at temperature 1, and again .1 lower each time no number can
+        be read.
+    extractor : path-like, optional
+        Config of a model that reads the counts out of answers (default: rules).
+    limit : int, optional
+        Ask about the first images only.
+    workers : int
+        Threads that read images and ask; counters that are not `concurrent` answer one at a time.
+    batch_size : int, optional
+        Images at once, of counters that take several (default: 8).
+    work_dir : path-like
+        Where to write.
+
+    Returns
+    -------
+    int
+        1 where an image failed.
+    """
+    from autoeval.counting.prompting import (
+        BATCH_SIZE,
+        CellJournal,
+        PromptedCounter,
+        check_same_run,
+        count_images,
+        folder_name,
+        write_counts,
+    )
+    from autoeval.io.find_images import find_images
+    from autoeval.words import listed
+
+    check_positive(limit=limit, workers=workers, batch_size=batch_size)
+    listing = find_images(images, every=every)
+    for note in listing.skipped:
+        print(f"note: {note}")
+    found, failures = listing.images[:limit], 0
+    loaded = load_counters(counter, cfg_options, backoff=backoff, extractor=extractor)
+    for each, settings in loaded:
+        folder = Path(work_dir) / folder_name(each.name)
+        check_same_run(folder / "run.json", {**settings, "prompt": prompt})
+        journal = CellJournal(folder / "answers.jsonl", ["image"])
+        size = BATCH_SIZE if batch_size is None else batch_size
+        prompted = PromptedCounter(each, workers=workers, batch_size=size)
+        table = count_images(prompted, found, prompt, journal)
+        files = write_counts(folder, table)
+        status = table["status"]
+        failures_here = table[status.str.startswith("failed")]
+        failed = failures_here["id"].tolist()
+        print(
+            f"{each.name}: {table['pred'].sum():g} objects in {(status == 'ok').sum()} of "
+            f"{len(table)} images, {(status == 'skipped').sum()} skipped, {len(failed)} failed"
+            + (f" ({listed(failed)})" if failed else "")
+        )
+        for reason, n in failures_here["status"].value_counts().head(3).items():
+            print(f"  {n} {reason}")
+        print("\n".join(f"  {path}" for path in files))
+        failures += len(failed)
+    if failures:
+        print(f"{failures} images failed; the same command counts them again.")
+    return FAILURE if failures else 0
 
 
 def evaluate(
@@ -153,3 +253,49 @@ def _gamma(given: float | str) -> float | None:
         return None if given == "cv" else float(given)
     except ValueError:
         raise InputError(f"Expected --gamma as a number or cv but got '{given}'.") from None
+
+
+def leaderboard(
+    runs: Sequence[PathLike],
+    *,
+    measure: Sequence[str] = (),
+    work_dir: PathLike = "leaderboard",
+) -> None:
+    """Put several counting runs on one page: each model's rank in each run, and every measure.
+
+    Models that are called alike in several runs are one. Writes report.html, ranks.csv,
+    leaderboard.csv and a figure for each run into the folder --work-dir.
+
+    Parameters
+    ----------
+    runs : sequence of path-like
+        Folders that `autoeval count evaluate`, `count praco` or `count capture report` wrote, or
+        NAME=FOLDER.
+    measure : sequence of str
+        Rank a run by the first of these that it has (default: pooled MAE, NMN, NMN macro, sMAPE,
+        accuracy or MAE).
+    work_dir : path-like
+        Where to write.
+    """
+    from autoeval.counting.filed_page import PAGE
+    from autoeval.counting.leaderboard import leaderboard_page, overall, read_runs
+    from autoeval.report.text import format_cells, to_terminal
+
+    named = [_named(str(text)) for text in runs]
+    folders, names = [folder for _, folder in named], [name for name, _ in named]
+    standings = read_runs(folders, names, measures=list(measure))
+    leaderboard_page(standings).write_all(Path(work_dir))
+    table = overall(standings)
+    formats = dict.fromkeys(table.columns[2:], "{:g}") | {"mean rank": "{:.2f}"}
+    print(to_terminal(format_cells(table, formats)))
+    for standing in standings:
+        print(f"{standing.run} is ranked by {standing.measure}")
+    print(f"\nReport: {Path(work_dir) / PAGE}")
+
+
+def _named(text: str) -> tuple[str, Path]:
+    """Read NAME=FOLDER, or the folder alone."""
+    name, sign, folder = text.partition("=")
+    if sign and not Path(text).exists():
+        return name, Path(folder)
+    return Path(text).resolve().name, Path(text)
