@@ -168,9 +168,9 @@ def seconds_of(program: str, words: list[str], folder: Path) -> float:
     command = [sys.executable, "-c", program, *words]
     environment = {**os.environ}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' programs are compiled once
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
     return float(done.stderr.splitlines()[-1])
 
 

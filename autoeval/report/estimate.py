@@ -16,7 +16,6 @@ from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import PREDICTIVE, Estimate
 from autoeval.estimation.protocol import FitResult, worse_than_constant
-from autoeval.estimation.threshold_choice import expected_curve
 from autoeval.model.mixed_model import WIDEST
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.fit import (
@@ -44,7 +43,6 @@ from autoeval.report.page import (
     facts_table,
 )
 from autoeval.report.text import Table, explained, notice_values, result_text
-from autoeval.report.threshold import curve_blocks, curve_text
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
 from autoeval.targets import OperatingPoint, find_target
@@ -151,6 +149,8 @@ def estimate_page(
         *category_blocks(estimate),
     ]
     if curve is not None and len(curve):
+        from autoeval.report.threshold import curve_blocks
+
         values = {estimate.target: estimate.value}
         values |= {name: ends["value"] for name, ends in estimate.beside.items()}
         point = next(filter(None, map(OperatingPoint.of, values)), None)
@@ -176,6 +176,8 @@ def site_curve(
     point = next(filter(None, map(OperatingPoint.of, targets)), None)
     if curve is not None or point is None or estimate.site is None:
         return curve
+    from autoeval.estimation.threshold_choice import expected_curve
+
     return expected_curve(estimator.at_floor(estimate.site.floor), estimate, point.iou)
 
 
@@ -282,13 +284,12 @@ def estimate_details(
     estimate: Estimate, estimator: AccuracyEstimator, curve: pd.DataFrame | None = None
 ) -> list[str]:
     """Return what the terminal shows below warnings: what the estimate rests on."""
-    curve = site_curve(estimate, estimator, curve)
-    return [
-        *own_details(estimate),
-        curve_text(curve) if curve is not None and len(curve) else "",
-        *evaluation_details(estimator),
-        pairs_text(estimator),
-    ]
+    details, curve = own_details(estimate), site_curve(estimate, estimator, curve)
+    if curve is not None and len(curve):
+        from autoeval.report.threshold import curve_text
+
+        details.append(curve_text(curve))
+    return [*details, *evaluation_details(estimator), pairs_text(estimator)]
 
 
 def own_details(estimate: Estimate) -> list[str]:
