@@ -174,8 +174,9 @@ class ThresholdChoice(Result):
     Parameters
     ----------
     wanted : str
-    threshold : float
-    first, last : float
+    value : float
+        The threshold.
+    lower, upper : float
         Thresholds that may be right: by the ends of the interval of what is wanted, or the edge of
         the curve; for the best F1 those whose F1 is within a point of it.
     at : dict of str to dict
@@ -195,9 +196,9 @@ class ThresholdChoice(Result):
     """
 
     wanted: str
-    threshold: float
-    first: float
-    last: float
+    value: float
+    lower: float
+    upper: float
     at: dict[str, dict[str, float]]
     curve: pd.DataFrame = field(compare=False)
     greatest: float = np.nan
@@ -228,22 +229,12 @@ class ThresholdChoice(Result):
     @property
     def undecided(self) -> bool:
         """Whether no threshold is estimated to reach what is wanted, but the interval allows it."""
-        return self.threshold != self.threshold and self.may_be_reached
+        return self.value != self.value and self.may_be_reached
 
     @property
-    def value(self) -> float:
-        """The threshold."""
-        return self.threshold
-
-    @property
-    def lower(self) -> float:
-        """The lowest threshold that may be right."""
-        return self.first
-
-    @property
-    def upper(self) -> float:
-        """The highest threshold that may be right."""
-        return self.last
+    def threshold(self) -> float:
+        """The threshold, `value`."""
+        return self.value
 
     @property
     def per_category(self) -> dict[str, dict[str, float]]:
@@ -270,33 +261,27 @@ class ThresholdChoice(Result):
             x, value, lower, upper = (points[column] for column in ("threshold", *ENDS))
             (line,) = ax.plot(x, 100 * value, label=str(name))
             ax.fill_between(x, 100 * lower, 100 * upper, color=line.get_color(), alpha=0.15, lw=0)
-        if self.threshold == self.threshold:
-            ax.axvline(self.threshold, color="black", ls=":", label=threshold_text(self.threshold))
+        if self.value == self.value:
+            ax.axvline(self.value, color="black", ls=":", label=threshold_text(self.value))
         ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
         ax.legend(frameon=False)
         return ax
 
 
 def choose_threshold(
-    curve: pd.DataFrame,
-    *,
-    precision: float | None = None,
-    recall: float | None = None,
-    level: float = 0.9,
-    warnings: Sequence[str] = (),
+    curve: pd.DataFrame, *, precision: float | None = None, recall: float | None = None
 ) -> ThresholdChoice:
     """Choose the highest threshold with a recall, the lowest with a precision, or that of best F1.
 
     Between the thresholds of the curve its values are interpolated.
 
     precision, recall: wanted, over 0 and under 1; without either the best F1 is.
-    level, warnings: of the curve.
 
     >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]
     >>> import pandas as pd
     >>> curve = pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
     >>> chosen = choose_threshold(curve, recall=.7)
-    >>> chosen.threshold, chosen.first, chosen.last
+    >>> chosen.value, chosen.lower, chosen.upper
     (0.4, 0.3, 0.5)
     """
     check_wanted(precision, recall)
@@ -335,8 +320,6 @@ def choose_threshold(
         curve,
         greatest,
         target=measure,
-        level=level,
-        warnings=tuple(warnings),
         may_be_reached=bool(np.isfinite(reach["upper"])),
     )
 
@@ -357,31 +340,28 @@ def choose_from(
     curve_at: the curve at some thresholds, rising, such as `expected_curve`.
     start: thresholds that are evaluated beside all hundredths, of which the curve of the result
         keeps what is said of it; by default the twentieths, and hundredths around the choice.
+    level, warnings: of the curve.
     Other parameters as in `choose_threshold`.
     """
     import pandas as pd
 
-    def choose(curve: pd.DataFrame) -> ThresholdChoice:
-        return choose_threshold(
-            curve, precision=precision, recall=recall, level=level, warnings=warnings
-        )
-
     evaluated = THRESHOLDS if start is None else np.union1d(FINE, start)
     curve = curve_at(evaluated)
     for _ in range(MOST_ROUNDS):  # what is found between thresholds may move the choice
-        choice = choose(curve)
-        ends = np.array([choice.threshold, choice.first, choice.last])
+        choice = choose_threshold(curve, precision=precision, recall=recall)
+        ends = np.array([choice.value, choice.lower, choice.upper])
         near = np.abs(FINE[:, None] - ends[np.isfinite(ends)]).min(axis=1, initial=1) < STEP
         more = FINE[near & ~np.isclose(FINE[:, None], evaluated, atol=1e-9).any(axis=1)]
         if not len(more):
             break
         evaluated = np.concatenate([evaluated, more])
         curve = pd.concat([curve, curve_at(more)]).sort_values("threshold", kind="stable")
-    choice = choose(curve.reset_index(drop=True))
+    curve = curve.reset_index(drop=True)
+    choice = choose_threshold(curve, precision=precision, recall=recall)
     tops = curve.dropna().groupby("measure")["value"].idxmax()
-    said = [choice.threshold, choice.first, choice.last, *curve.loc[tops, "threshold"]]
-    kept = choice.curve["threshold"].isin([*FINE, *said])
-    return replace(choice, curve=choice.curve[kept].reset_index(drop=True))
+    said = [choice.value, choice.lower, choice.upper, *curve.loc[tops, "threshold"]]
+    kept = curve[curve["threshold"].isin([*FINE, *said])].reset_index(drop=True)
+    return replace(choice, curve=kept, level=level, warnings=tuple(warnings))
 
 
 def threshold_text(threshold: float) -> str:

@@ -54,20 +54,20 @@ def straight(width=0.1):
 
 def test_the_highest_threshold_with_a_recall_and_the_lowest_with_a_precision():
     chosen = choose_threshold(straight(), recall=0.75)
-    assert [chosen.threshold, chosen.first, chosen.last] == pytest.approx([0.25, 0.15, 0.35])
+    assert [chosen.threshold, chosen.lower, chosen.upper] == pytest.approx([0.25, 0.15, 0.35])
     assert chosen.at["precision"]["value"] == pytest.approx(0.575)
     chosen = choose_threshold(straight(), precision=0.7)
-    assert [chosen.threshold, chosen.first, chosen.last] == pytest.approx([0.5, 0.3, 0.7])
+    assert [chosen.threshold, chosen.lower, chosen.upper] == pytest.approx([0.5, 0.3, 0.7])
 
 
 def test_the_best_f1_and_those_within_a_point_of_it():
     chosen = choose_threshold(straight())
-    assert [chosen.threshold, chosen.first, chosen.last] == pytest.approx([0.6, 0.59, 0.61])
+    assert [chosen.threshold, chosen.lower, chosen.upper] == pytest.approx([0.6, 0.59, 0.61])
 
 
 def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     chosen = choose_threshold(straight(), recall=0.85)
-    assert [chosen.first, chosen.threshold] == pytest.approx([0.1, 0.15])
+    assert [chosen.lower, chosen.threshold] == pytest.approx([0.1, 0.15])
     nowhere = choose_threshold(straight(), recall=0.99)
     assert choice_text(nowhere).split("\n\n")[0] == (
         "no threshold is estimated to reach a recall of 99 %; "
