@@ -281,8 +281,9 @@ def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> Accu
         estimator.save(folder / ESTIMATOR)
         write_table(folder / SCORES, estimator.table_)
         assert estimator.fit_result_ is not None
-        written = estimator.fit_result_.written(folder / ESTIMATOR, folder / SCORES)
-        estimator = replace(estimator, fit_result_=written)
+        files = (*estimator.fit_result_.files, folder / ESTIMATOR, folder / SCORES)
+        result = replace(estimator.fit_result_, files=files)
+        estimator = replace(estimator, fit_result_=result)
     return estimator
 
 

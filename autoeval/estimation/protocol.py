@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.model.pair_table import CATEGORY, Table, n_rows, rows_where
@@ -313,7 +312,3 @@ class FitResult(Result):
         what = f"{target.name} ({target.unit})"
         ax.set(xlabel=f"true {what}", ylabel=f"estimated {what}, {self.level:.0%} interval")
         return ax
-
-    def written(self, *files: Path) -> Self:
-        """Return the same with the names of files that were written."""
-        return replace(self, files=(*self.files, *files))
