@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
-from autoeval.counting.capture.making import SyntheticSpec, make_records, on_canvas, render_pair
+from autoeval.counting.capture.making import SyntheticSpec, make_records, render_pair
 from autoeval.counting.capture.results import (
     TaskResult,
     by_factor,
@@ -29,7 +29,7 @@ from autoeval.counting.capture.results import (
     published_human,
     published_table,
 )
-from autoeval.counting.capture.split import CaptureItem, read_items, to_items
+from autoeval.counting.capture.split import CaptureItem, on_canvas, read_items, to_items
 from autoeval.counting.capture.task_run import fact, get_task
 from autoeval.counting.counters import COUNT, POINTS, CountResult
 from autoeval.counting.counters.adapters import VisibleOnly, visible_points

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from typing_extensions import Unpack
 
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_box import BlackBoxDetector
@@ -14,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout import feature_dropout, sample_seed
 from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.stability.network.forward.stages import HookPoints
-from autoeval.stability.network.viewed_black_box import ViewedBlackBox
+from autoeval.stability.network.viewed_black_box import MorePasses, ViewedBlackBox
 from autoeval.words import listed_near
 
 
@@ -52,29 +53,22 @@ class HookedNetwork(ViewedBlackBox):
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        *,
-        dropout: Any = None,
-        repeats: int = 0,
-        seed: int = 0,
-        wants: Collection[str] = (),
+        **passes: Unpack[MorePasses],
     ) -> list[Evidence]:
-        """Run the detector once on each image, and `repeats` times more with feature dropout.
-
-        As `PerturbableDetector.observe`: masks derive from the name of the image, `seed` and the
-        number of the repeat.
-        """
+        """Run the detector once on each image, and again as `PerturbableDetector.observe` does."""
+        dropout, repeats = passes.get("dropout"), passes.get("repeats", 0)
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
-        return [
-            replace(
-                seen,
-                perturbed=self._perturbed(image, seen.image_id, dropout, repeats, seed),
-                missing={name: why for name, why in seen.missing.items() if name != "perturbed"},
-            )
-            for seen, image in zip(
-                super().observe(images, image_ids, wants=wants), images, strict=True
-            )
-        ]
+        plain = super().observe(images, image_ids, wants=passes.get("wants", ()))
+        found = []
+        for seen, image in zip(plain, images, strict=True):
+            perturbed: tuple[Detections, ...] = ()
+            if dropout is not None:
+                seed = passes.get("seed", 0)
+                perturbed = self._perturbed(image, seen.image_id, dropout, repeats, seed)
+            missing = {name: why for name, why in seen.missing.items() if name != "perturbed"}
+            found.append(replace(seen, perturbed=perturbed, missing=missing))
+        return found
 
     def observe_each(
         self,

@@ -13,6 +13,7 @@ import torch
 from mmengine.config import Config
 from scipy.special import softmax
 from torch import nn
+from typing_extensions import Unpack
 
 from autoeval.detections import FRAMEWORK, Classified, Detections, Evidence
 from autoeval.detectors.detector import MMDetector
@@ -27,7 +28,7 @@ from autoeval.stability.network.forward.passes import (
     stage_names,
     take_samples,
 )
-from autoeval.stability.network.viewed_black_box import views_of
+from autoeval.stability.network.viewed_black_box import MorePasses, views_of
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -84,46 +85,33 @@ class PerturbableDetector(MMDetector):
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        *,
-        dropout: DropoutSpec | None = None,
-        repeats: int = 0,
-        seed: int = 0,
-        wants: Collection[str] = (),
+        **passes: Unpack[MorePasses],
     ) -> list[Evidence]:
-        """Run the detector once on each image, and ``repeats`` times more with feature dropout.
+        """Run the detector once on each image, and again as `MorePasses` says.
 
-        Images are (H, W, 3), uint8, BGR; their sizes may differ. The dropout masks derive from the
-        name of the image, `seed` and the number of the repeat. `wants` names further fields of
-        `Evidence`: ``candidates``, ``logits``, ``features`` and ``prototypes`` are by-products of
-        the clean pass, ``views`` are one more clean pass for each of `VIEWS`, and ``reweighted``
-        one with perturbed weights, the same ones for a seed, which adds ``logits``. What the
-        detector does not give is missing from the evidence, with the reason.
+        Images are (H, W, 3), uint8, BGR; their sizes may differ.
 
         Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
         ValueError for arguments that do not fit together, and `InputError` if the backbone lacks a
         stage that ``dropout`` names.
         """
-        launched = self.launch(
-            images, image_ids, dropout=dropout, repeats=repeats, seed=seed, wants=wants
-        )
-        return launched()
+        return self.launch(images, image_ids, **passes)()
 
     def launch(
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        *,
-        dropout: DropoutSpec | None = None,
-        repeats: int = 0,
-        seed: int = 0,
-        wants: Collection[str] = (),
+        **passes: Unpack[MorePasses],
     ) -> Later[list[Evidence]]:
         """Begin to observe images, as `observe`; what is returned waits, and gives the evidence."""
+        dropout, repeats = passes.get("dropout"), passes.get("repeats", 0)
+        seed = passes.get("seed", 0)
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
-        specs = [dropout] if dropout and repeats else []
-        wants = {*wants, "logits"} if REWEIGHTED in wants else wants
-        passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
+        specs, wants = [dropout] if dropout and repeats else [], {*passes.get("wants", ())}
+        if REWEIGHTED in wants:
+            wants.add("logits")
+        launched = self._all_passes(images, image_ids, specs, repeats, seed, wants)
         views: list[tuple[Detections, ...]] = [()] * len(images)
         if VIEWED in wants:
             views = views_of(images, lambda altered: self._clean(altered)())
@@ -131,7 +119,7 @@ class PerturbableDetector(MMDetector):
         def evidence() -> list[Evidence]:
             seen = [
                 replace(image_passes.evidence(dropout), views=image_views)
-                for image_passes, image_views in zip(passes(), views, strict=True)
+                for image_passes, image_views in zip(launched(), views, strict=True)
             ]
             return self._reweighted(images, seen, seed) if REWEIGHTED in wants else seen
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
+from typing_extensions import TypedDict, Unpack
 
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
@@ -31,6 +33,30 @@ LEVELS = np.arange(256)
 
 VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
 """What each view makes of each pixel value, before rounding to 0..255."""
+
+
+class MorePasses(TypedDict, total=False):
+    """What is run and kept beside a clean pass.
+
+    Parameters
+    ----------
+    dropout : DropoutSpec
+        Where features are dropped, and at which rate.
+    repeats : int
+        Passes with feature dropout (default: 0).
+    seed : int
+        The masks derive from it, the name of the image and the number of the repeat (default: 0).
+    wants : collection of str
+        Further fields of `Evidence`: ``candidates``, ``logits``, ``features`` and ``prototypes``
+        are by-products of the clean pass, ``views`` are one more clean pass for each of `VIEWS`,
+        and ``reweighted`` one with perturbed weights, the same ones for a seed, which adds
+        ``logits``. What a detector does not give is missing from the evidence, with the reason.
+    """
+
+    dropout: DropoutSpec | None
+    repeats: int
+    seed: int
+    wants: Collection[str]
 
 
 class ViewedBlackBox(BlackBoxDetector):
@@ -61,18 +87,13 @@ class ViewedBlackBox(BlackBoxDetector):
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        *,
-        dropout: object = None,
-        repeats: int = 0,
-        seed: int = 0,
-        wants: Collection[str] = (),
+        **passes: Unpack[MorePasses],
     ) -> list[Evidence]:
         """Run the detector as `BlackBoxDetector.observe` does, and again for each view.
 
-        `wants` may name anything that a pass leaves; given are ``views``. With
-        `dropout` and `seed` nothing is done, and InputError is raised if `repeats` are asked for.
+        Of what `passes` want, ``views`` are given; InputError is raised for repeats.
         """
-        if repeats:
+        if repeats := passes.get("repeats", 0):
             raise InputError(
                 f"Expected no dropout repeats for {self.name} but got {repeats}: "
                 f"{self.why_no_dropout}."
@@ -81,7 +102,7 @@ class ViewedBlackBox(BlackBoxDetector):
         evidence = [
             replace(clean_only, missing={**clean_only.missing, **MISSING}) for clean_only in plain
         ]
-        if "views" not in wants:
+        if "views" not in passes.get("wants", ()):
             return evidence
 
         def find(altered: Sequence[np.ndarray]) -> list[Detections]:
