@@ -506,6 +506,8 @@ class Looks:
                 "another limit, or another detector?"
             )
             notices.append(Notice("another-detector", text))
+        if LEAST_LIMIT <= boxes.most_boxes < self.most_boxes and code != "boxes-limited":
+            notices += check_limit(boxes, "the file")
         if plain and self.overlaps and boxes.floor <= HIGHEST_LOW:
             notices += another_suppression(self.overlaps, overlaps_of(boxes))
         return start, tuple(notices)

@@ -436,3 +436,11 @@ def test_overlaps_without_a_steep_end_or_few_say_nothing():
     assert another_suppression(without_end(0.7), without_end(0.95)) == ()
     few = overlaps_of(pairs_up_to(0.8, n=99))
     assert another_suppression(overlaps_of(pairs_up_to(0.6)), few) == ()
+
+
+@pytest.mark.parametrize(("kept", "warned"), [(50, True), (100, False), (9, False)])
+def test_lists_that_are_cut_where_those_of_the_fit_are_not_are_named(kept, warned):
+    lists = best(uneven(), kept)
+    lists[0][-1] = 0.05  # so that the file begins as the fit does
+    _, notices = FIT.compare(boxes(*lists))
+    assert ("boxes-limited" in [notice.code for notice in notices]) is warned
