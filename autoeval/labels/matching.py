@@ -77,12 +77,12 @@ def labels_on(
         *_not_in_pool(unknown),
         *([spelt_otherwise(spelt)] if spelt else []),
     ]
-    sizes = {image.image_id: image.size for image in labels.images}
-    # the size that the labels state is theirs: where it is another one, their boxes are, too
-    named = {
-        name: replace(images[place], size=sizes[name] or images[place].size)
-        for name, place in kept.items()
-    }
+    named = {name: images[place] for name, place in kept.items()}
+    for image in labels.images:
+        in_pool = named.get(image.image_id)
+        # the size that the labels state is theirs: where it is another one, their boxes are, too
+        if in_pool is not None and image.size not in (None, in_pool.size):
+            named[image.image_id] = replace(in_pool, size=image.size)
     made = renamed(labels, named, spelt)
     return replace(made, warnings=(*labels.warnings, *notices))
 
