@@ -184,9 +184,15 @@ def listed_names(source: PathLike) -> list[str]:
     """Return the names that a text file, standard input (``-``) or a pattern lists, in order.
 
     Lines that begin with # are comments; Windows copies paths with quotation marks around them.
-    Raises `InputError` for a file that is missing, no text in UTF-8, or a table.
+    Raises `InputError` for a file that is missing, no text in UTF-8, a table, or a ``data.yaml``.
     """
     path = Path(source)
+    if path.suffix in (".yaml", ".yml"):
+        raise InputError(
+            f"{path} describes a data set and lists no images. Expected the folder of the images, "
+            "such as the one that it names as val, a COCO JSON file, or a text file with a file "
+            "name a line."
+        )
     try:
         if os.fspath(source) == STANDARD_INPUT:
             lines = list(sys.stdin)
