@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from autoeval.boxes import Boxes
 from autoeval.model.features import REFERENCE_AP
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns
@@ -332,3 +333,23 @@ def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tupl
     )
     text = f"{how_many} could not be read and were left out: {listed(lost, N_NAMED)}"
     return (Notice("images-unreadable", text),)
+
+
+def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
+    """Warn where the sizes of images with boxes are not known."""
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    unknown = [
+        image.file_name
+        for image, n in zip(boxes.images, n_boxes, strict=True)
+        if image.size is None and n
+    ]
+    if not unknown:
+        return ()
+    return (
+        Notice(
+            "image-sizes-unknown",
+            f"height and width of {len(unknown)} of {np.count_nonzero(n_boxes)} images with boxes "
+            f"are unknown ({listed(unknown, 3)}): how large boxes are relative to these images is "
+            "not used. Name the folder of the images, or list them in a COCO file with sizes",
+        ),
+    )

@@ -52,8 +52,8 @@ from autoeval.model.pair_table import CONFIDENCE, columns, without_nothing
 from autoeval.notices import Notice, prefixed
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
+    LOW_FLOOR,
     Looks,
-    different_floors,
     joined_statistics,
 )
 from autoeval.sites.site import Site
@@ -316,6 +316,20 @@ def assistance_of(
                 severity="note",
             ),
         )
+
+
+def different_floors(parts: Sequence[Looks], names: Sequence[str]) -> list[str]:
+    """Warn of labelled sets whose files look as if another detector had written them."""
+    usual = float(np.nanmedian([part.floor for part in parts]))
+    return [
+        Notice(
+            "another-threshold",
+            f"{name}: its lowest score is {part.floor:.3g}, that of most others {usual:.3g}: "
+            "another threshold, or another detector?",
+        )
+        for name, part in zip(names, parts, strict=True)
+        if part.floor > 3 * usual and part.floor > LOW_FLOOR
+    ]
 
 
 def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str], Looks]:

@@ -594,37 +594,3 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
         kind=kinds.pop() if len(kinds) == 1 else "",
         detector=known[0] if known and len(known) == len(parts) else {},
     )
-
-
-def different_floors(parts: Sequence[Looks], names: Sequence[str]) -> list[str]:
-    """Warn of labelled sets whose files look as if another detector had written them."""
-    usual = float(np.nanmedian([part.floor for part in parts]))
-    return [
-        Notice(
-            "another-threshold",
-            f"{name}: its lowest score is {part.floor:.3g}, that of most others {usual:.3g}: "
-            "another threshold, or another detector?",
-        )
-        for name, part in zip(names, parts, strict=True)
-        if part.floor > 3 * usual and part.floor > LOW_FLOOR
-    ]
-
-
-def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
-    """Warn where the sizes of images with boxes are not known."""
-    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    unknown = [
-        image.file_name
-        for image, n in zip(boxes.images, n_boxes, strict=True)
-        if image.size is None and n
-    ]
-    if not unknown:
-        return ()
-    return (
-        Notice(
-            "image-sizes-unknown",
-            f"height and width of {len(unknown)} of {np.count_nonzero(n_boxes)} images with boxes "
-            f"are unknown ({listed(unknown, 3)}): how large boxes are relative to these images is "
-            "not used. Name the folder of the images, or list them in a COCO file with sizes",
-        ),
-    )

@@ -6,7 +6,7 @@ import pytest
 from autoeval.boxes import Boxes, LabelledImage, box_iou
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.sites.file_looks import unknown_sizes
+from autoeval.estimation.checks import unknown_sizes
 from autoeval.sites.site import OF_BOX, Site, pool_of_predictions
 
 CATEGORIES = ("car", "bus", "van")
