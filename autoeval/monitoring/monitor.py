@@ -329,7 +329,7 @@ class SiteWindows:
         if not len(site):
             return {
                 **dict.fromkeys(("value", "lower", "upper"), nothing),
-                **{"per_category": {}, "beside": {}, "warnings": [], "scores": []},
+                **{"per_category": {}, "beside": {}, "warnings": [], "scores": [], "unseen": 0.0},
             }
         estimate = self.shared.estimator.predict_site(
             replace(site, known=settings.known.get(self.name, "")),
@@ -355,6 +355,7 @@ class SiteWindows:
             "scores": [
                 dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
             ],
+            "unseen": 0.0 if estimate.site is None else estimate.site.unseen,
         }
 
     def _look(self, k: int) -> tuple[SiteLook, dict[str, np.ndarray]]:
@@ -541,6 +542,7 @@ def _ranks(
         pd.concat(rows.values(), ignore_index=True),
         draws=DRAWS,
         seed=settings.seed,
+        unseen={name: shown[name]["unseen"] for name in rows},  # type: ignore[index]
         fitted_sites={name: source for name, source in settings.known.items() if name in rows},
     )
     worst = np.full(len(sites), np.nan)  # where there are no more sites than `k`

@@ -3,6 +3,7 @@
 import json
 import math
 
+import pandas as pd
 import pytest
 from commands.predicted_world import write_world
 
@@ -10,6 +11,7 @@ import autoeval
 from autoeval.errors import InputError
 from autoeval.monitoring.box_change import Change
 from autoeval.monitoring.looks import SiteLook
+from autoeval.monitoring.monitor import _ranks
 from autoeval.monitoring.monitored import MonitorSettings, reasons_of
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
@@ -90,6 +92,18 @@ def test_the_probabilities_to_be_among_the_worst_add_up(world, tmp_path):
     p = {site.name: site.p_worst for site in one.sites}
     assert sum(p.values()) == pytest.approx(1) and max(p, key=p.get) == one.names[0] == "roof"
     assert all(math.isnan(site.p_worst) for site in every.sites)
+
+
+def test_scores_that_were_not_seen_make_the_order_uncertain(world):
+    """Of three equal sites one of unknown accuracy is the worst in a half of all cases."""
+    estimator = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet")
+    estimate = estimator.predict(world / "sites/roof.json")
+    scores = pd.DataFrame(estimate.site.row["rows"]).to_dict("records")
+    window = {"scores": scores, "value": estimate.value}
+    for unseen, expected in ((0.0, [1 / 3] * 3), (1000.0, [1 / 4, 1 / 2, 1 / 4])):
+        shown = {name: window | {"unseen": unseen if name == "b" else 0.0} for name in "abc"}
+        ranks = _ranks(estimator, shown, MonitorSettings(k=1))
+        assert [p for _, p in ranks.values()] == pytest.approx(expected, abs=0.03)
 
 
 def test_why_an_interval_below_zero_is_no_alarm_is_said():
