@@ -596,6 +596,5 @@ def outlook_without_labels(free: LabelFree, n_images: int, level: float) -> Outl
     residuals = [residual for residual in free.residuals if residual is not None]
     if not residuals:
         return None
-    variance = sum(residual.variance for residual in residuals) / len(residuals) ** 2
-    residual = VariancePrior(variance, residuals[0].dof)
-    return Outlook(residual.scaled(SPREAD**2), n_images, free.whole, level)
+    variance = SPREAD**2 * sum(of.variance for of in residuals) / len(residuals) ** 2
+    return Outlook(VariancePrior(variance, residuals[0].dof), n_images, free.whole, level)
