@@ -156,8 +156,12 @@ def write_figure(path: PathLike, figure: Figure, *, dpi: int = 150) -> Path:
 
 
 def write_json(path: PathLike, value: Any, *, indent: int | None = 2) -> Path:
-    """Write plain values as JSON; return the path."""
-    write_text(path, json.dumps(value, indent=indent) + "\n")
+    """Write values as JSON, null for numbers that are not finite; return the path."""
+    try:
+        text = json.dumps(value, indent=indent, allow_nan=False)
+    except ValueError:
+        text = json.dumps(plain(value), indent=indent)
+    write_text(path, text + "\n")
     return Path(path)
 
 

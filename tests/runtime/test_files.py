@@ -1,5 +1,7 @@
 import csv
 import errno
+import json
+import math
 import multiprocessing
 import os
 import time
@@ -8,7 +10,7 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.runtime.files import alone_in, atomic_path, write_table, write_text
+from autoeval.runtime.files import alone_in, atomic_path, write_json, write_table, write_text
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -109,3 +111,11 @@ def test_a_folder_is_no_file_to_write(tmp_path):
     with pytest.raises(InputError, match="folder"):
         write_text(tmp_path, "a")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_that_json_lacks_are_null(tmp_path):
+    path = write_json(tmp_path / "made.json", {"dof": math.inf, "rows": [math.nan, -math.inf, 1.5]})
+    assert json.loads(path.read_text(), parse_constant=pytest.fail) == {
+        "dof": None,
+        "rows": [None, None, 1.5],
+    }
