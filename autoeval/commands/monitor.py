@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 ALARM = 3  # status of the command
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")  # of results files
 
 
 @contextlib.contextmanager
@@ -144,6 +143,8 @@ def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> boo
 
 def label_commands(given: Given, monitored: Monitored) -> dict[str, str]:
     """Return the command that plans labels of each site with an alarm, where it has one source."""
+    from autoeval.io.predictions.formats import SUFFIXES
+
     typed = given.values
     commands = {}
     for site in monitored.alarms:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 TUPLE = "tuple"
 LOW_SCORE = 0.01  # from which on boxes are worth keeping
 SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
-FOLDER = "hf:"  # of transformers, which may be a folder
 STAGES = "stages"  # where features are dropped, kept along; clean boxes do not depend on it
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
@@ -169,13 +168,13 @@ def _absolute(path: str | None) -> str | None:
     """Make the path of a file independent of the working directory."""
     if path is None:
         return None
-    if path.startswith(FOLDER):
-        folder = path.removeprefix(FOLDER)
-        return FOLDER + (os.path.abspath(folder) if os.path.isdir(folder) else folder)
+    if os.path.exists(path):
+        return os.path.abspath(path)
     file, python, name = path.partition(".py:")
     if python and os.path.exists(f"{file}.py"):
         return f"{os.path.abspath(file)}.py:{name}"
-    return os.path.abspath(path) if os.path.exists(path) else path
+    prefix, colon, behind = path.partition(":")  # hf:FOLDER, or another framework's
+    return f"{prefix}:{os.path.abspath(behind)}" if colon and os.path.exists(behind) else path
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.targets import OperatingPoint
 
 FEATURES = ("expected_ap", "likely_share", "box_size")
-REVISION = 2  # raised with any number of a feature: what monitors keep is then computed again
 EXPECTED = "expected_"  # before the name of a target at a threshold: its feature
 WEIGHT = "weight_"  # before it: its denominator, by which categories are weighted
 MOST_IMAGES = 20_000  # evenly taken from the first to the last

@@ -33,6 +33,7 @@ from autoeval.estimation.run_detector import Detector, fitted_reference, own_wor
 from autoeval.io.find_images import file_stamp, path_stamp
 from autoeval.io.image_lists import ImageFile, natural_order, walk
 from autoeval.io.predictions import read_image_list
+from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.model.features import REFERENCE_FEATURES
 from autoeval.monitoring.monitor_store import (
     BOX,
@@ -50,7 +51,7 @@ from autoeval.runtime.progress import progress_bar
 from autoeval.sites.file_looks import Looks
 from autoeval.words import counted, listed, printable
 
-RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
+RESULTS = re.compile(f"({'|'.join(map(re.escape, SUFFIXES))})$", re.IGNORECASE)
 HIDDEN = re.compile(r"(^|/)\.")
 LISTS = ("", ".txt", ".json")
 MOST_ALIKE = 3  # warnings that differ in their numbers alone and are shown each

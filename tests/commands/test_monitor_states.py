@@ -1,5 +1,6 @@
 """The state of a site in the four cases in which a monitor must not be silent, and others."""
 
+import gzip
 import json
 import re
 from datetime import datetime, timedelta
@@ -309,8 +310,13 @@ def test_a_site_of_the_fit_is_estimated_as_one(world, tmp_path, capsys):
     assert "fitted on no site 'elsewhere'" in capsys.readouterr().err
 
 
-def test_the_command_that_labels_a_site_with_an_alarm_works(world, tmp_path, capsys):
+@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+def test_the_command_that_labels_a_site_with_an_alarm_works(world, tmp_path, capsys, suffix):
     write_sites(world, tmp_path, 34, loses(0.05, 17))
+    made = (tmp_path / "sites/gate.json").read_bytes()
+    (tmp_path / "sites/gate.json").unlink()
+    content = gzip.compress(made) if suffix.endswith(".gz") else made
+    (tmp_path / f"sites/gate{suffix}").write_bytes(content)
     assert monitor(world, tmp_path, "--by", "every:17", "--baseline", 17) == 3
     (command,) = re.findall(r"label gate: autoeval (label plan .*)", capsys.readouterr().out)
     words = command.split(" --work-dir")[0].split()

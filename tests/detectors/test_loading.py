@@ -167,3 +167,12 @@ def test_a_file_without_a_model_is_told_how_a_function_is_named(text, tmp_path):
     (tmp_path / "own.py").write_text(text)
     with pytest.raises(InputError, match=r"FILE\.py:NAME"):
         read_config(tmp_path / "own.py")
+
+
+@pytest.mark.parametrize("name", ["weights", "hf:weights", "other:weights"])
+def test_a_path_is_kept_as_absolute_behind_any_prefix(name, tmp_path, monkeypatch):
+    (tmp_path / "weights").mkdir()
+    monkeypatch.chdir(tmp_path)
+    kept = DetectorSpec(name).to_dict()["name"]
+    assert kept == name.replace("weights", str(tmp_path / "weights"))
+    assert DetectorSpec("hf:facebook/detr").to_dict()["name"] == "hf:facebook/detr"

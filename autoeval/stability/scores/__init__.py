@@ -1,1 +1,1 @@
-"""Label-free scores, each registered by its name; see `registry`."""
+"""Label-free scores, each registered by its name; see `base`."""
