@@ -1,12 +1,8 @@
-"""The one exception class for input that a person can put right."""
+"""The exceptions for input that a person can put right."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-
-#: Parameters whose option is given several times, and so named in the singular.
-SINGULAR = {"categories": "category", "site_categories": "site_category", "known_sites": "site"}
 
 
 class InputError(ValueError):
@@ -26,35 +22,6 @@ class DownloadError(InputError):
 
 class TooFewLabelsError(InputError):
     """None of the categories of a labelled set has labels enough for the default."""
-
-
-def option_of(name: str) -> str:
-    """Return how a parameter is typed on the command line.
-
-    >>> option_of("score_thr")
-    '--score-thr'
-    """
-    return f"--{SINGULAR.get(name, name).replace('_', '-')}"
-
-
-def is_given(value: object) -> bool:
-    """Whether a value is another one than none, no, and an empty tuple."""
-    return value is not None and value is not False and not (isinstance(value, tuple) and not value)
-
-
-def refuse_given(values: Mapping[str, object], reason: str) -> None:
-    """Raise `InputError` where one of these values is given.
-
-    Parameters
-    ----------
-    values : mapping
-        Parameters by name.
-    reason : str
-        Why it would have no effect and what to do; goes behind the name of the option.
-    """
-    for name, value in values.items():
-        if is_given(value):
-            raise InputError(f"{option_of(name)} {reason}")
 
 
 def first_line(error: BaseException) -> str:

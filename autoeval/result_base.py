@@ -57,7 +57,7 @@ class Result:
 
         @property
         def warnings(self) -> tuple[str, ...]:
-            """Why the number may be wrong, each a `autoeval.notices.Notice`."""
+            """Why the number may be wrong, each a `autoeval.words.Notice`."""
             raise NotImplementedError
 
     @property

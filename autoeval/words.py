@@ -1,17 +1,21 @@
-"""Words that numbers, notices and reports share: counts, lists of names, and warnings in lines."""
+"""What is said to people: warnings with codes, counts, lists of names, names of options."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
-from autoeval.notices import SEVERITIES, Severity, as_notice
+from autoeval.errors import InputError
 
 PathLike = str | os.PathLike[str]
+Severity = Literal["refused", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("refused", "warning", "note")  # the most severe first
+EARLIER = "earlier-version"  # code of what was saved before warnings had codes
 MOST = 3  # in the short form on the terminal
 OF_INPUT = frozenset(
     {
@@ -33,16 +37,71 @@ OF_INPUT = frozenset(
 ALWAYS_PRINTED = frozenset({"category-not-common", "images-unreadable"})
 """Codes of warnings that the short form does not cut: what they name is not in the number."""
 
+#: Parameters whose option is given several times, and so named in the singular.
+SINGULAR = {"categories": "category", "site_categories": "site_category", "known_sites": "site"}
 _STRAY_BYTE = "[\udc80-\udcff]"  # how Python carries a byte of a file name that is no UTF-8
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """Write how many there are of something.
+class Notice(str):
+    """A warning: a text, and a code that stays when the text is reworded.
 
-    >>> counted(1, "box", "boxes"), counted(0, "image")
-    ('1 box', '0 images')
+    Parameters
+    ----------
+    code : str
+        Kind of the warning, such as ``few-images``.
+    text : str
+    severity : str
+        ``refused``: because of it there is no value. ``warning``: a value may be wrong, and
+        somebody should look. ``note``: what was done with the input, or advice; nothing is wrong.
+
+    Examples
+    --------
+    >>> few = Notice("few-images", "only 3 images")
+    >>> f"warning: {few}", few.code
+    ('warning: only 3 images', 'few-images')
+    >>> few.prefixed("gate").code
+    'few-images'
     """
-    return f"{number} {one if number == 1 else many or one + 's'}"
+
+    code: str
+    severity: Severity
+
+    def __new__(cls, code: str, text: str, severity: Severity = "warning") -> Notice:
+        """Make the text, and keep code and severity with it."""
+        made = super().__new__(cls, text)
+        made.code, made.severity = code, severity
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str, Severity]:  # type: ignore[override]
+        return self.code, str(self), self.severity
+
+    def prefixed(self, name: object) -> Notice:
+        """Return the same about something that is named, ``name: text``."""
+        return Notice(self.code, f"{name}: {self}", self.severity)
+
+
+def as_notice(warning: str) -> Notice:
+    """Return a warning with its code; `EARLIER` where it has none."""
+    return warning if isinstance(warning, Notice) else Notice(EARLIER, warning)
+
+
+def prefixed(name: object, warnings: Iterable[str]) -> list[str]:
+    """Name what some warnings are about."""
+    return [as_notice(warning).prefixed(name) for warning in warnings]
+
+
+def codes_of(warnings: Iterable[str]) -> list[dict[str, str]]:
+    """Return codes, texts and severities as plain values, fit for JSON."""
+    notices = map(as_notice, warnings)
+    return [
+        {"code": notice.code, "text": str(notice), "severity": notice.severity}
+        for notice in notices
+    ]
+
+
+def notices_of(saved: Iterable[Mapping[str, str]]) -> tuple[Notice, ...]:
+    """Read what `codes_of` returned."""
+    return tuple(Notice(**values) for values in saved)  # type: ignore[arg-type]
 
 
 def ordered_warnings(warnings: Iterable[str]) -> list[str]:
@@ -50,7 +109,7 @@ def ordered_warnings(warnings: Iterable[str]) -> list[str]:
 
     Of those of one severity those come first which say that inputs do not belong together.
 
-    >>> from autoeval.notices import Notice
+    >>> from autoeval.words import Notice
     >>> copies = Notice("copies-left-out", "2 copies, left out", severity="note")
     >>> ordered_warnings([copies, copies, Notice("few-images", "only 3 images")])
     ['only 3 images', '2 copies, left out']
@@ -108,6 +167,15 @@ def warning_lines(
         repeated = counted(n_repeated, "warning")
         lines.append(f"{repeated} of the fit {hold} here, too; --verbose prints {them}")
     return lines
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write how many there are of something.
+
+    >>> counted(1, "box", "boxes"), counted(0, "image")
+    ('1 box', '0 images')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def listed(items: Collection[object], most: int = 5) -> str:
@@ -185,3 +253,32 @@ def printable(name: PathLike) -> str:
         return text
     text = re.sub(_STRAY_BYTE, lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", text)
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def option_of(name: str) -> str:
+    """Return how a parameter is typed on the command line.
+
+    >>> option_of("score_thr")
+    '--score-thr'
+    """
+    return f"--{SINGULAR.get(name, name).replace('_', '-')}"
+
+
+def is_given(value: object) -> bool:
+    """Whether a value is another one than none, no, and an empty tuple."""
+    return value is not None and value is not False and not (isinstance(value, tuple) and not value)
+
+
+def refuse_given(values: Mapping[str, object], reason: str) -> None:
+    """Raise `InputError` where one of these values is given.
+
+    Parameters
+    ----------
+    values : mapping
+        Parameters by name.
+    reason : str
+        Why it would have no effect and what to do; goes behind the name of the option.
+    """
+    for name, value in values.items():
+        if is_given(value):
+            raise InputError(f"{option_of(name)} {reason}")

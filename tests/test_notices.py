@@ -12,9 +12,9 @@ from labelled_site import estimate_labelled
 from parameter_worlds import fit_strong, observed, write_worlds
 
 import autoeval
-from autoeval.notices import EARLIER, SEVERITIES, Notice, as_notice, codes_of, notices_of, prefixed
 from autoeval.runtime.files import plain
 from autoeval.sites.file_looks import Looks
+from autoeval.words import EARLIER, SEVERITIES, Notice, as_notice, codes_of, notices_of, prefixed
 from tests.result_values import VALUES
 
 ROOT = Path(__file__).parents[1]

@@ -13,8 +13,9 @@ APART = ("stability", "counting", "demo", "roadworld")  # beside the core
 
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
-    {"errors", "notices", "version"},
-    {"detections", "targets", "runtime", "words"},
+    {"errors", "version"},
+    {"words"},
+    {"detections", "targets", "runtime"},
     {"boxes"},
     {"accuracy", "io", "result_base"},
     {"model"},

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from autoeval.notices import Notice
-from autoeval.words import ALWAYS_PRINTED, MOST, OF_INPUT, ordered_warnings, warning_lines
+from autoeval.words import ALWAYS_PRINTED, MOST, OF_INPUT, Notice, ordered_warnings, warning_lines
 
 COPIES = Notice("copies-left-out", "2 copies", severity="note")
 NOTHING = Notice("nothing-found", "nothing found", severity="refused")

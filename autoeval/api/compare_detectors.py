@@ -18,8 +18,9 @@ from autoeval.api.options import (
     load_estimator,
     load_for_target,
 )
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
 from autoeval.targets import IOUS, MEASURES
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.boxes import Categories

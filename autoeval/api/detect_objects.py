@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from autoeval.api.options import DetectorOptions, check_names, found_images, given_boxes_of
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from tqdm import tqdm

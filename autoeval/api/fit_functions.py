@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from autoeval.api.options import BoxOptions, check_names, given_boxes_of
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
 from autoeval.targets import IOUS, MEASURES, named_target
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import GivenLabels, Predictions
     from autoeval.estimation.run_detector import Detector
     from autoeval.io.tasks.task import Task
-    from autoeval.notices import Notice
     from autoeval.runtime.files import PathLike
+    from autoeval.words import Notice
 
 SCORES = "scores.parquet"  # beside the estimator
 OF_LABELS = ("img_dir", "group", "trained_here", "categories")
@@ -291,7 +292,7 @@ def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator
     """Yield why the labelled images seem to be training images, and what follows."""
     from autoeval.detectors.building.training_images import trained_on
     from autoeval.estimation.given import read_labels
-    from autoeval.notices import Notice
+    from autoeval.words import Notice
 
     detector = estimator.detector_
     config = getattr(detector, "config", None)

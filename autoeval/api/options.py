@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
 from autoeval.targets import IOUS, named_target
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate

@@ -31,7 +31,8 @@ from autoeval.commands.given_words import (
     sites_of_fit,
     word_pairs,
 )
-from autoeval.errors import InputError, is_given, option_of
+from autoeval.errors import InputError
+from autoeval.words import is_given, option_of
 
 HELP = ("--help", "-h", "--help-all")
 SHORT = {"output": "-o"}

@@ -10,7 +10,8 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet

@@ -14,10 +14,9 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.matching import categories_with_a_box, labelled_categories
-from autoeval.notices import Notice
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
-from autoeval.words import counted, listed
+from autoeval.words import Notice, counted, listed
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:

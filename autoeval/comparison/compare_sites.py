@@ -42,11 +42,10 @@ from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_
 from autoeval.labels.matching import labels_on
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError
-from autoeval.notices import Notice, prefixed
 from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
-from autoeval.words import listed
+from autoeval.words import Notice, listed, prefixed
 
 DRAWS = 40_000  # behind the probability of being best
 SMALLEST = 0.005  # a difference that more labels are not asked for

@@ -19,9 +19,8 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, quantile
-from autoeval.notices import as_notice
 from autoeval.result_base import Result
-from autoeval.words import listed
+from autoeval.words import as_notice, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -62,10 +62,10 @@ from autoeval.labels.plan import (
     inverse_probabilities,
 )
 from autoeval.labels.values import LEVELS, NOTHING, ValueWithError, VariancePrior, combine
-from autoeval.notices import prefixed
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
+from autoeval.words import prefixed
 
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 

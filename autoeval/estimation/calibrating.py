@@ -36,9 +36,9 @@ from autoeval.model.calibration import (
 )
 from autoeval.model.pair_table import Table, joined_tables
 from autoeval.model.priors import calibration_prior
-from autoeval.notices import Notice
 from autoeval.sites.file_looks import SAME_FLOOR
 from autoeval.sites.site import Site
+from autoeval.words import Notice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,9 @@ from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
-from autoeval.notices import Notice
 from autoeval.sites.file_looks import unseen_warning as unseen
 from autoeval.targets import OperatingPoint, find_target
-from autoeval.words import counted, listed
+from autoeval.words import Notice, counted, listed
 
 __all__ = ["unseen"]
 

@@ -34,11 +34,10 @@ from autoeval.model.pair_table import (
     without_boxes,
 )
 from autoeval.model.regression import DEFAULT_METHOD, Regression
-from autoeval.notices import Notice
 from autoeval.result_base import Result
 from autoeval.sites.site import Site
 from autoeval.targets import find_target
-from autoeval.words import counted, listed, ordered_warnings
+from autoeval.words import Notice, counted, listed, ordered_warnings
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,10 +31,10 @@ from autoeval.model.pair_table import (
     rows_where,
     without_nothing,
 )
-from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
+from autoeval.words import codes_of, notices_of
 
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
 KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 5

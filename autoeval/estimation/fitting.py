@@ -49,7 +49,6 @@ from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.model.calibration import FOUND
 from autoeval.model.pair_table import CONFIDENCE, columns, without_nothing
-from autoeval.notices import Notice, prefixed
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
     LOW_FLOOR,
@@ -57,7 +56,7 @@ from autoeval.sites.file_looks import (
     joined_statistics,
 )
 from autoeval.sites.site import Site
-from autoeval.words import listed, short_names
+from autoeval.words import Notice, listed, prefixed, short_names
 
 REFERENCE = "reference"
 NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)

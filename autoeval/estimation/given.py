@@ -21,10 +21,9 @@ from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import read_names, spelt_as
 from autoeval.io.predictions.reading import NoBoxError
 from autoeval.labels import PLAN
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
-from autoeval.words import listed, listed_near
+from autoeval.words import Notice, listed, listed_near
 
 if TYPE_CHECKING:
     from autoeval.estimation.run_detector import Detector

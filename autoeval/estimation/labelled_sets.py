@@ -32,7 +32,6 @@ from autoeval.io.predictions.covered_images import (
     unseen_images,
 )
 from autoeval.io.tasks.task import Task
-from autoeval.notices import Notice, prefixed
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import Looks, check_floor, check_limit, overlaps_of
 from autoeval.sites.label_warnings import (
@@ -43,7 +42,7 @@ from autoeval.sites.label_warnings import (
     unpredicted_categories,
 )
 from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES, Site, is_labelled_enough
-from autoeval.words import listed
+from autoeval.words import Notice, listed, prefixed
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet

@@ -15,10 +15,9 @@ from autoeval.errors import InputError
 from autoeval.model.pair_table import CATEGORY, Table, n_rows, rows_where
 from autoeval.model.priors import FULL
 from autoeval.model.regression import DEFAULT_METHOD, Regression
-from autoeval.notices import Notice
 from autoeval.result_base import ENDS, Result
 from autoeval.targets import find_target
-from autoeval.words import counted
+from autoeval.words import Notice, counted
 
 if TYPE_CHECKING:
     import pandas as pd

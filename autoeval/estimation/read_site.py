@@ -31,9 +31,9 @@ from autoeval.io.predictions.covered_images import (
     labels_of_images,
     unseen_images,
 )
-from autoeval.notices import Notice, as_notice
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
 from autoeval.sites.site import Site
+from autoeval.words import Notice, as_notice
 
 if TYPE_CHECKING:
     pass

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 GZIP = b"\x1f\x8b"
 JSON = (".json", ".json.gz")

@@ -26,9 +26,8 @@ from autoeval.io.image_lists import (
     suffix_of,
 )
 from autoeval.io.video import VIDEOS, VideoFrame, video_frames
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 LISTS = frozenset({".txt", ".lst"})
 # Formats of photographs that OpenCV does not read, so that they are not taken for other files.

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 
 from autoeval.boxes import LabelledImage
-from autoeval.notices import Notice
+from autoeval.words import Notice
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")

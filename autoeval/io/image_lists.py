@@ -22,9 +22,8 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.documents import MALFORMED, BadItems, is_json, read_json
 from autoeval.io.image_identity import SUFFIXES, normal_id, normal_name
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 _HEADER = re.compile(
     r"(.*[,;\t])?\s*(file_?name|image_?id|image_?path)\s*([,;\t].*)?", re.I

@@ -31,8 +31,7 @@ from autoeval.io.predictions.formats import (
     columns_of_list,
     content_of_document,
 )
-from autoeval.notices import Notice
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 ACCEPTED = (
     "a path; a DataFrame or an Arrow table with the columns of a Parquet file (image_id or "

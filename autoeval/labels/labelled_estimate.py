@@ -40,11 +40,10 @@ from autoeval.labels.matching import (
 )
 from autoeval.labels.plan import LabelPlan, inverse_probabilities
 from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine
-from autoeval.notices import Notice, as_notice
 from autoeval.result_base import ENDS, Result
 from autoeval.sites.label_warnings import contradicted, label_warnings
 from autoeval.targets import OperatingPoint, points_at
-from autoeval.words import listed
+from autoeval.words import Notice, as_notice, listed
 
 if TYPE_CHECKING:
     import pandas as pd

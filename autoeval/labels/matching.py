@@ -28,8 +28,7 @@ from autoeval.io.predictions.category_words import known_spellings, spelt_otherw
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import LEVELS, NOTHING, ValueWithError
 from autoeval.model.calibration import LIKELY
-from autoeval.notices import Notice
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 ZERO = ValueWithError(0.0, 0.0)
 """Average precision of a category without a box, whatever there is."""

@@ -34,8 +34,8 @@ from autoeval.labels import PLAN
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import ByImage, LabelPlan, inverse_probabilities
 from autoeval.labels.values import ValueWithError
-from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import PathLike, atomic_path, write_json, write_text
+from autoeval.words import codes_of, notices_of
 
 DECIMALS = {np.dtype(np.float32): range(5), np.dtype(np.float64): range(7)}  # that are tried
 LARGEST = 2**30  # whole number

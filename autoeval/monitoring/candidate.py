@@ -22,10 +22,9 @@ from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import SiteCategories
 from autoeval.monitoring.read_sites import find_results
 from autoeval.monitoring.windows import in_time
-from autoeval.notices import as_notice, prefixed
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
-from autoeval.words import listed
+from autoeval.words import as_notice, listed, prefixed
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"

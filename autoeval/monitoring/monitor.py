@@ -61,13 +61,12 @@ from autoeval.monitoring.windows import (
     time_warnings,
     windows_of,
 )
-from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.runtime.files import PathLike, plain
 from autoeval.runtime.store import rows_digest
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint, Target, find_target, points_at
 from autoeval.version import __version__
-from autoeval.words import counted, listed
+from autoeval.words import Notice, codes_of, counted, listed, notices_of
 
 DRAWS = 4000  # of the accuracies of all sites together
 NOT_JUDGED = {UNREADABLE, TOO_FEW}

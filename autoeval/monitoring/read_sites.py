@@ -44,12 +44,11 @@ from autoeval.monitoring.monitor_store import (
     site_of,
 )
 from autoeval.monitoring.windows import Clock
-from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 from autoeval.runtime.progress import progress_bar
 from autoeval.sites.file_looks import Looks
-from autoeval.words import counted, listed, printable
+from autoeval.words import Notice, codes_of, counted, listed, notices_of, printable
 
 RESULTS = re.compile(f"({'|'.join(map(re.escape, SUFFIXES))})$", re.IGNORECASE)
 HIDDEN = re.compile(r"(^|/)\.")

@@ -14,9 +14,8 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.io.image_lists import natural_order, time_in_name
 from autoeval.io.images import exif_time
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.words import counted, listed
+from autoeval.words import Notice, counted, listed
 
 AUTO, EXIF, FILE = "auto", "exif", "file"
 IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"

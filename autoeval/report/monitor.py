@@ -16,7 +16,6 @@ from autoeval.monitoring.candidate import OF_KNOWN
 from autoeval.monitoring.looks import TESTED
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
 from autoeval.monitoring.monitored import STATES, Monitored, MonitoredSite
-from autoeval.notices import as_notice, prefixed
 from autoeval.report.page import (
     Block,
     Board,
@@ -30,7 +29,7 @@ from autoeval.report.page import (
 )
 from autoeval.report.text import Table, notice_values, result_text, to_terminal
 from autoeval.targets import Target, find_target
-from autoeval.words import counted, listed
+from autoeval.words import as_notice, counted, listed, prefixed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from autoeval.notices import as_notice, codes_of
 from autoeval.runtime.files import PathLike, plain, write_json, write_table, write_text
-from autoeval.words import MOST, warning_lines
+from autoeval.words import MOST, as_notice, codes_of, warning_lines
 
 if TYPE_CHECKING:
     import pandas as pd

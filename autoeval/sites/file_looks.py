@@ -20,8 +20,7 @@ from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
 from autoeval.io.predictions.category_words import frequencies, kind_of
-from autoeval.notices import Notice, codes_of, notices_of
-from autoeval.words import counted, listed
+from autoeval.words import Notice, codes_of, counted, listed, notices_of
 
 # Where lists begin.
 LEAST_LIMIT, FEWEST_FULL = 10, 3

@@ -13,8 +13,7 @@ from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.notices import Notice, as_notice
-from autoeval.words import listed
+from autoeval.words import Notice, as_notice, listed
 
 FEWEST_LABELLED = 10  # labelled images with an object
 FEWEST_SUREST = 10  # confident boxes on them

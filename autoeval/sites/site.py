@@ -25,8 +25,8 @@ from autoeval.detections import CONFIDENT, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
-from autoeval.notices import Notice
 from autoeval.sites.file_looks import Looks
+from autoeval.words import Notice
 
 LEAST_SHARE = 0.1
 """Expected objects of a category that counts, as a share of the mean over the categories found.

@@ -12,8 +12,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import FittedSites
 from autoeval.estimation.fitting import FitSettings, fit_sets, join_fits
-from autoeval.notices import Notice
 from autoeval.sites.site import Site
+from autoeval.words import Notice
 
 WORDS = ("car", "person")
 DETECTOR = {"detector": {"name": "one"}, "pass": {"stability": 0.5}}

@@ -12,9 +12,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.threshold_choice import expected_curve
 from autoeval.labels.plan import BY_CHANCE
 from autoeval.labels.plan_folder import load_plan, save_plan
-from autoeval.notices import Notice
 from autoeval.report.estimate import estimate_text
 from autoeval.report.labels import plan_text
+from autoeval.words import Notice
 from tests.commands.predicted_world import write_world
 
 N = 40

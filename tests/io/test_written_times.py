@@ -9,7 +9,7 @@ from autoeval.errors import InputError
 from autoeval.io.image_lists import read_coco_images, time_in_name, written_time
 from autoeval.monitoring.read_sites import ResultsFile
 from autoeval.monitoring.windows import Clock
-from autoeval.notices import codes_of
+from autoeval.words import codes_of
 
 MORNING = datetime(2026, 3, 2, 8, 15)
 SECONDS = datetime(2026, 3, 2, 8, 15, 7)

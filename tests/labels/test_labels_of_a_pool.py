@@ -8,7 +8,7 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels.matching import labels_on
-from autoeval.notices import as_notice
+from autoeval.words import as_notice
 
 POOL = (LabelledImage("11", "site/a.jpg", (9, 9)), LabelledImage("12", "site/b.jpg", (9, 9)))
 

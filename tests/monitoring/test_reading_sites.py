@@ -3,7 +3,7 @@
 import pytest
 
 from autoeval.monitoring.read_sites import _warnings
-from autoeval.notices import Notice, codes_of
+from autoeval.words import Notice, codes_of
 
 
 def noted(*texts):

@@ -9,11 +9,11 @@ import pytest
 from made_reports import ESTIMATE, HOSTILE, NONE, blocks, held_out, points, report, text
 
 from autoeval.estimation.protocol import FitResult
-from autoeval.notices import Notice
 from autoeval.report.estimate import estimate_head, estimate_warnings, sampling_text
 from autoeval.report.fit import evaluation_head
 from autoeval.report.text import result_text
 from autoeval.targets import find_target
+from autoeval.words import Notice
 
 
 def test_the_answer_comes_before_everything_else():

@@ -12,7 +12,8 @@ from autoeval.counting.commands.common_options import (
     load_counters,
     load_extractor,
 )
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike

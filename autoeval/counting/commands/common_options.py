@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from autoeval.errors import InputError, option_of, refuse_given
+from autoeval.errors import InputError
+from autoeval.words import option_of, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.counting.counters import Counter

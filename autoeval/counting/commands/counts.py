@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import check_positive, load_counters
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.counting.binning import CountBins

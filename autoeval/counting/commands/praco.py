@@ -17,7 +17,8 @@ from autoeval.counting.commands.common_options import (
     load_counters,
     prediction_folders,
 )
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.counting.praco.data import CountingSet

@@ -13,7 +13,7 @@ from autoeval.counting.commands.common_options import (
     prediction_folders,
     reproduce,
 )
-from autoeval.errors import refuse_given
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.counting.reproduce.printed_praco import Models

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.errors import refuse_given
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
 from autoeval.io.documents import shipped_config
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike

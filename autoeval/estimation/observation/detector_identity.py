@@ -8,7 +8,7 @@ from typing import Any
 
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.notices import Notice
+from autoeval.words import Notice
 
 RUN = uuid.uuid4().hex
 LoadDetector = Callable[[], ImageDetector]

@@ -11,8 +11,7 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.image_lists import load_image_folder, walk
-from autoeval.notices import Notice
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 _SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
 _BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name

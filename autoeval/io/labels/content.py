@@ -13,8 +13,7 @@ import numpy as np
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.image_identity import split_of, split_word
 from autoeval.io.image_lists import FARTHEST
-from autoeval.notices import Notice
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"

@@ -20,8 +20,7 @@ from autoeval.io.image_lists import walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import folder_of_images, holds_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
-from autoeval.notices import Notice
-from autoeval.words import printable
+from autoeval.words import Notice, printable
 
 _ROOT = "annotation"
 

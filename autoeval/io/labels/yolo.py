@@ -23,8 +23,7 @@ from autoeval.io.image_lists import sorted_files, suffix_of, walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import LabelPairs, folder_of_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
-from autoeval.notices import Notice
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
 _BOX = 5

@@ -23,9 +23,8 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.documents import read_yaml
 from autoeval.io.image_identity import normal_id
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"
 NUMBERINGS = {

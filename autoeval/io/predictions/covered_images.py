@@ -27,8 +27,7 @@ from autoeval.io.image_identity import (
 )
 from autoeval.io.image_lists import content_digest, natural_order
 from autoeval.io.labels.content import LabelSet
-from autoeval.notices import Notice
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 FEWEST_PLACED = 0.5
 LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly every image

@@ -35,8 +35,7 @@ from autoeval.io.predictions.category_words import find_words, numbering_conflic
 from autoeval.io.predictions.covered_images import place_images, uncovered_images
 from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, first_fields, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
-from autoeval.notices import Notice
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 FEWEST_USABLE = 0.5  # of the entries
 MOST_BEYOND = 0.01  # of the scores, outside [0, 1]

@@ -24,8 +24,7 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.predictions.formats import Coded, Content, RawColumns
-from autoeval.notices import Notice
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 CLASS, SCORE, SKIPPED = "class", "score", "-"
 CENTRE, EDGES = ("x", "y", "w", "h"), ("left", "top", "w", "h")

@@ -15,8 +15,7 @@ from autoeval.io.find_images import same_content
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.tasks.seed_set import Samples, SeedSet, SeedSetSamples
 from autoeval.io.tasks.task import Task
-from autoeval.notices import Notice
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 _SIDE, _KEPT = 32, 8
 # Below this spread of grey values a picture is flat, and its fingerprint is noise.

@@ -19,9 +19,8 @@ from autoeval.io.image_lists import image_path
 from autoeval.io.images import UnreadableImageError, image_size, read_header, read_image
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import ANY, EVERYWHERE, LabelledBox, LabelSet
-from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 _FAULTS = {
     "flat": "boxes without area (zero or negative width or height), dropped",

@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 from typing_extensions import Unpack
 
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
 from autoeval.stability.commands.arguments import arguments_of
 from autoeval.stability.commands.meta_set_options import MetaSetOptions, named_task
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet

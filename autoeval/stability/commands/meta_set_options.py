@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import TypedDict
 
 from autoeval.api.options import BoxOptions, NetworkOptions, given_boxes_of
-from autoeval.errors import InputError, refuse_given
+from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
 from autoeval.stability.commands.arguments import PAPER, Arguments
 from autoeval.targets import AP_TARGETS, TARGETS
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

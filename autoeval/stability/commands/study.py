@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from autoeval.commands.given_words import named_pairs
-from autoeval.errors import InputError, option_of
+from autoeval.errors import InputError
 from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
@@ -22,6 +22,7 @@ from autoeval.stability.commands.meta_set_options import (
     named_stages,
     refuse_beside,
 )
+from autoeval.words import option_of
 
 if TYPE_CHECKING:
     import pandas as pd

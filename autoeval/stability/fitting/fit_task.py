@@ -25,7 +25,6 @@ from autoeval.estimation.protocol import (
 )
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
-from autoeval.notices import Notice, prefixed
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.store import RowStore
@@ -39,7 +38,7 @@ from autoeval.stability.methods.score_rows import seed_rows
 from autoeval.stability.methods.scored_pass import with_stages
 from autoeval.stability.methods.two_lines import two_lines
 from autoeval.targets import AP_TARGETS, OperatingPoint
-from autoeval.words import counted, listed
+from autoeval.words import Notice, counted, listed, prefixed
 
 
 def fit_task(

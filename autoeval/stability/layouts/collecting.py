@@ -15,8 +15,7 @@ from autoeval.io.image_lists import load_image_folder
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import without_size
 from autoeval.io.labels.content import ANY, LabelledBox, LabelSet
-from autoeval.notices import Notice
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 _FORM = "{item}: not as %s publishes it ({fault})"
 Box = tuple[float, float, float, float]

@@ -23,7 +23,6 @@ from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.run_detector import Detector, check_detector, fitted_reference, load_fitted
 from autoeval.io.find_images import Images, list_images
 from autoeval.model.regression import DEFAULT_METHOD
-from autoeval.notices import notices_of
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
 from autoeval.stability.methods.categories import estimate_categories
@@ -31,6 +30,7 @@ from autoeval.stability.methods.scored_pass import ScoredPass, scored_site
 from autoeval.stability.methods.source_regression import PublishedEstimate, SourceRegression
 from autoeval.stability.passes.presets import SourceDomain
 from autoeval.stability.scores.base import needs_of, of_domain
+from autoeval.words import notices_of
 
 
 class PublishedEstimator:

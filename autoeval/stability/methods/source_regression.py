@@ -24,7 +24,6 @@ from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.model.mixed_model import check_level
 from autoeval.model.pair_table import SEED, leave_one_group_out
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES, Regression
-from autoeval.notices import Notice
 from autoeval.stability.methods import Method, make_method, readable
 from autoeval.stability.methods.score_rows import (
     Rows,
@@ -36,6 +35,7 @@ from autoeval.stability.methods.score_rows import (
 )
 from autoeval.stability.passes.tally import N_BLOCKS, RESAMPLED
 from autoeval.targets import find_target
+from autoeval.words import Notice
 
 MANY_UNDEFINED = 0.05
 FINEST = 0.005

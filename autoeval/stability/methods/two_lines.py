@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.model.pair_table import SAMPLE, SEED
-from autoeval.notices import Notice
 from autoeval.stability.methods.score_rows import mean_over_repeats
+from autoeval.words import Notice
 
 FEWEST_SOURCES = 5
 LEVEL = 0.01
