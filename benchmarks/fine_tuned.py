@@ -45,7 +45,6 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
-from autoeval.io.documents import shipped_config
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.model import Away, Mixture, Prior, predict_intervals
 from autoeval.model.calibration import CalibrationPrior
@@ -66,6 +65,7 @@ from autoeval.model.train_prior import (
     read_scores,
 )
 from autoeval.report.text import to_markdown
+from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.panel import WORDS, common, group_of, tabulated, with_held

@@ -16,7 +16,7 @@ from shaken_rectangles import ShakenRectangles
 from autoeval import roadworld
 from autoeval.demo import sample, training
 from autoeval.detectors import loading
-from autoeval.io.documents import shipped_config
+from autoeval.runtime.files import shipped_config
 from autoeval.stability.metasets import Recipe, save_recipes
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")

@@ -54,7 +54,7 @@ def test_a_script_beside_the_clone_gets_the_package(tmp_path):
         f"import site, sys; sys.path[:] = [of for of in sys.path if of != {str(ROOT)!r}]\n"
         f"site.addsitedir({str(site_packages)!r})\n"
         "import autoeval; print(autoeval.fit.__name__, autoeval.__file__)\n"
-        "from autoeval.io.documents import shipped_config\n"
+        "from autoeval.runtime.files import shipped_config\n"
         "print(shipped_config('tasks', 'vehicle.py').is_file())\n"
     )
     plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -95,7 +95,7 @@ def test_the_installed_program_finds_its_detectors_from_any_folder(installed):
     code = """
 import autoeval, sys
 assert autoeval.__file__.startswith(sys.argv[1]), autoeval.__file__
-from autoeval.io.documents import read_config
+from autoeval.runtime.files import read_config
 from autoeval.detectors import load_detector
 read_config("configs/metasets/corruptions.py")
 print(load_detector("roadworld_nano", device="cpu").categories)

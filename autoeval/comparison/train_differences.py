@@ -36,12 +36,11 @@ from autoeval.comparison.unlabelled_difference import (
     one_at_home,
     seen_of,
 )
-from autoeval.io.documents import shipped_config
 from autoeval.labels.values import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
 from autoeval.model.priors import away_prior
 from autoeval.model.train_prior import TABLES, kin, quarters, read_scores
-from autoeval.runtime.files import write_json
+from autoeval.runtime.files import shipped_config, write_json
 
 PRIOR = "compare_prior.json"
 PAIRS, TUNED_PAIRS = TABLES / "pairs.csv", TABLES / "fine_tuned_pairs.csv"

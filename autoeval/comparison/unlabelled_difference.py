@@ -68,13 +68,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.checks import nothing_over_text
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.io.documents import shipped_config
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior, quantile
 from autoeval.model import Away
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.model.pair_table import PRECISION, nothing_over, table_of
 from autoeval.model.priors import away_prior
+from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 

@@ -15,8 +15,7 @@ from autoeval.counting.counters.mmdet import find_category
 from autoeval.counting.predictions import match_ids, read_columns, true_counts
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.documents import read_json
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_json
 from autoeval.words import listed
 
 POINT_NAMES = ("annPoints", "points", "gt")

@@ -13,7 +13,6 @@ import numpy as np
 from autoeval.boxes import Boxes, Categories, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.documents import is_json, name_of
 from autoeval.io.image_lists import image_folders, with_sizes
 from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.labels.content import LabelSet
@@ -21,7 +20,7 @@ from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import read_names, spelt_as
 from autoeval.io.predictions.reading import NoBoxError
 from autoeval.labels import PLAN
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, is_json, name_of
 from autoeval.sites.site import Site
 from autoeval.words import Notice, listed, listed_near
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from autoeval.boxes import BEYOND, ENOUGH_BOXES, LabelledImage, Reach
 from autoeval.errors import InputError
-from autoeval.io.documents import MALFORMED
 from autoeval.io.image_identity import normal_id
 from autoeval.io.image_lists import coco_categories, coco_content, coco_entries, read_coco_images
 from autoeval.io.labels.content import (
@@ -24,7 +23,7 @@ from autoeval.io.labels.content import (
     LabelledBox,
     LabelSet,
 )
-from autoeval.runtime.files import PathLike, write_text
+from autoeval.runtime.files import MALFORMED, PathLike, write_text
 from autoeval.words import printable
 
 ABSENT, NOT_ALL = "neg_category_ids", "not_exhaustive_category_ids"  # of LVIS

@@ -20,9 +20,8 @@ import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.documents import MALFORMED, BadItems, is_json, read_json
 from autoeval.io.image_identity import SUFFIXES, normal_id, normal_name
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import MALFORMED, BadItems, PathLike, is_json, read_json
 from autoeval.words import Notice, listed, printable
 
 _HEADER = re.compile(

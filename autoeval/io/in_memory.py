@@ -19,7 +19,6 @@ import pyarrow as pa
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.documents import name_of
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.formats import (
     SIDES,
@@ -31,6 +30,7 @@ from autoeval.io.predictions.formats import (
     columns_of_list,
     content_of_document,
 )
+from autoeval.runtime.files import name_of
 from autoeval.words import Notice, listed
 
 ACCEPTED = (

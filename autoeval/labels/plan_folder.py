@@ -26,7 +26,6 @@ from autoeval.boxes import Boxes, LabelledImage, box_iou
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
-from autoeval.io.documents import read_json
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
 from autoeval.io.labels.content import LabelledBox, LabelSet
@@ -34,7 +33,7 @@ from autoeval.labels import PLAN
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import ByImage, LabelPlan, inverse_probabilities
 from autoeval.labels.values import ValueWithError
-from autoeval.runtime.files import PathLike, atomic_path, write_json, write_text
+from autoeval.runtime.files import PathLike, atomic_path, read_json, write_json, write_text
 from autoeval.words import codes_of, notices_of
 
 DECIMALS = {np.dtype(np.float32): range(5), np.dtype(np.float64): range(7)}  # that are tried

@@ -29,12 +29,12 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.io.documents import shipped_config
 from autoeval.model.away import Away
 from autoeval.model.calibration import CalibrationPrior, Usual
 from autoeval.model.features import REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.model.mixed_model import Prior
 from autoeval.model.pair_table import REFERENCE_TRUE, Table
+from autoeval.runtime.files import shipped_config
 from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.io.documents import shipped_config
 from autoeval.model import Prior
 from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE
@@ -36,7 +35,7 @@ from autoeval.model.train_prior import (
     quarters,
     read_scores,
 )
-from autoeval.runtime.files import write_json
+from autoeval.runtime.files import shipped_config, write_json
 
 TABLE = TABLES / "references.csv"
 PAIR = ["student", "reference"]

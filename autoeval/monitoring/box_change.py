@@ -24,8 +24,8 @@ from scipy.special import ndtri
 from typing_extensions import Self
 
 from autoeval.boxes import Boxes
-from autoeval.io.documents import read_json, shipped_config
 from autoeval.model.calibration import ScoreCalibration
+from autoeval.runtime.files import read_json, shipped_config
 
 LOW, SURE, CERTAIN = 0.05, 0.3, 0.7  # true-positive probabilities
 UNKNOWN_SIZE = (480, 640)

@@ -15,12 +15,11 @@ from autoeval.boxes import Boxes, Categories, LabelledImage, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import check_words, checked_present, named_categories
-from autoeval.io.documents import read_json
 from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, TESTED, SiteLook
 from autoeval.monitoring.monitor_store import BOX, CameraImage
 from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
 from autoeval.result_base import ENDS, Result
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_json
 from autoeval.sites.site import Site
 from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 from autoeval.words import counted

@@ -31,9 +31,8 @@ from scipy.optimize import minimize
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.io.documents import shipped_config
 from autoeval.monitoring.box_change import CONDITION, NUMBERS, SHIPPED, ChangeModel, moves
-from autoeval.runtime.files import write_json
+from autoeval.runtime.files import shipped_config, write_json
 
 GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, group, kind, both; noise
 WIDTH = 1.0  # standard deviation of the logarithms of standard deviations

@@ -273,11 +273,12 @@ def why_left_out(estimate: Estimate, category: str) -> str:
 
 def estimate_warnings(estimate: Estimate, fit: FitResult | None) -> tuple[list[str], list[str]]:
     """Return the warnings of an estimate and of its evaluation, and those of its fit alone."""
-    results, by_category = (fit.cross_validation, fit.by_category) if fit else ((), False)
-    evaluated = worse_than_constant(results, by_category=by_category)
+    if fit is None:  # of a saved estimator, whose looks hold what was warned of
+        return ordered_warnings(estimate.all_warnings()), []
+    evaluated = worse_than_constant(fit.cross_validation, by_category=fit.by_category)
     own = ordered_warnings([*estimate.all_warnings(), *evaluated])
     shown = {str(warning) for warning in own}
-    return own, [warning for warning in (fit.warnings if fit else ()) if str(warning) not in shown]
+    return own, [warning for warning in fit.warnings if str(warning) not in shown]
 
 
 def estimate_details(

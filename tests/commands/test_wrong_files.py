@@ -15,7 +15,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from autoeval.cli import main
-from autoeval.commands.given_words import word_pairs
+from autoeval.commands.command_line import word_pairs
 from autoeval.errors import InputError
 
 

@@ -15,8 +15,8 @@ from autoeval.demo import training
 from autoeval.demo.training import describe_training, measure
 from autoeval.detectors import load_detector
 from autoeval.errors import InputError
-from autoeval.io.documents import shipped_config
 from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
+from autoeval.runtime.files import shipped_config
 from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 

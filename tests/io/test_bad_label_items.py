@@ -8,11 +8,11 @@ from scipy.io import savemat
 
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.documents import BadItems
 from autoeval.io.find_images import find_images
 from autoeval.io.image_lists import read_coco_images
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.runtime.files import BadItems
 
 BAD = "x"  # in the place of a number
 BDD = '[{{"name": "1.png"}}, {{"name": "2.png"}}, {{"name": "3.png", "labels": [{}]}}]'

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.io.documents import shipped_config
 from autoeval.model.features import FEATURES
 from autoeval.model.train_prior import (
     calibration_coefficients,
@@ -19,6 +18,7 @@ from autoeval.model.train_prior import (
     read_operating_points,
     read_scores,
 )
+from autoeval.runtime.files import shipped_config
 
 
 def shipped(name):

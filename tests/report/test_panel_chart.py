@@ -10,12 +10,12 @@ import pytest
 from made_reports import blocks
 
 import autoeval
-from autoeval.io.documents import shipped_config
 from autoeval.model.priors import panel_pairs
 from autoeval.model.train_prior import FLOORS, shown_pairs
 from autoeval.report.charts import chart_of_panel
 from autoeval.report.estimate import estimate_page
 from autoeval.report.fit import fit_page, fit_summary
+from autoeval.runtime.files import shipped_config
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

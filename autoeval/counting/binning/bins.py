@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.documents import read_json
-from autoeval.runtime.files import PathLike, write_json
+from autoeval.runtime.files import PathLike, read_json, write_json
 
 PUBLISHED_GAMMA = 0.6
 MAX_VALUES = 100_000

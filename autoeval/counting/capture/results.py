@@ -20,9 +20,8 @@ from autoeval.counting.measures.count_errors import smape, smape_terms
 from autoeval.counting.predictions import LARGEST, match_ids, read_long
 from autoeval.counting.prompting import is_done
 from autoeval.errors import InputError
-from autoeval.io.documents import read_json, read_paper
 from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
-from autoeval.runtime.files import PathLike, write_json
+from autoeval.runtime.files import PathLike, read_json, read_paper, write_json
 from autoeval.words import listed
 
 Row = Mapping[str, Any]

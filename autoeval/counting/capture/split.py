@@ -14,9 +14,8 @@ import numpy as np
 
 from autoeval.counting.predictions import match_ids
 from autoeval.errors import InputError
-from autoeval.io.documents import read_json
 from autoeval.io.images import read_image
-from autoeval.runtime.files import PathLike, atomic_path, write_text
+from autoeval.runtime.files import PathLike, atomic_path, read_json, write_text
 
 METADATA = "metadata.json"
 _POINT_SIDE = 2  # the released real metadata stores a point as a box of 2 x 2

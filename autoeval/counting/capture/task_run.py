@@ -32,10 +32,9 @@ from autoeval.counting.prompting import (
     lock_of,
 )
 from autoeval.errors import InputError
-from autoeval.io.documents import read_config, shipped_config
 from autoeval.io.images import UnreadableImageError
 from autoeval.runtime import OK, SKIPPED
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_config, shipped_config
 from autoeval.runtime.jobs import as_done
 from autoeval.runtime.progress import announced_bar
 

@@ -344,8 +344,8 @@ def score_reading(cases: PathLike | None = None) -> None:
 
     from autoeval.counting.capture.answers import extract_count
     from autoeval.counting.capture.results import read_cases, score_extractor
-    from autoeval.io.documents import shipped_config
     from autoeval.report.text import format_cells, to_markdown
+    from autoeval.runtime.files import shipped_config
 
     path = shipped_config("counting", "capture", "answer_cases.json")
     table, errors = score_extractor(extract_count, read_cases(Path(cases) if cases else path))

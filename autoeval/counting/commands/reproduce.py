@@ -67,7 +67,7 @@ def reproduce_binned(
         pooled_figures,
         tper_figure,
     )
-    from autoeval.io.documents import read_paper
+    from autoeval.runtime.files import read_paper
 
     printed = read_paper("binned", [POOLED])[0][POOLED]
     folders = prediction_folders(predictions)
@@ -193,7 +193,7 @@ def reproduce_praco(
         praco_table,
         read_models,
     )
-    from autoeval.io.documents import read_paper
+    from autoeval.runtime.files import read_paper
 
     if data_root is None:
         refuse_given({"exclude": tuple(exclude)}, "goes with --data-root: give that, too.")

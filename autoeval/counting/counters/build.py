@@ -17,8 +17,7 @@ from autoeval.counting.counters import Counter, missing_of_counter
 from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.errors import InputError
-from autoeval.io.documents import read_config
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_config
 
 
 def load_counter(

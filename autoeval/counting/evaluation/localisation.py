@@ -19,9 +19,8 @@ from autoeval.counting.predictions import (
 )
 from autoeval.counting.true_counts import GroundTruth, ImageTruth, beyond
 from autoeval.errors import InputError
-from autoeval.io.documents import read_json
 from autoeval.io.images import image_size
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_json
 from autoeval.runtime.progress import progress_bar
 from autoeval.words import listed
 

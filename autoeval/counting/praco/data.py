@@ -14,11 +14,10 @@ import pandas as pd
 from autoeval.counting.true_counts import GroundTruth, odd_points, truth_of_json
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.documents import read_config, read_json
 from autoeval.io.image_lists import image_path
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.tasks.task import find_data_root
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_config, read_json
 from autoeval.words import listed
 
 NO_OBJECT = "no object: its true count is 0"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.errors import InputError
-from autoeval.io.documents import shipped_config
+from autoeval.runtime.files import shipped_config
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoeval.errors import InputError
-from autoeval.io.documents import or_shipped, shipped_config
+from autoeval.runtime.files import or_shipped, shipped_config
 
 
 def detector_names() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from mmengine.config import Config
 
 from autoeval.detectors.building.configs import dicts_in
 from autoeval.errors import InputError
-from autoeval.io.documents import read_json
+from autoeval.runtime.files import read_json
 
 MANY = 0.1  # share of images with the name of a training image
 LARGEST = 100 * 2**20  # bytes of a training file that is read for the names in it

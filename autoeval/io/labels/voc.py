@@ -15,11 +15,11 @@ from xml.etree import ElementTree
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.documents import BadItems
 from autoeval.io.image_lists import walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import folder_of_images, holds_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
+from autoeval.runtime.files import BadItems
 from autoeval.words import Notice, printable
 
 _ROOT = "annotation"

@@ -17,12 +17,12 @@ from typing import Any
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.documents import BadItems, read_yaml
 from autoeval.io.image_identity import SUFFIXES
 from autoeval.io.image_lists import sorted_files, suffix_of, walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import LabelPairs, folder_of_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
+from autoeval.runtime.files import BadItems, read_yaml
 from autoeval.words import Notice, listed, printable
 
 _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")

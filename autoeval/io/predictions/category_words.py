@@ -21,9 +21,8 @@ import numpy as np
 from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.documents import read_yaml
 from autoeval.io.image_identity import normal_id
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_yaml
 from autoeval.words import Notice, listed
 
 LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"

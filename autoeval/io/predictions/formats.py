@@ -30,9 +30,9 @@ import pyarrow.parquet
 from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import box_of_segmentation
-from autoeval.io.documents import GZIP, MALFORMED, read_json
 from autoeval.io.image_lists import coco_categories, read_coco_images, refuse_archive
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
+from autoeval.runtime.files import GZIP, MALFORMED, read_json
 from autoeval.words import listed, printable
 
 WORDS = ("category", "category_name", "label", "name")

@@ -28,13 +28,13 @@ from autoeval.boxes import (
 )
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.documents import name_of
 from autoeval.io.image_identity import Named, normal_id
 from autoeval.io.image_lists import FARTHEST
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.covered_images import place_images, uncovered_images
 from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, first_fields, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
+from autoeval.runtime.files import name_of
 from autoeval.words import Notice, listed
 
 FEWEST_USABLE = 0.5  # of the entries

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.documents import read_config
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.tasks.seed_set import SeedSet, seed_set_of, thinned
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, read_config
 from autoeval.words import listed
 
 ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.commands.given_words import named_pairs
+from autoeval.commands.command_line import named_pairs
 from autoeval.errors import InputError
 from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (

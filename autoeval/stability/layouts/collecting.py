@@ -10,11 +10,11 @@ from pathlib import Path
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.documents import MALFORMED, BadItems, fault
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import without_size
 from autoeval.io.labels.content import ANY, LabelledBox, LabelSet
+from autoeval.runtime.files import MALFORMED, BadItems, fault
 from autoeval.words import Notice, listed, printable
 
 _FORM = "{item}: not as %s publishes it ({fault})"

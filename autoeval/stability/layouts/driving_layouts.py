@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.io.documents import read_json
 from autoeval.io.labels.content import ANY, LabelFormat, LabelSet
+from autoeval.runtime.files import read_json
 from autoeval.stability.layouts.collecting import (
     Marked,
     collect_labels,

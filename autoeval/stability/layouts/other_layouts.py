@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from autoeval.io.documents import BadItems
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.labels.content import ANY, LabelFormat, LabelSet
 from autoeval.io.labels.voc import parse_xml
+from autoeval.runtime.files import BadItems
 from autoeval.stability.layouts.collecting import (
     Box,
     Marked,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.io.documents import BadItems, read_json
 from autoeval.io.labels.content import LabelFormat, LabelSet
+from autoeval.runtime.files import BadItems, read_json
 from autoeval.stability.layouts.collecting import (
     Marked,
     chosen,

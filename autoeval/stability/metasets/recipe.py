@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.documents import read_config
 from autoeval.io.tasks.seed_set import (
     MOST_IMAGES,
     Sample,
@@ -23,7 +22,7 @@ from autoeval.io.tasks.seed_set import (
     own_image_ids,
     read_record,
 )
-from autoeval.runtime.files import PathLike, write_text
+from autoeval.runtime.files import PathLike, read_config, write_text
 from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
 from autoeval.words import listed
 

@@ -13,9 +13,9 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources, stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut
-from autoeval.io.documents import read_paper
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Block, Chart, Heading, Text
+from autoeval.runtime.files import read_paper
 from autoeval.stability.dropout_search.search import NestedTables
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.score_rows import split_threshold

@@ -8,7 +8,7 @@ from autoeval.cli import main
 from autoeval.counting.binning import published_bins
 from autoeval.counting.measures.count_errors import pooled
 from autoeval.counting.predictions import read_predictions
-from autoeval.io.documents import read_paper
+from autoeval.runtime.files import read_paper
 
 
 def reproduce(tmp_path, *words):

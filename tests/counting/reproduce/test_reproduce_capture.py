@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
-from autoeval.io.documents import read_paper
+from autoeval.runtime.files import read_paper
 
 POSITIONS = [[50.0, 100.0], [100.0, 100.0], [150.0, 100.0]]
 

@@ -5,7 +5,7 @@ import pytest
 from counting_files import write_fsc147
 
 from autoeval.cli import main
-from autoeval.io.documents import read_paper
+from autoeval.runtime.files import read_paper
 
 GROUND = {"1.jpg": ("a", 10), "2.jpg": ("b", 4), "3.jpg": ("c", 5), "4.jpg": ("a", 2)}
 NEGATIVE = """,a,b,c

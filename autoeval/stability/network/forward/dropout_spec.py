@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.io.documents import read_config
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import read_config, write_text
 
 POSITIONS = ("after", "before")
 N_STAGES = 4
