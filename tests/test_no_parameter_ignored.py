@@ -305,6 +305,8 @@ def of_compare(w):
     at_threshold = {"target": "recall", "score_thr": 0.3}
     run_here = {"estimators": {"a": observed(w), "b": observed(w, "other")}, "predictions": None}
     run_here["images"] = w / "colours/images"
+    three = {"estimators": {"a": w / "fit_strong", "b": w / "fit_weak", "c": w / "fit_strong"}}
+    three["predictions"] = [*base["predictions"], w / "moved.json"]
     return (
         autoeval.compare,
         base,
@@ -337,7 +339,7 @@ def of_compare(w):
             "iou": (at_threshold, {"iou": 0.75}),
             "iou without a threshold": {"iou": 0.75},
             "level": {"level": 0.8},
-            "seed": {"seed": 1},
+            "seed": (three, {"seed": 1}),
             "work_dir": (run_here, {"work_dir": w / "kept_compare"}),
             "trained_here": {"trained_here": ["fit_weak"]},
             "known": {"known": {"fit_weak": 0.4}},

@@ -122,7 +122,7 @@ def compare(
     level : float
         Nominal coverage of the intervals.
     seed : int
-        Of the draws behind the probability of being best.
+        Of the draws behind the probability of three or more detectors to be the best.
     trained_here : collection of str
         Detectors that were trained on images like the labelled ones, by name or folder: the
         difference there says little of elsewhere and is not used, and their estimates are lowered.
