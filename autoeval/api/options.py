@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ OF_A_RUN = (
 )
 THIS_MACHINE = "local"
 SITE = ("site", "group", "present")
+OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstimator")
 
 
 class PassOptions(TypedDict, total=False):
@@ -206,6 +208,21 @@ def _loaded(path: str, changed_ns: int) -> AccuracyEstimator:
     from autoeval.estimation.estimator import AccuracyEstimator
 
     return AccuracyEstimator.load(path)
+
+
+def load_any_estimator(path: PathLike) -> Any:
+    """Load an `AccuracyEstimator`, or the estimator of a published method.
+
+    Raises InputError as their ``load``.
+    """
+    from autoeval.estimation.estimate import DEFAULT_METHOD
+    from autoeval.estimation.fit_file import read_artefact
+
+    _, metadata = read_artefact(path)
+    if metadata["estimator"].get("method", DEFAULT_METHOD) == DEFAULT_METHOD:
+        return load_estimator(path)
+    module, name = OF_METHODS  # by name: the core imports no published method
+    return getattr(import_module(module), name).load(path)
 
 
 def load_for_target(

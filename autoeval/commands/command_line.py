@@ -17,11 +17,14 @@ from importlib import import_module
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import shorten, wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.command import Command
 from autoeval.errors import InputError
 from autoeval.words import is_given, option_of
+
+if TYPE_CHECKING:
+    from autoeval.estimation.estimator import AccuracyEstimator
 
 HELP = ("--help", "-h", "--help-all")
 SHORT = {"output": "-o"}
@@ -531,3 +534,18 @@ def _explained(command: Command) -> dict[str, str]:
             for name in described.arg_name.split(", "):
                 found.setdefault(name, " ".join((described.description or "").split()))
     return found
+
+
+def site_facts(given: Given, fitted: AccuracyEstimator, **more: object) -> dict[str, str]:
+    """Return what the page of a site says of what was typed; see `autoeval.report.text.about`."""
+    from autoeval.report.text import about
+
+    typed, spec = given.values, fitted.loading_.get("detector") or {}
+    return about(
+        given.command_line,
+        images=typed["images"],
+        predictions=typed["predictions"],
+        detector=typed["detector"] or spec.get("name"),
+        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
+        **more,
+    )

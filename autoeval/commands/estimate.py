@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.commands.command_line import site_facts
 from autoeval.errors import InputError
 from autoeval.labels import PLAN
 from autoeval.runtime.files import alone_in
@@ -300,18 +301,3 @@ def show_detect(found: Boxes, given: Given, *, work_dir: PathLike = "work_dirs/d
     print(f"written: {output}")
     print(f"next: autoeval estimate --predictions {shlex.quote(str(output))}")
     return 0
-
-
-def site_facts(given: Given, fitted: AccuracyEstimator, **more: object) -> dict[str, str]:
-    """Return what the page of a site says of what was typed; see `autoeval.report.text.about`."""
-    from autoeval.report.text import about
-
-    typed, spec = given.values, fitted.loading_.get("detector") or {}
-    return about(
-        given.command_line,
-        images=typed["images"],
-        predictions=typed["predictions"],
-        detector=typed["detector"] or spec.get("name"),
-        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
-        **more,
-    )

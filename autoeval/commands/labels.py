@@ -7,7 +7,8 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.estimate import LABELS, site_facts
+from autoeval.commands.command_line import site_facts
+from autoeval.commands.estimate import LABELS
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.estimate import site_facts
+from autoeval.commands.command_line import site_facts
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

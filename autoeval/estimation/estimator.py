@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +56,6 @@ if TYPE_CHECKING:
     from autoeval.labels.assistance import LabelAssistance
     from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.labels.plan import LabelPlan
-
-OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstimator")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -623,15 +620,3 @@ class AccuracyEstimator:
             )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
-
-
-def load_any_estimator(path: PathLike) -> Any:
-    """Load an `AccuracyEstimator`, or the estimator of a published method.
-
-    Raises InputError as their ``load``.
-    """
-    _, metadata = read_artefact(path)
-    if metadata["estimator"].get("method", DEFAULT_METHOD) == DEFAULT_METHOD:
-        return AccuracyEstimator.load(path)
-    module, name = OF_METHODS  # by name: the core imports no published method
-    return getattr(import_module(module), name).load(path)

@@ -124,14 +124,16 @@ def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
     of_counts[f"{BY_REFERENCE}{target}"] = REFERENCE_COUNTS
     for name, counts in of_counts.items():
         if name not in made and counts in made:
-            made[name] = np.array([_value_at(point, curve) for curve in made[counts]], np.float64)
+            made[name] = np.array(
+                [
+                    value_of(point.measure, CountCurve.from_bytes(curve).at(point))
+                    if isinstance(curve, bytes)
+                    else math.nan
+                    for curve in made[counts]
+                ],
+                np.float64,
+            )
     return made
-
-
-def _value_at(point: OperatingPoint, curve: Any) -> float:
-    if not isinstance(curve, bytes):
-        return math.nan
-    return value_of(point.measure, CountCurve.from_bytes(curve).at(point))
 
 
 def category_weights(rows: Table, target: str) -> np.ndarray:

@@ -7,8 +7,9 @@ import pyarrow.parquet
 import pytest
 from test_protocol import WORLDS, make_table
 
+from autoeval.api.options import load_any_estimator
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import AccuracyEstimator, load_any_estimator
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import write_artefact
 from autoeval.report.estimate import estimate_fields, estimate_row
 from autoeval.runtime.files import plain

@@ -224,7 +224,7 @@ def _check(args: Arguments) -> None:
 
 def _estimator(args: Arguments) -> Fitted:
     """Load the estimator, or fit one on the task."""
-    from autoeval.estimation.estimator import load_any_estimator
+    from autoeval.api.options import load_any_estimator
 
     if args.estimator:
         loaded = cast("Fitted", load_any_estimator(args.estimator))
