@@ -89,7 +89,7 @@ from autoeval.estimation.protocol import spearman
 from autoeval.io.tasks.seed_set import Sample
 from autoeval.io.tasks.task import Task, load_task
 from autoeval.model.pair_table import SEED
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 from autoeval.roadworld.environments import SEARCH_ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments

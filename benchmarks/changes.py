@@ -62,7 +62,7 @@ from autoeval.monitoring.looks import (
 )
 from autoeval.monitoring.monitor import MOST_CATEGORIES
 from autoeval.monitoring.train_changes import fit_changes
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from benchmarks.panel import group_of
 
 SET, FITTED_ON = "all/coco_mini", "val"

@@ -30,7 +30,7 @@ from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions.reading import read_predictions
-from autoeval.report.text import to_markdown
+from autoeval.report.page import to_markdown
 from autoeval.sites.file_looks import (
     FEWEST_PAIRS,
     FEWEST_SURE,

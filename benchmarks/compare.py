@@ -75,7 +75,7 @@ from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.model import Prior
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.train_prior import QUARTERS, enough, fit_prior, kin, quarters, read_scores
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.panel import (
     LABELLED,

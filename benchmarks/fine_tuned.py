@@ -64,7 +64,7 @@ from autoeval.model.train_prior import (
     read_operating_points,
     read_scores,
 )
-from autoeval.report.text import to_markdown
+from autoeval.report.page import to_markdown
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at

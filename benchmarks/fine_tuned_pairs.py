@@ -69,7 +69,7 @@ from autoeval.model.train_prior import (
     read_calibrations,
     read_scores,
 )
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.compare import (
     Scored,

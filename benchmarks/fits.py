@@ -51,7 +51,7 @@ from autoeval.model.train_prior import (
     read_calibrations,
     read_scores,
 )
-from autoeval.report.text import to_markdown
+from autoeval.report.page import to_markdown
 from autoeval.sites.site import Site
 from benchmarks.panel import (
     LABELLED,

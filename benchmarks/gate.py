@@ -27,7 +27,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import autoeval
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 
 SET = "all/coco_mini"
 FITTED_ON = "val"

@@ -42,7 +42,7 @@ from autoeval.labels.labelled_estimate import estimate_category
 from autoeval.labels.plan import balanced_order
 from autoeval.labels.values import OF_ONE_SET, ValueWithError
 from autoeval.model.regression import Regression
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 from benchmarks.panel import LABELLED, read_sets

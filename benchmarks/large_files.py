@@ -62,7 +62,7 @@ from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_text
 from benchmarks.many_categories import LOWEST_SCORE, SET
 from benchmarks.parts import run_part

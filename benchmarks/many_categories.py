@@ -52,7 +52,7 @@ from autoeval.labels.labelled_estimate import (
     labelled_part,
 )
 from autoeval.labels.plan import LabelPlan, balanced_order
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.panel import LEVEL, group_of, interval_score
 from benchmarks.parts import run_part

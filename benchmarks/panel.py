@@ -67,7 +67,7 @@ from autoeval.model.train_prior import (
     read_scores,
 )
 from autoeval.model.train_prior import THRESHOLDS as FITTED
-from autoeval.report.text import to_markdown
+from autoeval.report.page import to_markdown
 from autoeval.runtime.files import write_text
 from autoeval.sites.site import Site
 from autoeval.targets import MEASURES, points_at

@@ -70,7 +70,7 @@ from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.tasks.seed_set import Sample
 from autoeval.io.tasks.task import Task
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_text
 from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec

@@ -39,7 +39,7 @@ from autoeval.model.features import FEATURES
 from autoeval.model.pair_table import COUNTED, rows_where
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.file_looks import Looks, check_floor, unseen_share, unseen_warning
 from autoeval.sites.label_warnings import overconfident
 from autoeval.sites.site import Site

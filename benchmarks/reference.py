@@ -51,7 +51,7 @@ from autoeval.model.train_prior import (
     read_operating_points,
 )
 from autoeval.model.train_reference_prior import PAIR, TABLE, chosen, estimated, maker
-from autoeval.report.text import to_markdown
+from autoeval.report.page import to_markdown
 from autoeval.sites.site import Site
 from benchmarks.panel import LABELLED, WIDE, add_detectors, evaluable, read_sets
 

@@ -23,7 +23,7 @@ from torch.nn import functional
 from autoeval.counting.bin_training import BinLoss, RandomBinSampler, RoundRobinSampler
 from autoeval.counting.binning import CountBins, released_bins
 from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
-from autoeval.report.text import to_markdown
+from autoeval.report.page import to_markdown
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar
 

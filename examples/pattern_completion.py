@@ -34,7 +34,7 @@ from autoeval.counting.capture.task_run import fact, get_task
 from autoeval.counting.counters import COUNT, POINTS, CountResult
 from autoeval.counting.counters.adapters import VisibleOnly, visible_points
 from autoeval.errors import InputError
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_text
 from autoeval.runtime.progress import announced_bar

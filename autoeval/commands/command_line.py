@@ -537,8 +537,8 @@ def _explained(command: Command) -> dict[str, str]:
 
 
 def site_facts(given: Given, fitted: AccuracyEstimator, **more: object) -> dict[str, str]:
-    """Return what the page of a site says of what was typed; see `autoeval.report.text.about`."""
-    from autoeval.report.text import about
+    """Return what the page of a site says of what was typed; see `autoeval.report.page.about`."""
+    from autoeval.report.page import about
 
     typed, spec = given.values, fitted.loading_.get("detector") or {}
     return about(

@@ -71,7 +71,7 @@ def show(
         comparison_text,
         comparison_values,
     )
-    from autoeval.report.text import about, print_result, write_result, written_files
+    from autoeval.report.page import about, print_result, write_result, written_files
     from autoeval.runtime.files import write_text
 
     typed = given.values

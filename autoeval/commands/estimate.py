@@ -58,7 +58,7 @@ def show_fit(
     """
     from autoeval.api.fit_functions import seen_in_training, write_fit_outputs
     from autoeval.report.fit import fit_page, fit_text, fit_values
-    from autoeval.report.text import about, print_result, write_result, written_files
+    from autoeval.report.page import about, print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
     result = estimator.fit_result_
@@ -166,7 +166,7 @@ def show_estimate(
         site_curve,
     )
     from autoeval.report.estimate import export as export_to
-    from autoeval.report.text import print_result, write_result, written_files
+    from autoeval.report.page import print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
     fits_here = typed["fit_labels"] is not None
@@ -264,7 +264,7 @@ def show_threshold(
         Print everything.
     """
     from autoeval.api.options import load_estimator
-    from autoeval.report.text import about, print_result, write_result, written_files
+    from autoeval.report.page import about, print_result, write_result, written_files
     from autoeval.report.threshold import choice_page, choice_text, choice_values
 
     typed = given.values

@@ -34,7 +34,7 @@ def show_plan(
     """
     from autoeval.api.options import load_estimator
     from autoeval.report.labels import plan_page, plan_text, plan_values
-    from autoeval.report.text import print_result, write_result, written_files
+    from autoeval.report.page import print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
     facts = site_facts(given, load_estimator(typed["estimator"]), estimator=typed["estimator"])
@@ -73,7 +73,7 @@ def show_labelled(
     """
     from autoeval.labels.labelled_estimate import GOALS
     from autoeval.report.labels import labelled_page, labelled_text, labelled_values
-    from autoeval.report.text import about, print_result, write_result, written_files
+    from autoeval.report.page import about, print_result, write_result, written_files
 
     if until is not None and not 0 < until < float("inf"):
         raise InputError(f"Expected --until above 0 but got {until:g}.")

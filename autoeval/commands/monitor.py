@@ -88,7 +88,7 @@ def show(
         monitored_values,
         site_pictures,
     )
-    from autoeval.report.text import written_files
+    from autoeval.report.page import written_files
     from autoeval.runtime.files import plain, write_json, write_table, write_text
     from autoeval.words import warning_lines
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from autoeval.report.page import Chart, Page
-from autoeval.report.text import Table
+from autoeval.report.page import Chart, Page, Table
 from autoeval.runtime.files import write_figure, write_text
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from autoeval.counting.filed_page import FiledPage
 from autoeval.counting.praco.plus_plus import HIGHER_IS_BETTER as RISING_IN_PLUS_PLUS
 from autoeval.counting.praco.result import HIGHER_IS_BETTER
 from autoeval.errors import InputError
-from autoeval.report.page import Heading, Text
-from autoeval.report.text import Table, cell_text
+from autoeval.report.page import Heading, Table, Text, cell_text
 from autoeval.words import listed
 
 # A run is ranked by the first that it has.

@@ -23,8 +23,7 @@ from autoeval.labels.plan_folder import EMPTY
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.estimate import estimate_page
 from autoeval.report.labels import labelled_blocks, unplanned_text, unplanned_values
-from autoeval.report.page import Heading, Page, Text
-from autoeval.report.text import written_files
+from autoeval.report.page import Heading, Page, Text, written_files
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments
 from autoeval.runtime.files import plain, write_json, write_text

@@ -26,7 +26,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.roadworld.dataset import CATEGORY, make_picture, write_environment
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.progress import progress_bar

@@ -24,8 +24,7 @@ from autoeval.estimation.protocol import FitResult
 from autoeval.model import predict_intervals
 from autoeval.model.priors import panel_pairs
 from autoeval.model.regression import DEFAULT_METHOD
-from autoeval.report.page import Block, Chart, Heading, Scatter
-from autoeval.report.text import explained
+from autoeval.report.page import Block, Chart, Heading, Scatter, explained
 from autoeval.result_base import ENDS
 from autoeval.targets import TARGETS, Target, find_target
 from autoeval.words import counted

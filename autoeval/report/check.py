@@ -12,7 +12,7 @@ from scipy.special import ndtri, stdtrit
 
 from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
 from autoeval.model.regression import MIN_SOURCES
-from autoeval.report.text import format_cells, to_terminal
+from autoeval.report.page import format_cells, to_terminal
 from autoeval.words import counted, listed
 
 LEVEL = 0.9

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from autoeval.report.page import Block, Heading, Text
-from autoeval.report.text import Table
+from autoeval.report.page import Block, Heading, Table, Text
 
 CELL = "own (printed, own less printed)"
 

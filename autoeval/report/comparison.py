@@ -21,12 +21,15 @@ from autoeval.report.page import (
     Heading,
     Headline,
     Page,
+    Table,
     Text,
     Thumbnails,
     Warnings,
+    escaped_markdown,
     facts_table,
+    notice_values,
+    result_text,
 )
-from autoeval.report.text import Table, escaped_markdown, notice_values, result_text
 from autoeval.words import MOST, counted, warning_lines
 
 if TYPE_CHECKING:

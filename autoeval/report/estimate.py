@@ -36,13 +36,16 @@ from autoeval.report.page import (
     IntervalHeadline,
     IntervalRow,
     Page,
+    Table,
     Text,
     Thumbnails,
     Warnings,
     category_intervals,
+    explained,
     facts_table,
+    notice_values,
+    result_text,
 )
-from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
 from autoeval.targets import OperatingPoint, find_target
@@ -137,7 +140,7 @@ def estimate_page(
     detector : str
         Its name, shown among what was run.
     about : mapping of str to str, optional
-        What the page is about; see `autoeval.report.text.about`.
+        What the page is about; see `autoeval.report.page.about`.
     """
     from autoeval.report.charts import chart_of_panel, scatter_blocks
 

@@ -25,11 +25,14 @@ from autoeval.report.page import (
     Heading,
     Headline,
     Page,
+    Table,
     Text,
     Warnings,
+    explained,
     facts_table,
+    notice_values,
+    result_text,
 )
-from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES
 from autoeval.targets import Target, find_target
 from autoeval.version import __version__
@@ -142,7 +145,7 @@ def fit_page(
     detector : str
         Its name, shown among what was run.
     about : mapping of str to str, optional
-        What the page is about; see `autoeval.report.text.about`.
+        What the page is about; see `autoeval.report.page.about`.
     """
     from autoeval.report.charts import chart_of_panel, scatter_blocks
 

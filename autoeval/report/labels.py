@@ -33,13 +33,16 @@ from autoeval.report.page import (
     IntervalHeadline,
     IntervalRow,
     Page,
+    Table,
     Text,
     Thumbnails,
     Warnings,
     category_intervals,
+    explained,
     facts_table,
+    notice_values,
+    result_text,
 )
-from autoeval.report.text import Table, explained, notice_values, result_text
 from autoeval.result_base import ENDS
 from autoeval.sites.label_warnings import contradicted
 from autoeval.targets import OperatingPoint, find_target

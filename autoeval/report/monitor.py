@@ -23,11 +23,14 @@ from autoeval.report.page import (
     Heading,
     Headline,
     Page,
+    Table,
     Text,
     Warnings,
     facts_table,
+    notice_values,
+    result_text,
+    to_terminal,
 )
-from autoeval.report.text import Table, notice_values, result_text, to_terminal
 from autoeval.targets import Target, find_target
 from autoeval.words import as_notice, counted, listed, prefixed
 

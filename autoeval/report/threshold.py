@@ -15,10 +15,12 @@ from autoeval.report.page import (
     Headline,
     IntervalHeadline,
     Page,
+    Table,
     Warnings,
     facts_table,
+    notice_values,
+    result_text,
 )
-from autoeval.report.text import Table, notice_values, result_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,7 @@ import pandas as pd
 from PIL import Image
 
 from autoeval.cli import main
-from autoeval.report.page import Page, facts_table
-from autoeval.report.text import Table, about
+from autoeval.report.page import Page, Table, about, facts_table
 from tests.chromium import chromium
 from tests.commands.predicted_world import write_world
 

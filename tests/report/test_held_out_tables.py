@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
 from autoeval.report.fit import held_out_table, method_rows
-from autoeval.report.text import format_cells
+from autoeval.report.page import format_cells
 from autoeval.targets import find_target
 
 RESULTS = pd.DataFrame(

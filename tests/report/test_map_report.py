@@ -11,7 +11,7 @@ from made_reports import ESTIMATE, HOSTILE, NONE, blocks, held_out, points, repo
 from autoeval.estimation.protocol import FitResult
 from autoeval.report.estimate import estimate_head, estimate_warnings, sampling_text
 from autoeval.report.fit import evaluation_head
-from autoeval.report.text import result_text
+from autoeval.report.page import result_text
 from autoeval.targets import find_target
 from autoeval.words import Notice
 

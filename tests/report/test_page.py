@@ -9,8 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from autoeval.report.charts import picture_rows
-from autoeval.report.page import Chart, Heading, Headline, Page, Text, Thumbnails, Warnings
-from autoeval.report.text import Table
+from autoeval.report.page import Chart, Heading, Headline, Page, Table, Text, Thumbnails, Warnings
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

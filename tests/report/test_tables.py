@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from autoeval.report.charts import figure_of, integer_steps, plot_curves
-from autoeval.report.text import Table, format_cells, to_markdown, to_terminal
+from autoeval.report.page import Table, format_cells, to_markdown, to_terminal
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

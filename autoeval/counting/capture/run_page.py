@@ -25,8 +25,7 @@ from autoeval.counting.capture.split import OCCLUDED, ORIGINAL, CaptureSplit
 from autoeval.counting.capture.task_run import CHOICE
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.prompting import folder_name
-from autoeval.report.page import Heading, Text, Warnings
-from autoeval.report.text import Table
+from autoeval.report.page import Heading, Table, Text, Warnings
 
 ABOUT = (
     "sMAPE = 100 · mean of |error| / (|truth| + |answer|): 0 is best, 100 worst. An item without "

@@ -298,7 +298,7 @@ def report_answers(
     from autoeval.counting.capture.split import open_split
     from autoeval.counting.capture.task_run import get_task
     from autoeval.counting.filed_page import merged_notes
-    from autoeval.report.text import Table, format_cells, to_terminal
+    from autoeval.report.page import Table, format_cells, to_terminal
 
     there = open_split(Path(split))
     files: list[Path] = []
@@ -344,7 +344,7 @@ def score_reading(cases: PathLike | None = None) -> None:
 
     from autoeval.counting.capture.answers import extract_count
     from autoeval.counting.capture.results import read_cases, score_extractor
-    from autoeval.report.text import format_cells, to_markdown
+    from autoeval.report.page import format_cells, to_markdown
     from autoeval.runtime.files import shipped_config
 
     path = shipped_config("counting", "capture", "answer_cases.json")

@@ -189,8 +189,7 @@ def reproduce(
     from autoeval.counting.filed_page import PAGE, FiledPage
     from autoeval.counting.reproduce.printed_grid import StatedMode
     from autoeval.report.compared_with_print import chapters_text, chapters_values
-    from autoeval.report.page import Heading, Text
-    from autoeval.report.text import written_files
+    from autoeval.report.page import Heading, Text, written_files
     from autoeval.runtime.files import plain, read_paper, write_json
 
     folder = Path(options.get("work_dir") or f"reproduce_{paper}")

@@ -280,7 +280,7 @@ def leaderboard(
     """
     from autoeval.counting.filed_page import PAGE
     from autoeval.counting.leaderboard import leaderboard_page, overall, read_runs
-    from autoeval.report.text import format_cells, to_terminal
+    from autoeval.report.page import format_cells, to_terminal
 
     named = [_named(str(text)) for text in runs]
     folders, names = [folder for _, folder in named], [name for name, _ in named]

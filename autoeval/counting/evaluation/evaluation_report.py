@@ -20,8 +20,15 @@ from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
-from autoeval.report.page import Heading, Headline, Warnings
-from autoeval.report.text import Table, cell_text, format_cells, to_terminal
+from autoeval.report.page import (
+    Heading,
+    Headline,
+    Table,
+    Warnings,
+    cell_text,
+    format_cells,
+    to_terminal,
+)
 from autoeval.runtime.files import plain, write_text
 
 WINNERS = ("winner", "winner of std")  # columns of a comparison

@@ -33,8 +33,16 @@ from autoeval.counting.praco.result import (
 )
 from autoeval.counting.prompting import PromptedCounter, folder_name
 from autoeval.io.images import read_image
-from autoeval.report.page import Heading, Headline, Text, Thumbnails, Warnings
-from autoeval.report.text import Table, format_cells, to_terminal
+from autoeval.report.page import (
+    Heading,
+    Headline,
+    Table,
+    Text,
+    Thumbnails,
+    Warnings,
+    format_cells,
+    to_terminal,
+)
 from autoeval.runtime.files import write_table
 from autoeval.words import listed
 

@@ -11,8 +11,7 @@ import pandas as pd
 
 from autoeval.counting import mode_line
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.page import Block, Chart, Heading, Text
-from autoeval.report.text import Table
+from autoeval.report.page import Block, Chart, Heading, Table, Text
 from autoeval.runtime.files import plain
 
 if TYPE_CHECKING:

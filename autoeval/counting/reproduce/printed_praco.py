@@ -23,7 +23,7 @@ from autoeval.counting.reproduce.printed_grid import (
 )
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
-from autoeval.report.text import Table
+from autoeval.report.page import Table
 from autoeval.runtime.files import PathLike
 
 Models = Mapping[str, PracoResult]

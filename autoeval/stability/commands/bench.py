@@ -35,7 +35,7 @@ def bench(
     work_dir : path-like
         For bench.md and a CSV file a table.
     """
-    from autoeval.report.text import written_files
+    from autoeval.report.page import written_files
     from autoeval.stability.methods import compared_methods
     from autoeval.stability.methods.score_rows import read_scores
     from autoeval.stability.reports.method_comparison import compare_methods

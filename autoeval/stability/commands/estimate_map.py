@@ -123,7 +123,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     found = None
     if args.images and not _is_rendered_later(args):
         found = found_images(vars(args))
-    from autoeval.report.text import about, print_result, write_result, written_files
+    from autoeval.report.page import about, print_result, write_result, written_files
 
     estimator = _estimator(args)
     fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")

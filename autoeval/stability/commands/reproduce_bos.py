@@ -95,8 +95,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     """
     from autoeval.io.tasks.task import load_task
     from autoeval.report.compared_with_print import chapters_text, chapters_values
-    from autoeval.report.page import Page
-    from autoeval.report.text import Table, print_result, write_result, written_files
+    from autoeval.report.page import Page, Table, print_result, write_result, written_files
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.side_by_side import load_figures, load_printed

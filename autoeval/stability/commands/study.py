@@ -179,7 +179,7 @@ def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
     **options
         See `StudyOptions`.
     """
-    from autoeval.report.text import written_files
+    from autoeval.report.page import written_files
 
     if study not in STUDIES:
         raise InputError(f"Expected a study, one of {', '.join(STUDIES)}, but got '{study}'.")

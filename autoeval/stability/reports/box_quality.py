@@ -14,7 +14,7 @@ from autoeval.boxes import box_area, box_iou, match_boxes
 from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.report.charts import source_legend, source_styles
-from autoeval.report.text import Table
+from autoeval.report.page import Table
 from autoeval.stability.reports.score_correlation import R2
 from autoeval.stability.reports.study_report import StudyReport, interval_cells
 from autoeval.stability.studies.correlation import SquaredCorrelation

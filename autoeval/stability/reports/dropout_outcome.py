@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from autoeval.report.text import format_cells, to_markdown, to_terminal
+from autoeval.report.page import format_cells, to_markdown, to_terminal
 from autoeval.runtime.files import write_figure, write_table, write_text
 from autoeval.stability.dropout_search.search import SearchResult
 from autoeval.stability.dropout_search.workbench import Workbench

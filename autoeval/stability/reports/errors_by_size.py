@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from autoeval.report.charts import figure_of, integer_steps, plot_curves
-from autoeval.report.text import Table
+from autoeval.report.page import Table
 from autoeval.stability.reports.score_correlation import HELD_OUT
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
 from autoeval.stability.studies.kept_boxes import Observations

@@ -13,8 +13,8 @@ from autoeval.errors import InputError
 from autoeval.io.images import read_image
 from autoeval.io.tasks.task import Task
 from autoeval.report.charts import picture_rows
+from autoeval.report.page import Table
 from autoeval.report.pictures import draw_boxes
-from autoeval.report.text import Table
 from autoeval.stability.reports.method_page import LEGEND
 from autoeval.stability.reports.study_report import StudyReport
 from autoeval.stability.scores.box_stability import box_stability

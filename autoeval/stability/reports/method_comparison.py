@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.report.fit import METHOD_FORMATS, method_rows
-from autoeval.report.text import format_cells, to_markdown
+from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_table, write_text
 from autoeval.stability.methods.leave_one_out import BenchResult, bench
 from autoeval.targets import Target, find_target

@@ -50,13 +50,15 @@ from autoeval.report.page import (
     Chart,
     Heading,
     Page,
+    Table,
     Text,
     Thumbnails,
     Warnings,
     facts_table,
+    notice_values,
+    result_text,
 )
 from autoeval.report.pictures import SHOWN, Pictures, picture_of
-from autoeval.report.text import Table, notice_values, result_text
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
@@ -146,7 +148,7 @@ def method_page(
 
     others: estimates of the same site by other methods, from `PublishedEstimator.predict_others`.
     detector: its name, shown among what was run.
-    about: what the page is about; see `autoeval.report.text.about`.
+    about: what the page is about; see `autoeval.report.page.about`.
     """
     fit, site = estimator.fit_result_, estimate.site if estimate else None
     chart, compared = method_chart(estimator, estimate), _estimates(estimator, estimate, others)

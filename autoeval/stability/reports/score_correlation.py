@@ -14,7 +14,7 @@ from scipy import stats
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.charts import figure_of, plot_curves, plot_scatter, source_legend
-from autoeval.report.text import Table
+from autoeval.report.page import Table
 from autoeval.stability.methods.leave_one_out import leave_one_source_out, paired_p_value
 from autoeval.stability.methods.score_rows import mean_over_repeats
 from autoeval.stability.reports.study_report import StudyReport, interval_cells

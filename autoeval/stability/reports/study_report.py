@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from autoeval.report.text import Table
+from autoeval.report.page import Table
 from autoeval.runtime.files import write_figure, write_table, write_text
 
 if TYPE_CHECKING:
