@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +34,6 @@ from autoeval.io.predictions.covered_images import (
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
 from autoeval.sites.site import Site
 from autoeval.words import Notice, as_notice
-
-if TYPE_CHECKING:
-    pass
 
 THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in settings
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``

@@ -16,12 +16,13 @@ shows may have changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtri
 from typing_extensions import Self
 
 from autoeval.errors import InputError
@@ -50,6 +51,7 @@ from autoeval.model.pair_table import (
     Table,
     category_weights,
     columns,
+    counted_rows,
     features_at,
     leave_one_group_out,
     n_rows,
@@ -87,6 +89,7 @@ CHANGE_STD = 0.01  # of an accuracy that changes while no score does
 CHANGE_ERROR = 0.6  # standard deviation of a predicted change, as a share of it
 OF_ONE_IMAGE = 0.22  # standard deviation of average precision measured on one image, usually
 USUAL_IMAGES = 3  # that this counts as
+AT_ONCE = 256  # rows whose covariance is looked at together, where they may be many
 
 
 @dataclass(eq=False, repr=False)
@@ -172,11 +175,9 @@ class Regression:
         self._pairs = self._arrays(self.pairs_)
         self.training_range_ = {}
         for name in self.features_:
-            scores = self.pairs_[name]
-            scores = (
-                scores[np.isfinite(scores)] if np.isfinite(scores).any() else np.full(1, np.nan)
-            )
-            self.training_range_[name] = (float(scores.min()), float(scores.max()))
+            known = self.pairs_[name][np.isfinite(self.pairs_[name])]
+            ends = (known.min(), known.max()) if len(known) else (np.nan, np.nan)
+            self.training_range_[name] = (float(ends[0]), float(ends[1]))
         self._true = self.pairs_[self.target].astype(np.float64)
         # The mean and variance over the pairs and a first guess, uniform in [0, 1], whose mean is
         # 1/2 and variance 1/12: the variance of a few pairs alone may be 0.
@@ -540,3 +541,60 @@ def _named(table: Table) -> dict[str, np.ndarray]:
                 "or each of two sites a name of its own."
             )
     return rows
+
+
+def draw_sites(
+    regression: Regression,
+    rows: Table,
+    *,
+    draws: int,
+    seed: int = 0,
+    unseen: Mapping[str, float] | None = None,
+    fitted_sites: Mapping[str, str] | None = None,
+) -> tuple[list[str], np.ndarray]:
+    """Draw the accuracies of K new sites together, each the mean over its categories.
+
+    Each site counts as a group of its own: what is particular to it is independent of the others,
+    the uncertainty of the line through the known sites is shared. Cameras of one owner may be more
+    alike than that; the order is then less certain than it could be.
+
+    rows: one row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
+    unseen: of a site by name; see `Regression.predict`. 0 by default.
+    fitted_sites: of sites of the fit their name there, see `Regression`; drawn independently of the
+        others.
+    Returned: the names of the sites, and their accuracies, (draws, K), not cut at 0 and 1; NaN for
+        precision at a site where no box is over the threshold.
+    """
+    unseen, fitted_sites, table = unseen or {}, fitted_sites or {}, columns(rows)
+    site = table["site"]
+    table["group"] = table["source"] = np.array([NEW + name for name in site], object)
+    sites, target = list(dict.fromkeys(site)), regression.target
+    of_rows = regression.draw(table, draws=draws, seed=seed)
+    if len(sites) < len(site):  # several categories: for `possible` below
+        parts = np.split(np.arange(len(site)), range(AT_ONCE, len(site), AT_ONCE))
+        means = [regression.distribution(rows_where(table, part)).mean for part in parts]
+        mean = np.concatenate(means)
+    drawn = np.empty((draws, len(sites)))
+    for k, name in enumerate(sites):
+        own = np.flatnonzero(site == name)
+        weights = category_weights(rows_where(table, own), target)
+        drawn[:, k] = of_rows[:, own] @ weights
+        if len(own) > 1:
+            # Moved to the mean of possible accuracies, which is what is printed.
+            possible = weights @ np.clip(mean[own], 0, 1)
+            drawn[:, k] += possible - np.clip(weights @ mean[own], 0, 1)
+    shares = np.array([unseen.get(name, 0.0) for name in sites])
+    if shares.any():
+        errors = np.random.default_rng([seed, 1]).normal(size=drawn.shape)
+        drawn += shares * regression.accuracy_std_ * errors
+    rng, unit = np.random.default_rng([seed, 2]), float(ndtri((1 + regression.level) / 2))
+    none = nothing_over(table, target) | ~counted_rows(table)
+    for k, name in enumerate(sites):
+        of_site = rows_where(table, site == name)
+        if name in fitted_sites:
+            of_site[SITE] = np.full(n_rows(of_site), fitted_sites[name], object)
+            interval = regression.predict_mean(of_site, unseen=unseen.get(name, 0.0))
+            drawn[:, k] = rng.normal(interval.raw, interval.reach / unit, draws)
+        if none[site == name].all():
+            drawn[:, k] = without_boxes(target).value
+    return sites, drawn

@@ -22,8 +22,8 @@ from autoeval.estimation.run_detector import Detector, any_task
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.calibration import LIKELY, ScoreCalibration
-from autoeval.model.new_sites import draw_sites
 from autoeval.model.priors import calibration_prior
+from autoeval.model.regression import draw_sites
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, RULE, SCALES, SHOWN, TESTED, SiteLook, look_at
 from autoeval.monitoring.monitor_store import MonitorStore

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from monitoring.fake_cameras import estimator
 
-from autoeval.model.new_sites import draw_sites
+from autoeval.model.regression import draw_sites
 
 SITES = ("full", "cut")
 
