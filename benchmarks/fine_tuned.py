@@ -48,8 +48,14 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.model import Away, Mixture, Prior, predict_intervals
 from autoeval.model.calibration import CalibrationPrior
-from autoeval.model.features import FEATURES, REFERENCE_FEATURES
-from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE, features_at, with_target
+from autoeval.model.pair_table import (
+    CATEGORY,
+    FEATURES,
+    REFERENCE_FEATURES,
+    REFERENCE_TRUE,
+    features_at,
+    with_target,
+)
 from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, read_calibration_prior, shipped
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (

@@ -36,8 +36,7 @@ from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior
-from autoeval.model.features import FEATURES
-from autoeval.model.pair_table import CATEGORY, GROUP, SITE
+from autoeval.model.pair_table import CATEGORY, FEATURES, GROUP, SITE
 from autoeval.model.priors import read_calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (

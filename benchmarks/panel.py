@@ -50,8 +50,7 @@ from autoeval.io.labels.content import labelled_boxes
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
-from autoeval.model.features import FEATURES
-from autoeval.model.pair_table import CATEGORY, features_at, with_target
+from autoeval.model.pair_table import CATEGORY, FEATURES, features_at, with_target
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     COMMON,

@@ -35,8 +35,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet, labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.features import FEATURES
-from autoeval.model.pair_table import COUNTED, rows_where
+from autoeval.model.pair_table import COUNTED, FEATURES, rows_where
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.report.page import format_cells, to_markdown

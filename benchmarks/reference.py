@@ -32,10 +32,13 @@ from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.model import Prior
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.features import BY_REFERENCE, FEATURES, REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.model.pair_table import (
+    BY_REFERENCE,
     CATEGORY,
+    FEATURES,
+    REFERENCE_AP,
     REFERENCE_COUNTS,
+    REFERENCE_FEATURES,
     REFERENCE_TRUE,
     Table,
     n_rows,

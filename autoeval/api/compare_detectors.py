@@ -292,7 +292,7 @@ def _boxes(
     of_run: Mapping[str, Any],
 ) -> dict[str, Predictions | Detector | None]:
     """Return the boxes of each detector with their facts, or the detector as it was fitted."""
-    from autoeval.model.features import REFERENCE_AP
+    from autoeval.model.pair_table import REFERENCE_AP
 
     given = list(predictions or [None] * len(fits))
     if len(given) != len(fits):

@@ -262,7 +262,7 @@ def _observe(
     """Run the other detector, as the first one is, on the images that it has not seen yet."""
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.run_detector import Detector
-    from autoeval.model.features import REFERENCE_AP
+    from autoeval.model.pair_table import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.read_sites import observe_images

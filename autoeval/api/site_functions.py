@@ -188,7 +188,7 @@ def plan_labels(
     """
     from autoeval.estimation.given import Predictions
     from autoeval.estimation.label_planning import PlanRequest, plan_in_folder
-    from autoeval.model.features import REFERENCE_AP
+    from autoeval.model.pair_table import REFERENCE_AP
 
     if compare is None and compare_predictions is not None:
         raise InputError("--compare-predictions goes with --compare: give that, too.")

@@ -19,31 +19,29 @@ from autoeval.accuracy.measures import CountCurve, influence_function
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.features import (
-    BY_REFERENCE,
-    EXPECTED,
-    FEATURES,
-    REFERENCE_AP,
-    REFERENCE_FEATURES,
-    WEIGHT,
-    CalibratedFeatures,
-    ReferenceFeatures,
-    relative_sides,
-)
 from autoeval.model.pair_table import (
+    BY_REFERENCE,
     CATEGORY,
     COUNTED,
     COUNTS,
+    EXPECTED,
     EXPECTED_COUNTS,
     EXPECTED_OBJECTS,
+    FEATURES,
     HIGHEST,
     LIKELY_BOXES,
     ONLY,
+    REFERENCE_AP,
     REFERENCE_COUNTS,
+    REFERENCE_FEATURES,
     REFERENCE_TRUE,
     SAMPLE,
     SEED,
     TRAINED_HERE,
+    WEIGHT,
+    CalibratedFeatures,
+    ReferenceFeatures,
+    relative_sides,
     table_of,
 )
 from autoeval.sites.site import Presence, Site

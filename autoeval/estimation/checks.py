@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from autoeval.boxes import Boxes
-from autoeval.model.features import REFERENCE_AP
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
-from autoeval.model.pair_table import REFERENCE_TRUE, Table, columns
+from autoeval.model.pair_table import REFERENCE_AP, REFERENCE_TRUE, Table, columns
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import unseen_warning as unseen

@@ -35,8 +35,7 @@ from autoeval.estimation.given import (
 )
 from autoeval.estimation.read_site import GivenImages, site_of_files, with_chosen_reference
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.features import REFERENCE_FEATURES
-from autoeval.model.pair_table import CATEGORY, PRECISION, Table, columns
+from autoeval.model.pair_table import CATEGORY, PRECISION, REFERENCE_FEATURES, Table, columns
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from typing_extensions import Self
@@ -64,9 +64,6 @@ from autoeval.result_base import ENDS
 from autoeval.sites.site import Pool, Site
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 from autoeval.words import listed
-
-if TYPE_CHECKING:
-    pass
 
 DISAGREEING = 0.5
 """Share of the probability that goes by disagreement with a reference; the rest is the same for all

@@ -31,9 +31,8 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.model.away import Away
 from autoeval.model.calibration import CalibrationPrior, Usual
-from autoeval.model.features import REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.model.mixed_model import Prior
-from autoeval.model.pair_table import REFERENCE_TRUE, Table
+from autoeval.model.pair_table import REFERENCE_AP, REFERENCE_FEATURES, REFERENCE_TRUE, Table
 from autoeval.runtime.files import shipped_config
 from autoeval.targets import OperatingPoint
 
@@ -96,7 +95,7 @@ def regression_prior(features: Sequence[str], target: str, floor: float = FULL) 
 
     Other words for a category (`SYNONYMS`) have the effect that the prior knows by its name:
 
-    >>> from autoeval.model.features import FEATURES
+    >>> from autoeval.model.pair_table import FEATURES
     >>> prior = regression_prior(FEATURES, "mAP")
     >>> prior.of_category("Pedestrian") == prior.of_category("person") != 0
     True

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
@@ -27,7 +26,6 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.model.away import Away
-from autoeval.model.features import BY_REFERENCE, EXPECTED, FEATURES, REFERENCE_FEATURES
 from autoeval.model.mixed_model import (
     MixedModel,
     Mixture,
@@ -38,12 +36,16 @@ from autoeval.model.mixed_model import (
     predict_intervals,
 )
 from autoeval.model.pair_table import (
+    BY_REFERENCE,
     CATEGORY,
     CONFIDENCE,
+    EXPECTED,
+    FEATURES,
     GROUP,
     ONLY,
     PRECISION,
     REFERENCE_COUNTS,
+    REFERENCE_FEATURES,
     REFERENCE_TRUE,
     SAMPLE,
     SITE,
@@ -74,9 +76,6 @@ from autoeval.model.priors import (
 )
 from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import listed
-
-if TYPE_CHECKING:
-    pass
 
 DEFAULT_METHOD = "bayes"  # this regression, as results and pages name it
 NEW = "\0new"  # a group and a site that no labelled set is called

@@ -38,8 +38,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.features import EXPECTED, FEATURES
 from autoeval.model.mixed_model import Pairs, Prior, Shared, Variances, possible_variances
+from autoeval.model.pair_table import EXPECTED, FEATURES
 from autoeval.runtime.files import shipped_config, write_json, write_text
 from autoeval.targets import AP_TARGETS, MEASURES
 

@@ -21,8 +21,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.model import Prior
-from autoeval.model.features import FEATURES
-from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE
+from autoeval.model.pair_table import CATEGORY, FEATURES, REFERENCE_TRUE
 from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, ReferenceStrength
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (

@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Predictions
 from autoeval.io.predictions.category_words import read_names
-from autoeval.model.features import REFERENCE_AP
+from autoeval.model.pair_table import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import SiteCategories
 from autoeval.monitoring.read_sites import find_results

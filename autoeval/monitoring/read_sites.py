@@ -34,7 +34,7 @@ from autoeval.io.find_images import file_stamp, path_stamp
 from autoeval.io.image_lists import ImageFile, natural_order, walk
 from autoeval.io.predictions import read_image_list
 from autoeval.io.predictions.formats import SUFFIXES
-from autoeval.model.features import REFERENCE_FEATURES
+from autoeval.model.pair_table import REFERENCE_FEATURES
 from autoeval.monitoring.monitor_store import (
     BOX,
     CameraImage,

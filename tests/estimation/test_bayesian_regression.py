@@ -8,7 +8,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import pair_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.model import Prior
-from autoeval.model.features import FEATURES
+from autoeval.model.pair_table import FEATURES
 from autoeval.model.regression import Regression
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 

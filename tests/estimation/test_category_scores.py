@@ -18,8 +18,7 @@ from autoeval.estimation.category_scores import (
 )
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.features import FEATURES, CalibratedFeatures, relative_sides
-from autoeval.model.pair_table import values_of
+from autoeval.model.pair_table import FEATURES, CalibratedFeatures, relative_sides, values_of
 from autoeval.model.priors import calibration_prior
 from autoeval.sites.site import Site, columns_of
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from

@@ -9,8 +9,7 @@ from test_bayesian_regression import pair_table
 from autoeval.estimation.checks import reference_at_site, reference_of_fit
 from autoeval.estimation.estimate import estimate_rows
 from autoeval.model import Prior
-from autoeval.model.features import FEATURES, REFERENCE_FEATURES
-from autoeval.model.pair_table import REFERENCE_TRUE
+from autoeval.model.pair_table import FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE
 from autoeval.model.priors import ReferencePrior, ReferenceStrength
 from autoeval.model.regression import Regression
 

@@ -11,7 +11,7 @@ from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions
-from autoeval.model.features import FEATURES
+from autoeval.model.pair_table import FEATURES
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
 LABELS, IMAGES = "annotations.json", "images"

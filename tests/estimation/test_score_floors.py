@@ -12,8 +12,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.read_site import compared_with_fit
-from autoeval.model.features import FEATURES
-from autoeval.model.pair_table import features_at
+from autoeval.model.pair_table import FEATURES, features_at
 from autoeval.model.priors import calibration_prior, regression_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import Looks

@@ -9,7 +9,7 @@ from autoeval.accuracy.coco_evaluation import MeanAP, match_weighted
 from autoeval.accuracy.measures import RankedDetections
 from autoeval.detections import Detections
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.features import CalibratedFeatures, ReferenceFeatures, relative_sides
+from autoeval.model.pair_table import CalibratedFeatures, ReferenceFeatures, relative_sides
 from autoeval.targets import OperatingPoint
 from tests.stability.scores.made import found, random_detections, shaken
 

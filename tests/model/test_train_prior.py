@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.model.features import FEATURES
+from autoeval.model.pair_table import FEATURES
 from autoeval.model.train_prior import (
     calibration_coefficients,
     described,

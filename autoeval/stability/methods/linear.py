@@ -12,8 +12,7 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.model.features import FEATURES
-from autoeval.model.pair_table import SAMPLE, SEED
+from autoeval.model.pair_table import FEATURES, SAMPLE, SEED
 from autoeval.model.regression import MIN_SOURCES, Regression
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.scores.agreement import StabilityAP

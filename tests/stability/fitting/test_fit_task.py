@@ -18,7 +18,7 @@ from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
 from autoeval.io.image_lists import load_image_folder
-from autoeval.model.features import FEATURES
+from autoeval.model.pair_table import FEATURES
 from autoeval.stability.fitting.fit_task import fit_task
 from autoeval.stability.metasets import MetaSetConfig
 from autoeval.stability.methods.published_estimator import PublishedEstimator
