@@ -545,6 +545,10 @@ class AccuracyEstimator:
             Estimate precision, recall and F1 of the boxes over this score, too; by default where
             the estimate has them.
 
+        Returns
+        -------
+        LabelledEstimate
+
         Raises
         ------
         InputError

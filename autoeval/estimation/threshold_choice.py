@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 THRESHOLDS = np.arange(1, 20) / 20
+COLOURS = dict(zip(MEASURES, ("tab:blue", "tab:orange", "tab:green"), strict=True))
 FINE = np.arange(1, 100) / 100
 MOST_DECIMALS, TINY = 9, 1e-9  # a threshold is over 0
 STEP, MOST_ROUNDS = 0.05, 5  # hundredths within a step of `THRESHOLDS` are evaluated
@@ -257,15 +258,21 @@ class ThresholdChoice(Result):
 
         if ax is None:
             ax = Figure(figsize=(6, 3.6), layout="constrained").subplots()
-        for name, points in self.curve.groupby("measure", sort=False):
-            x, value, lower, upper = (points[column] for column in ("threshold", *ENDS))
-            (line,) = ax.plot(x, 100 * value, label=str(name))
-            ax.fill_between(x, 100 * lower, 100 * upper, color=line.get_color(), alpha=0.15, lw=0)
-        if self.value == self.value:
-            ax.axvline(self.value, color="black", ls=":", label=threshold_text(self.value))
-        ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
-        ax.legend(frameon=False)
+        draw_measures(ax, self.curve, self.value)
         return ax
+
+
+def draw_measures(ax: Axes, curve: pd.DataFrame, threshold: float) -> None:
+    """Draw precision, recall and F1 of a curve in points of 100, and a threshold (NaN: none)."""
+    for measure, points in curve.groupby("measure"):
+        x, (value, lower, upper) = points["threshold"], (100 * points[end] for end in ENDS)
+        ax.plot(x, value, color=COLOURS[str(measure)], label=measure)
+        ax.fill_between(x, lower, upper, color=COLOURS[str(measure)], alpha=0.15, lw=0)
+    if threshold == threshold:
+        ax.axvline(threshold, color="black", ls=":", lw=1)
+    ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
+    ax.legend(frameon=False)
+    ax.grid(alpha=0.25)
 
 
 def choose_threshold(

@@ -385,7 +385,7 @@ class Mixture:
     def quantile(self, probability: float) -> np.ndarray:
         """Value that each quantity is below with a probability, (N,), by bisection."""
         # A mixture of normal distributions has no quantile in closed form. Nine standard deviations
-        # hold any that is asked for, and each halving settles one more binary digit.
+        # hold any that is asked for, and each halving doubles the precision.
         low, high = (self.means - 9 * self.stds).min(0), (self.means + 9 * self.stds).max(0)
         for _ in range(HALVINGS):
             middle = (low + high) / 2

@@ -540,6 +540,8 @@ def time_table(fit: FitResult | None, unlabelled: Mapping[str, Any] | None) -> l
         ].sum()
     if unlabelled is not None and set(STAGES) <= set(unlabelled):
         passes["unlabelled images"] = unlabelled
+    if not passes:
+        return []
     table = pd.DataFrame({"stage": [*STAGES.values(), "all"]})
     for name, spent in passes.items():
         seconds = [float(spent[stage]) for stage in STAGES]
@@ -548,5 +550,4 @@ def time_table(fit: FitResult | None, unlabelled: Mapping[str, Any] | None) -> l
         table[f"{name}, ms an image"] = [1000 * s / spent["n_images"] for s in seconds]
     formats = {name: "{:.1f}" for name in table.columns[1:]}
     caption = "Where the time went"
-    times = Table("times", table, None, formats, caption, sortable=False, n_footer=1)
-    return [times] if passes else []
+    return [Table("times", table, None, formats, caption, sortable=False, n_footer=1)]

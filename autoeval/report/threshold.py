@@ -7,7 +7,13 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from autoeval.estimation.threshold_choice import ENDS, ThresholdChoice, threshold_text
+from autoeval.estimation.threshold_choice import (
+    COLOURS,
+    ENDS,
+    ThresholdChoice,
+    draw_measures,
+    threshold_text,
+)
 from autoeval.report.page import (
     Block,
     Chart,
@@ -25,8 +31,6 @@ from autoeval.report.page import (
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 
 
 def choice_text(
@@ -142,7 +146,11 @@ def curve_blocks(curve: pd.DataFrame, threshold: float, at: Mapping[str, float])
     at: precision and recall at the threshold, in [0, 1], by name.
     """
     about = "all categories together; bands are intervals"
-    measures, precision = draw_measures(curve, threshold), draw_precision(curve, threshold, at)
+    from matplotlib.figure import Figure
+
+    measures = Figure(figsize=(4.6, 3.6), layout="constrained")
+    draw_measures(measures.subplots(), curve, threshold)
+    precision = draw_precision(curve, threshold, at)
     return [
         Heading("Precision, recall and F1 by score threshold"),
         Chart(measures, f"Each measure by threshold, {about}", "threshold_curve"),
@@ -165,25 +173,6 @@ def curve_table(curve: pd.DataFrame) -> Table:
     shown["threshold"] = shown["threshold"].map(threshold_text)
     formats = dict.fromkeys(COLOURS, "{:.1f}")
     return Table("threshold_curve", curve, shown, formats, "In points of 100")
-
-
-def draw_measures(curve: pd.DataFrame, threshold: float) -> Figure:
-    """Draw precision, recall and F1 by threshold, in points of 100."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.6, 3.6), layout="constrained")
-    ax = figure.subplots()
-    for measure, rows in curve.groupby("measure"):
-        x, (value, lower, upper) = rows["threshold"], (100 * rows[end] for end in ENDS)
-        colour = COLOURS[str(measure)]
-        ax.plot(x, value, color=colour, label=measure)
-        ax.fill_between(x, lower, upper, color=colour, alpha=0.15, lw=0)
-    if not math.isnan(threshold):
-        ax.axvline(threshold, color="black", ls=":", lw=1)
-    ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
-    ax.legend(frameon=False)
-    ax.grid(alpha=0.25)
-    return figure
 
 
 def draw_precision(curve: pd.DataFrame, threshold: float, at: Mapping[str, float]) -> Figure:

@@ -3,16 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
-from autoeval.estimation.threshold_choice import ENDS, choose_from
+from autoeval.estimation.threshold_choice import ENDS, choose_from, draw_measures
 from autoeval.io.labels.content import LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import category_blocks
 from autoeval.report.labels import category_table as labelled_categories
-from autoeval.report.threshold import choice_text, draw_measures, draw_precision
+from autoeval.report.threshold import choice_text, draw_precision
 from autoeval.sites.site import Site
 from tests.made_sites import WORDS, random_found, truth_from
 
@@ -67,7 +68,8 @@ def curve_at(thresholds):
 
 def star_of(curve, threshold, at):
     """Where the star stands, and at which threshold the line."""
-    left = draw_measures(curve, threshold).axes[0]
+    left = Figure().subplots()
+    draw_measures(left, curve, threshold)
     right = draw_precision(curve, threshold, at).axes[0]
     (star,) = [line for line in right.lines if line.get_marker() == "*"]
     dotted = [line for line in left.lines if line.get_linestyle() == ":"]
