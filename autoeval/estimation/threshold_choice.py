@@ -269,7 +269,7 @@ def draw_measures(ax: Axes, curve: pd.DataFrame, threshold: float) -> None:
         ax.plot(x, value, color=COLOURS[str(measure)], label=measure)
         ax.fill_between(x, lower, upper, color=COLOURS[str(measure)], alpha=0.15, lw=0)
     if threshold == threshold:
-        ax.axvline(threshold, color="black", ls=":", lw=1)
+        ax.axvline(threshold, color="black", ls=":", lw=1, label=threshold_text(threshold))
     ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
     ax.legend(frameon=False)
     ax.grid(alpha=0.25)
