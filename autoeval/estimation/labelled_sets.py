@@ -37,9 +37,7 @@ from autoeval.sites.file_looks import Looks, check_floor, check_limit, overlaps_
 from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,
-    mismatched_words,
     never_predicted,
-    unpredicted_categories,
 )
 from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES, Site, is_labelled_enough
 from autoeval.words import Notice, listed, prefixed
@@ -239,16 +237,12 @@ def _with_files(
         content = of_images(content, site.boxes.images)
         truth = labelled_boxes(content, categories, label_words)
     looks = replace(Looks.of(site.boxes), overlaps=overlaps_of(site.boxes))
-    mismatch: tuple[str, ...] = ()
+    lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
     if not everywhere:
         looks = replace(looks, numbers=_joined_numbers(looks.numbers, numbers))
-        mismatch = mismatched_words(site.boxes, truth)
-        lost = [] if unpredicted else never_predicted(site.boxes, truth)
-        known = [name for name in categories if name not in lost]
+        known = [name for name in categories if name not in lost or unpredicted]
         if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
             categories, truth = known, labelled_boxes(content, known)
-    else:
-        mismatch = unpredicted_categories(site.boxes, truth, words)
     of_categories = site.as_categories(categories, words)
     made = labelled_site(
         replace(of_categories, looks=looks),

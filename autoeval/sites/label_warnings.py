@@ -53,12 +53,8 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
     warnings = list(of_other_size(detectors[0], truth))
     if warnings and warnings[0].severity == "refused":
         images = np.unique(truth.image[~truth.crowd])
-        shown = [_surest_on(boxes, truth, images) for boxes in detectors]
-        together = any(
-            len(rows) and _n_on_labels(boxes, rows, truth, images) > FEW_RIGHT * len(rows)
-            for boxes, rows in zip(detectors, shown, strict=True)
-        )
-        if not together:
+        shown = [_surest(boxes, truth, over=CONFIDENT, images=images) for boxes in detectors]
+        if not any(_n_on_labels(b, truth, images) > FEW_RIGHT * len(b) for b in shown):
             raise InputError(f"{about}{warnings[0]}.")
     refused = [of_other_images(boxes, truth) for boxes in detectors]
     if all(refused):
@@ -80,12 +76,12 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     labels between images. docs/results/label_warnings.md has how often.
     """
     images = np.unique(truth.image[~truth.crowd])
-    rows = _surest_on(boxes, truth, images)
-    n, n_right = len(rows), _n_on_labels(boxes, rows, truth, images)
+    sure = _surest(boxes, truth, over=CONFIDENT, images=images)
+    n, n_right = len(sure), _n_on_labels(sure, truth, images)
     if len(images) < FEWEST_LABELLED or n < FEWEST_SUREST or n_right > FEW_RIGHT * n:
         return ()
     turns = range(1, min(MOST_EXCHANGES, len(images) - 1) + 1)
-    exchanged = [_n_on_labels(boxes, rows, truth, images, turn) for turn in turns]
+    exchanged = [_n_on_labels(sure, truth, images, turn) for turn in turns]
     if n_right > max(exchanged):
         return ()
     return (
@@ -150,24 +146,14 @@ def _size(size: tuple[int, int] | None) -> str:
     return f"{size[1]} x {size[0]}"
 
 
-def _surest_on(boxes: Boxes, truth: Boxes, images: np.ndarray) -> np.ndarray:
-    """Return the most confident boxes over .3 on some images, as many as there are objects."""
-    rows = np.flatnonzero((boxes.scores > CONFIDENT) & np.isin(boxes.image, images))
-    order = np.argsort(-boxes.scores[rows], kind="stable")
-    return rows[order[: np.count_nonzero(~truth.crowd)]]
-
-
-def _n_on_labels(
-    boxes: Boxes, rows: np.ndarray, truth: Boxes, images: np.ndarray, turn: int = 0
-) -> int:
-    """Count `rows` on labels of their image, or on those of the image `turn` places before."""
+def _n_on_labels(sure: Boxes, truth: Boxes, images: np.ndarray, turn: int = 0) -> int:
+    """Count boxes on labels of their image, or on those of the image `turn` places before."""
     place = np.full(len(truth.images), -1)
     place[images] = (np.arange(len(images)) + turn) % len(images)
-    own = np.searchsorted(images, boxes.image[rows])
     kept = truth.where(np.isin(truth.image, images))
     on_label, _, _ = overlapping_pairs(
-        boxes.boxes[rows].astype(np.float64),
-        own,
+        sure.boxes.astype(np.float64),
+        np.searchsorted(images, sure.image),
         kept.boxes,
         place[kept.image],
         least=LEAST_IOU,
@@ -235,8 +221,7 @@ def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     One warning where more than an eighth of those over .5, and five or more, overlap no label of
     any category by an IoU of .1.
     """
-    n_objects = int((~truth.crowd).sum())
-    sure = _surest(boxes, int(SHARE_OF_OBJECTS * n_objects))
+    sure = _surest(boxes, truth, SHARE_OF_OBJECTS)
     rows, _, _ = overlapping_pairs(
         sure.boxes.astype(np.float64),
         sure.image,
@@ -264,7 +249,7 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
     most half as many as there are labelled objects.
     """
-    sure = _surest(boxes, int((~truth.crowd).sum()) // 2)
+    sure = _surest(boxes, truth, 0.5)
     n_categories = len(truth.categories)
     group, labelled = (columns.image * n_categories + columns.label for columns in (sure, truth))
     rows, _, _ = overlapping_pairs(
@@ -324,10 +309,23 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
 
 
-def _surest(boxes: Boxes, most: int) -> Boxes:
-    """Keep the most confident boxes over .5."""
-    sure = np.flatnonzero(boxes.scores > SURE)
-    return boxes.where(sure[np.argsort(-boxes.scores[sure], kind="stable")[:most]])
+def _surest(
+    boxes: Boxes,
+    truth: Boxes,
+    share: float = 1.0,
+    *,
+    over: float = SURE,
+    images: np.ndarray | None = None,
+) -> Boxes:
+    """Keep the most confident boxes over a score: at most a share of the number of objects.
+
+    images: by default boxes on all of them.
+    """
+    sure = boxes.scores > over
+    if images is not None:
+        sure &= np.isin(boxes.image, images)
+    rows, most = np.flatnonzero(sure), int(share * np.count_nonzero(~truth.crowd))
+    return boxes.where(rows[np.argsort(-boxes.scores[rows], kind="stable")[:most]])
 
 
 def label_warnings(
@@ -380,69 +378,62 @@ def labelled_twice(truth: Boxes) -> tuple[str, ...]:
     )
 
 
-def mismatched_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
-    """Name categories with labels and no prediction where others have predictions and no labels.
+def never_predicted(
+    boxes: Boxes, truth: Boxes, words: Mapping[str, str] | None = None
+) -> tuple[list[str], tuple[str, ...]]:
+    """Find the categories with eight labelled boxes or more of which no box is found.
 
-    `boxes` is in the detector's own words, `truth` in those of the labels.
+    In 152 sets with predictions of four detectors there was none that the detector knew: with low
+    scores something is always found. `boxes` is in the detector's own words, `truth` in those of
+    the labels.
+
+    words: category of each word of the detector, where somebody named them: these categories count
+        in any case. By default each word is its own.
+    Returned: the names of these categories; a warning where there are some, with the words that the
+        predictions have instead.
     """
-    labelled = _used(truth.categories, truth.label)
-    predicted = _used(boxes.categories, boxes.label)
-    lost = [f"{word} ({labelled[word]} boxes)" for word in never_predicted(boxes, truth)]
-    unknown = [
-        f"{word} ({n} boxes)" for word, n in predicted.items() if word not in truth.categories
-    ]
+    n_labelled, n_found = (
+        np.bincount(on_images.label, minlength=len(on_images.categories)).tolist()
+        for on_images in (truth, boxes)
+    )
+    found = {word for word, n in zip(boxes.categories, n_found, strict=True) if n}
+    known = {words.get(word, "") for word in found} if words else found
+    lost = {
+        name: f"{name} ({n} boxes)"
+        for name, n in zip(truth.categories, n_labelled, strict=True)
+        if n >= FEWEST_OF_WORD and name not in known
+    }
     if not lost:
-        return ()
-    if not unknown:
-        return (
+        return [], ()
+    called = listed(lost.values())
+    if words:
+        return list(lost), (
             Notice(
                 "category-never-predicted",
-                f"labelled, but no box of the predictions has the word: {listed(lost)}. They are "
+                f"labelled, but no box of the predictions has a word of: {called}. The average "
+                "precision is 0: check the words that the detector has for it",
+            ),
+        )
+    unknown = [
+        f"{word} ({n} boxes)"
+        for word, n in zip(boxes.categories, n_found, strict=True)
+        if n >= FEWEST_OF_WORD and word not in truth.categories
+    ]
+    if not unknown:
+        return list(lost), (
+            Notice(
+                "category-never-predicted",
+                f"labelled, but no box of the predictions has the word: {called}. They are "
                 "left out: does the detector not know them, or by other words?",
             ),
         )
-    return (
+    return list(lost), (
         Notice(
             "other-words",
-            f"labelled but never predicted, left out: {listed(lost)}; predicted but no word of the "
+            f"labelled but never predicted, left out: {called}; predicted but no word of the "
             f"labels: {listed(unknown)}. Are these the same things by other words?",
         ),
     )
-
-
-def never_predicted(
-    boxes: Boxes, truth: Boxes, words: Mapping[str, str] | None = None
-) -> list[str]:
-    """Return the categories with eight labelled boxes or more of which no box is found.
-
-    In 152 sets with predictions of four detectors there was none that the detector knew: with low
-    scores something is always found. `words` has the category of each word of the predictions; by
-    default each is its own.
-    """
-    present = {boxes.categories[k] for k in np.unique(boxes.label).tolist()}
-    known = {words.get(word, "") if words else word for word in present}
-    return [name for name in _used(truth.categories, truth.label) if name not in known]
-
-
-def unpredicted_categories(boxes: Boxes, truth: Boxes, words: Mapping[str, str]) -> tuple[str, ...]:
-    """Warn of categories that were named and labelled, and whose words no box has."""
-    lost = never_predicted(boxes, truth, words)
-    if not lost:
-        return ()
-    labelled = _used(truth.categories, truth.label)
-    counts = [f"{word} ({labelled[word]} boxes)" for word in lost]
-    return (
-        Notice(
-            "category-never-predicted",
-            f"labelled, but no box of the predictions has a word of: {listed(counts)}. The average "
-            "precision is 0: check the words that the detector has for it",
-        ),
-    )
-
-
-def _used(words: tuple[str, ...], label: np.ndarray) -> dict[str, int]:
-    counts = np.bincount(label, minlength=len(words)).tolist()
-    return {word: n for word, n in zip(words, counts, strict=True) if n >= FEWEST_OF_WORD}
 
 
 def overconfident(boxes: Boxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from autoeval.sites.label_warnings import (
     label_warnings,
     labelled_twice,
     labels_elsewhere,
-    mismatched_words,
+    never_predicted,
     of_other_images,
     of_other_size,
     overconfident,
@@ -258,11 +258,17 @@ def test_boxes_in_a_crowd_are_neither_right_nor_wrong():
 
 def test_one_thing_by_two_words():
     mine = found(np.full(N, 0.6), words=("automobile", "bus"))
-    (warning,) = mismatched_words(mine, truth(range(30)))
+    lost, (warning,) = never_predicted(mine, truth(range(30)))
+    assert lost == ["car"] and warning.code == "other-words"
     assert "car (30 boxes)" in warning and "automobile (100 boxes)" in warning
-    assert mismatched_words(found(np.full(N, 0.6)), truth(range(30))) == ()
+    assert never_predicted(found(np.full(N, 0.6)), truth(range(30))) == ([], ())
     # the labels name fewer things than the detector knows, and miss none of its words
-    assert mismatched_words(found(np.full(N, 0.6), ("car", "dog"), 1), truth([], ("car",))) == ()
+    other = found(np.full(N, 0.6), ("car", "dog"), 1)
+    assert never_predicted(other, truth([], ("car",))) == ([], ())
+    # named as a word of the category: no box has one
+    lost, (warning,) = never_predicted(mine, truth(range(30)), {"auto": "car"})
+    assert lost == ["car"] and warning.code == "category-never-predicted"
+    assert never_predicted(mine, truth(range(30)), {"automobile": "car"}) == ([], ())
 
 
 def test_labelled_twice():
