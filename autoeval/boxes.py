@@ -233,12 +233,16 @@ class Reach(NamedTuple):
     n: number of boxes on such images; n_beyond: those that end more than `BEYOND` times the side of
     their image from its left or its top; n_centres: those whose centre lies outside of it;
     farthest: largest right and bottom edge, as shares of the sides of the image.
+    of_other_pixels: whether boxes are of another form or in other pixels than those of their
+        images. Where objects fill the image, networks that do not cut their boxes at the edge let
+        many reach beyond, but few centres.
     """
 
     n: int
     n_beyond: int
     n_centres: int
     farthest: np.ndarray
+    of_other_pixels: bool
 
     @classmethod
     def of(cls, boxes: np.ndarray, image: np.ndarray, images: Sequence[LabelledImage]) -> Reach:
@@ -254,16 +258,9 @@ class Reach(NamedTuple):
             n_beyond += int((right | bottom).sum())
             x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
             n_centres += int((x_beyond | y_beyond).sum())
-        return cls(int(np.isfinite(sizes[image, 0]).sum()), n_beyond, n_centres, farthest)
-
-    @property
-    def of_other_pixels(self) -> bool:
-        """Whether boxes are of another form or in other pixels than those of their images.
-
-        Where objects fill the image, networks that do not cut their boxes at the edge let many
-        reach beyond, but few centres.
-        """
-        return self.n_beyond > OUTSIDE * self.n and self.n_centres > MANY_CENTRES * self.n
+        n = int(np.isfinite(sizes[image, 0]).sum())
+        other = n_beyond > OUTSIDE * n and n_centres > MANY_CENTRES * n
+        return cls(n, n_beyond, n_centres, farthest, other)
 
 
 @dataclass(frozen=True, eq=False)
@@ -452,11 +449,6 @@ class Boxes:
     def floor(self) -> float:
         """The lowest score of all boxes, NaN without any."""
         return float(self.scores.min()) if len(self) else float("nan")
-
-    @cached_property
-    def highest(self) -> float:
-        """The highest score of all boxes, NaN without any."""
-        return float(self.scores.max()) if len(self) else float("nan")
 
     @cached_property
     def most_boxes(self) -> int:

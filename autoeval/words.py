@@ -59,8 +59,6 @@ class Notice(str):
     >>> few = Notice("few-images", "only 3 images")
     >>> f"warning: {few}", few.code
     ('warning: only 3 images', 'few-images')
-    >>> few.prefixed("gate").code
-    'few-images'
     """
 
     code: str
@@ -75,19 +73,22 @@ class Notice(str):
     def __getnewargs__(self) -> tuple[str, str, Severity]:  # type: ignore[override]
         return self.code, str(self), self.severity
 
-    def prefixed(self, name: object) -> Notice:
-        """Return the same about something that is named, ``name: text``."""
-        return Notice(self.code, f"{name}: {self}", self.severity)
-
 
 def as_notice(warning: str) -> Notice:
     """Return a warning with its code; `EARLIER` where it has none."""
     return warning if isinstance(warning, Notice) else Notice(EARLIER, warning)
 
 
-def prefixed(name: object, warnings: Iterable[str]) -> list[str]:
-    """Name what some warnings are about."""
-    return [as_notice(warning).prefixed(name) for warning in warnings]
+def prefixed(name: object, warnings: Iterable[str]) -> list[Notice]:
+    """Name what some warnings are about, ``name: text``; codes and severities stay.
+
+    >>> prefixed("gate", [Notice("few-images", "only 3 images")])[0].code
+    'few-images'
+    """
+    return [
+        Notice(notice.code, f"{name}: {notice}", notice.severity)
+        for notice in map(as_notice, warnings)
+    ]
 
 
 def codes_of(warnings: Iterable[str]) -> list[dict[str, str]]:

@@ -209,7 +209,10 @@ def read_sets(
         found, truth = found.on_images(kept), truth.on_images(kept)
         name = Path(site).name
         try:
-            yield labelled_site(found, truth, name=name, group=group_of(name), everywhere=True)
+            group = group_of(name)
+            yield labelled_site(
+                replace(found, truth=truth, name=name, group=group, everywhere=True)
+            )
         except InputError as error:
             print(f"{file}: {error}")
 

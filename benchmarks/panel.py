@@ -25,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     calibrated_rows,
     cross_fitted,
+    fit_above,
     fit_calibration,
-    rows_above,
 )
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
@@ -177,9 +178,8 @@ def read_sets(data: Path, predictions: Path) -> Iterator[Site]:
                 continue
             site = path.stem != LABELLED
             try:
-                yield labelled_site(
-                    boxes, truth, name=path.stem, group=group_of(path.stem), everywhere=site
-                )
+                boxes = replace(boxes, truth=truth, name=path.stem, group=group_of(path.stem))
+                yield labelled_site(replace(boxes, everywhere=site))
             except InputError as error:
                 print(f"{path}: {error}")
 
@@ -479,11 +479,11 @@ def at_floors(data: Path, detectors: Sequence[tuple[str, Path]]) -> pd.DataFrame
 def mixed_rows(name: str, sets: Sequence[Site], floor: float) -> pd.DataFrame:
     """Score sites cut at a floor by a calibration on a labelled set that is not."""
     own = [of for of in sets if of.name == LABELLED]
-    boxes = fit_calibration(own, None, WIDE).boxes
-    rows, calibration = rows_above(own, floor, boxes, cross_fitted(own, WIDE), WIDE)
-    parts = [evaluable(own[0], pd.DataFrame(dict(rows)))]
+    whole = fit_calibration(own, None, WIDE)
+    fitted = fit_above(floor, own, whole, cross_fitted(own, WIDE), WIDE)
+    parts = [evaluable(own[0], pd.DataFrame(dict(fitted.rows)))]
     for of in (of.above(floor) for of in sets if of.name != LABELLED):
-        parts.append(evaluable(of, labelled_rows(of, calibration)))
+        parts.append(evaluable(of, labelled_rows(of, fitted.calibration)))
     return pd.concat(parts, ignore_index=True).assign(detector=name, floor=floor)
 
 

@@ -122,10 +122,8 @@ class Case:
 
     def changed(self, change: Change) -> Site:
         """Return it after a change of its confidences."""
-        boxes, name = Site(change(self.found)), self.name
-        return labelled_site(
-            boxes, self.truth, name=name, group=group_of(name), everywhere=self.everywhere
-        )
+        site = Site(change(self.found), truth=self.truth, everywhere=self.everywhere)
+        return labelled_site(replace(site, name=self.name, group=group_of(self.name)))
 
     def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
         """Calibrate on it and score it after a change."""
@@ -192,7 +190,7 @@ def whole(data: Path, predictions: Path) -> None:
 def coco(data: Path, predictions: Path, name: str) -> Site:
     """Read a split of coco_mini."""
     found, truth = split(data, predictions, name)
-    return labelled_site(Site(found), truth, name="coco_mini", group=OF_LABELS)
+    return labelled_site(Site(found, truth=truth, name="coco_mini", group=OF_LABELS))
 
 
 def rows_of(sets: Sequence[Site], calibration: ScoreCalibration) -> pd.DataFrame:

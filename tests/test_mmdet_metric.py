@@ -175,7 +175,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     """An estimator of the default method, made as if this detector had found random boxes."""
     sites = {f"s{k}": random_found(k) for k in range(3)}
     sets = [
-        labelled_site(Site(boxes), truth_from(boxes), name=name, everywhere=True)
+        labelled_site(Site(boxes, truth=truth_from(boxes), name=name, everywhere=True))
         for name, boxes in sites.items()
     ]
     fitted = fit_sets(sets, context={})

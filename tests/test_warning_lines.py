@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from autoeval.words import ALWAYS_PRINTED, MOST, OF_INPUT, Notice, ordered_warnings, warning_lines
+from autoeval.words import (
+    ALWAYS_PRINTED,
+    MOST,
+    OF_INPUT,
+    Notice,
+    ordered_warnings,
+    prefixed,
+    warning_lines,
+)
 
 COPIES = Notice("copies-left-out", "2 copies", severity="note")
 NOTHING = Notice("nothing-found", "nothing found", severity="refused")
@@ -32,7 +40,7 @@ def test_files_to_replace_are_printed_however_many_warnings_there_are():
 def test_inputs_that_do_not_belong_together_come_before_other_warnings():
     given = [*"abcde", DISPLACED]
     assert warning_lines(given, MOST)[0] == "warning: labels lie beside the boxes"
-    lines = warning_lines([*"abcde", DISPLACED.prefixed("gate")], MOST)
+    lines = warning_lines([*"abcde", *prefixed("gate", [DISPLACED])], MOST)
     assert lines[0].startswith("warning: gate: labels lie")
 
 

@@ -289,7 +289,7 @@ def show_detect(found: Boxes, given: Given, *, work_dir: PathLike = "work_dirs/d
 
     n_images = len(found.images)
     n_empty = n_images - len({*found.image.tolist()})
-    scores = f", scores {found.floor:.3g} to {found.highest:.3g}" if len(found) else ""
+    scores = f", scores {found.floor:.3g} to {found.scores.max():.3g}" if len(found) else ""
     print(
         f"{counted(len(found), 'box', 'boxes')} on {counted(n_images, 'image')}, "
         f"{n_empty} of them without a box{scores}"

@@ -34,7 +34,7 @@ from autoeval.model.calibration import (
     image_terms,
     poisson,
 )
-from autoeval.model.pair_table import Table, joined_tables
+from autoeval.model.pair_table import joined_tables
 from autoeval.model.priors import calibration_prior
 from autoeval.sites.file_looks import SAME_FLOOR
 from autoeval.sites.site import Site
@@ -68,8 +68,19 @@ class ConfidenceCheck:
 
 
 def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
-    """Evaluate confidences on all labelled boxes together, at IoU .5."""
-    scores, hits = labelled_boxes(sets)
+    """Evaluate confidences on all labelled boxes together, at IoU .5.
+
+    Of several boxes on an object COCO takes the most confident one, so that any confidences look
+    good: whether they say anything is seen where boxes are matched in a random order.
+    """
+    parts = []
+    for labelled_set in sets:
+        boxes, evaluation = labelled_set.boxes, labelled_set.evaluation
+        mixed = np.random.default_rng(0).permutation(len(boxes)).astype(np.float32)
+        matches = match_categories(replace(boxes, scores=mixed), evaluation.truth)
+        of_boxes = (boxes.scores, matches.hits[AT_HALF], evaluation.matches.hits[AT_HALF])
+        parts.append([values[evaluation.counted] for values in of_boxes])
+    scores, hits, hits_by_score = (np.concatenate(part) for part in zip(*parts, strict=True))
     n_right, n_wrong = int(hits.sum()), int((~hits).sum())
     if min(n_right, n_wrong) < FEWEST_OF_EACH:
         return ConfidenceCheck()
@@ -84,15 +95,7 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
             f"their ROC curve is {area:.2f}; chance gives .50, other detectors mostly over .70. "
             "Are the predictions of these images, and is `score` a confidence?"
         )
-    drop = bend(
-        scores,
-        np.concatenate(
-            [
-                labelled_set.evaluation.matches.hits[AT_HALF][counted_boxes(labelled_set)]
-                for labelled_set in sets
-            ]
-        ),
-    )
+    drop = bend(scores, hits_by_score)
     warnings = []
     if poor > NOTICEABLE:
         warnings.append(
@@ -113,25 +116,6 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
             )
         )
     return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
-
-
-def labelled_boxes(sets: Sequence[Site]) -> tuple[np.ndarray, np.ndarray]:
-    """Return confidences (N,) and which boxes are right (N,), matched in a random order."""
-    scores, hits = [np.zeros(0)], [np.zeros(0, bool)]
-    for labelled_set in sets:
-        boxes, counted = labelled_set.boxes, counted_boxes(labelled_set)
-        mixed = np.random.default_rng(0).permutation(len(boxes)).astype(np.float32)
-        matches = match_categories(replace(boxes, scores=mixed), labelled_set.evaluation.truth)
-        scores.append(boxes.scores[counted])
-        hits.append(matches.hits[AT_HALF][counted])
-    return np.concatenate(scores), np.concatenate(hits)
-
-
-def counted_boxes(labelled_set: Site) -> np.ndarray:
-    """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
-    evaluation = labelled_set.evaluation
-    has_labels = evaluation.has_labels[labelled_set.boxes.label]
-    return np.asarray(~evaluation.matches.ignored[AT_HALF] & has_labels)
 
 
 def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
@@ -185,20 +169,13 @@ def reliability(sets: Sequence[Site], probabilities: Sequence[np.ndarray]) -> pd
     """
     import pandas as pd
 
-    counted = [counted_boxes(labelled_set) for labelled_set in sets]
-    pairs = list(zip(sets, counted, strict=True))
-    hits = np.concatenate(
-        [
-            labelled_set.evaluation.matches.hits[AT_HALF][evaluated]
-            for labelled_set, evaluated in pairs
-        ]
-    )
-    p = np.concatenate(
-        [p[AT_HALF][evaluated] for p, evaluated in zip(probabilities, counted, strict=True)]
-    )
-    scores = np.concatenate(
-        [labelled_set.boxes.scores[evaluated] for labelled_set, evaluated in pairs]
-    )
+    columns = []
+    for labelled_set, calibrated in zip(sets, probabilities, strict=True):
+        evaluation = labelled_set.evaluation
+        hits_at_half = evaluation.matches.hits[AT_HALF]
+        of_boxes = (calibrated[AT_HALF], labelled_set.boxes.scores, hits_at_half)
+        columns.append([values[evaluation.counted] for values in of_boxes])
+    p, scores, hits = (np.concatenate(column) for column in zip(*columns, strict=True))
     parts = {CALIBRATED: reliability_bins(p, hits), UNCALIBRATED: reliability_bins(scores, hits)}
     return pd.concat(parts, names=["scale", None]).reset_index(level="scale")
 
@@ -241,7 +218,9 @@ def calibrate(
 
     The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
     cross-fitted in four folds: of groups, or of the images of a single group at random. Of a
-    detector that was trained on some of these sites only those count; see `calibrated_on`.
+    detector that was trained on some of these sites only those count: the model of its fall
+    elsewhere (`autoeval.model.away`) starts from a calibration at home, and compares with that what
+    other labelled sites show.
 
     prior: by default that of the panel of detectors, at the lowest floor of the sets.
     Returned: pairs, see `autoeval.model.pair_table`; the calibration on all sets; and of the boxes
@@ -250,20 +229,13 @@ def calibrate(
     if prior is None:
         prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
     probabilities = cross_fitted(sets, prior)
-    calibration = fit_calibration(calibrated_on(sets), None, prior)
-    return _pairs_of(sets, calibration, probabilities), calibration, probabilities
-
-
-def _pairs_of(
-    sets: Sequence[Site], calibration: ScoreCalibration, probabilities: Sequence[np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Score labelled sets by probabilities, (10, N), of their boxes."""
-    return joined_tables(
-        [
-            labelled_pairs(labelled_set, calibration, probabilities=p)
-            for labelled_set, p in zip(sets, probabilities, strict=True)
-        ]
-    )
+    home = [labelled_set for labelled_set in sets if labelled_set.trained_here] or sets
+    calibration = fit_calibration(home, None, prior)
+    pairs = [
+        labelled_pairs(labelled_set, calibration, probabilities=p)
+        for labelled_set, p in zip(sets, probabilities, strict=True)
+    ]
+    return joined_tables(pairs), calibration, probabilities
 
 
 def calibrated_rows(
@@ -279,20 +251,10 @@ def calibrated_rows(
     return pd.DataFrame(pairs), calibration
 
 
-def calibrated_on(sets: Sequence[Site]) -> list[Site]:
-    """Return the labelled sets that a detector is calibrated on.
-
-    Those of sites that it was trained on, if some are: the model of its fall elsewhere
-    (`autoeval.model.Away`) starts from a calibration at home, and compares with that what other
-    labelled sites show.
-    """
-    return [labelled_set for labelled_set in sets if labelled_set.trained_here] or list(sets)
-
-
 def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
-    home, prior = calibrated_on(sets), prior or calibration_prior()
-    if len(home) < len(sets):
+    home, prior = [site for site in sets if site.trained_here], prior or calibration_prior()
+    if 0 < len(home) < len(sets):
         calibration, at_home = fit_calibration(home, None, prior), iter(cross_fitted(home, prior))
         return [
             next(at_home)
@@ -327,17 +289,13 @@ def fit_calibration(
     scores, matched = [], []
     n_pairs = [max(sum(labelled_set.evaluation.enough), 1) for labelled_set in sets]
     for labelled_set, chosen in zip(sets, images, strict=True):
-        hits, ignored = labelled_set.evaluation.matches
-        usable = (
-            ~ignored[AT_HALF]
-            & chosen[labelled_set.boxes.image]
-            & labelled_set.evaluation.has_labels[labelled_set.boxes.label]
-            & has_area(labelled_set.boxes.boxes)
-        )
-        scores.append(labelled_set.boxes.scores[usable])
-        matched.append(hits[:, usable])
-    boxes = fit_boxes(scores, matched, prior, n_pairs)
-    return ScoreCalibration(boxes, fit_missed_objects(sets, images, boxes, prior))
+        boxes, evaluation = labelled_set.boxes, labelled_set.evaluation
+        usable = evaluation.counted & chosen[boxes.image] & has_area(boxes.boxes)
+        scores.append(boxes.scores[usable])
+        matched.append(evaluation.matches.hits[:, usable])
+    coefficients = fit_boxes(scores, matched, prior, n_pairs)
+    missed = fit_missed_objects(sets, images, coefficients, prior)
+    return ScoreCalibration(coefficients, missed)
 
 
 def fit_missed_objects(
@@ -412,35 +370,35 @@ def fits_above(
     calibration, probabilities: of all their boxes, see `calibrate`.
     """
     fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
-    fits = {}
-    for floor in FLOORS:
-        some = all((labelled_set.boxes.scores >= floor).any() for labelled_set in sets)
-        if floor > fit_floor + SAME_FLOOR and some:
-            prior = calibration_prior(floor)
-            boxes = calibration.boxes
-            fits[floor] = FloorFit(*rows_above(sets, floor, boxes, probabilities, prior))
-    return fits
+    floors = [
+        floor
+        for floor in FLOORS
+        if floor > fit_floor + SAME_FLOOR
+        and all((labelled_set.boxes.scores >= floor).any() for labelled_set in sets)
+    ]
+    return {floor: fit_above(floor, sets, calibration, probabilities) for floor in floors}
 
 
-def rows_above(
-    sets: Sequence[Site],
+def fit_above(
     floor: float,
-    boxes: np.ndarray,
+    sets: Sequence[Site],
+    calibration: ScoreCalibration,
     probabilities: Sequence[np.ndarray],
-    prior: CalibrationPrior,
-) -> tuple[Table, ScoreCalibration]:
-    """Calibrate and score labelled sets by their boxes over a score.
+    prior: CalibrationPrior | None = None,
+) -> FloorFit:
+    """Fit labelled sets on their boxes over a score; parameters as in `fits_above`.
 
-    boxes (10, 3): of the `ScoreCalibration` of all boxes.
-    probabilities (10, N): of all boxes of each set, by calibrations that have not seen its labels.
-    prior: of calibrations at this floor.
-    Returned: pairs, see `autoeval.model.pair_table`; the calibration at the floor.
+    What a confidence says of a box stays; how many objects are missed is fitted again.
+
+    prior: by default that of the panel of detectors at this floor.
     """
+    prior = prior or calibration_prior(floor)
     above = [labelled_set.above(floor) for labelled_set in sets]
     everywhere = [np.ones(len(labelled_set), bool) for labelled_set in above]
-    missed = fit_missed_objects(above, everywhere, boxes, prior)
-    calibration = ScoreCalibration(boxes, missed)
-    of_kept = [
-        p[:, full.boxes.scores >= floor] for full, p in zip(sets, probabilities, strict=True)
+    missed = fit_missed_objects(above, everywhere, calibration.boxes, prior)
+    there = ScoreCalibration(calibration.boxes, missed)
+    pairs = [
+        labelled_pairs(cut, there, probabilities=p[:, full.boxes.scores >= floor])
+        for cut, full, p in zip(above, sets, probabilities, strict=True)
     ]
-    return _pairs_of(above, calibration, of_kept), calibration
+    return FloorFit(joined_tables(pairs), there)

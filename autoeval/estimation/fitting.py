@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from autoeval.accuracy.coco_evaluation import coco_summary
 from autoeval.boxes import Categories, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
@@ -285,19 +286,22 @@ def fit_sets(
         level=settings.level,
         labelled_sets=pd.DataFrame(map(_described, sets)),
     )
-    boxes = looks.warning(*useless).to_dict()
-    return replace(estimator, context_={**context, "boxes": boxes}, fit_result_=evaluated)
+    looks = replace(looks, warnings=(*looks.warnings, *useless))
+    context = {**context, "boxes": looks.to_dict()}
+    return replace(estimator, context_=context, fit_result_=evaluated)
 
 
 def _described(labelled: Site) -> dict[str, Any]:
     """Return a row of `FitResult.labelled_sets`."""
-    counts = [bool(ranking.n_true.any()) for ranking in labelled.evaluation.rankings]
+    every = labelled.evaluation.average_precision
+    with_labels = every[np.isfinite(every[:, 0])]
     return {
         "source": labelled.name,
         "n_images": len(labelled),
-        "n_categories": sum(counts),
-        "n_fitted": sum(np.logical_and(counts, labelled.evaluation.enough)),
-        **labelled.evaluation.coco_accuracy,
+        "n_categories": len(with_labels),
+        "n_fitted": sum(labelled.evaluation.enough),
+        # as pycocotools prints them: the mean over the categories that have a label
+        **coco_summary(with_labels.mean(axis=0)),
     }
 
 
@@ -317,35 +321,26 @@ def assistance_of(
         )
 
 
-def different_floors(parts: Sequence[Looks], names: Sequence[str]) -> list[str]:
-    """Warn of labelled sets whose files look as if another detector had written them."""
-    usual = float(np.nanmedian([part.floor for part in parts]))
-    return [
-        Notice(
-            "another-threshold",
-            f"{name}: its lowest score is {part.floor:.3g}, that of most others {usual:.3g}: "
-            "another threshold, or another detector?",
-        )
-        for name, part in zip(names, parts, strict=True)
-        if part.floor > 3 * usual and part.floor > LOW_FLOOR
-    ]
-
-
 def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str], Looks]:
     """Return the warnings of a fit on some sets, and how their boxes look together.
 
     The warnings of the looks are those that every estimate repeats.
     """
-    looks = [labelled_set.looks for labelled_set in sets]
-    warnings = [
-        warning
-        for labelled_set in sets
-        for warning in prefixed(labelled_set.name, labelled_set.left_out)
-    ]
-    warnings += different_floors(looks, [labelled_set.name for labelled_set in sets])
+    looks, warnings = [labelled_set.looks for labelled_set in sets], list[str]()
+    for labelled_set in sets:
+        warnings += prefixed(labelled_set.name, labelled_set.left_out)
+    # files that look as if another detector had written them
+    usual = float(np.nanmedian([part.floor for part in looks]))
+    for labelled_set, part in zip(sets, looks, strict=True):
+        if part.floor > max(3 * usual, LOW_FLOOR):
+            text = (
+                f"{labelled_set.name}: its lowest score is {part.floor:.3g}, that of most others "
+                f"{usual:.3g}: another threshold, or another detector?"
+            )
+            warnings.append(Notice("another-threshold", text))
     repeated = (*(warning for part in looks for warning in part.warnings), *check.warnings)
-    together = replace(joined_statistics(looks), widening=check.widening)
-    return warnings, together.warning(*repeated)
+    together = joined_statistics(looks)
+    return warnings, replace(together, widening=check.widening, warnings=repeated)
 
 
 @one_blas_thread

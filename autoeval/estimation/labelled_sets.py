@@ -62,85 +62,57 @@ def too_few_labels(source: str) -> TooFewLabelsError:
     )
 
 
-def labelled_site(
-    site: Site,
-    truth: Boxes,
-    *,
-    name: str,
-    group: str | None = None,
-    everywhere: bool = False,
-    left_out: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-) -> Site:
-    """Evaluate a labelled set without the copies among its images, and check labels against boxes.
+def labelled_site(site: Site) -> Site:
+    """Leave out the copies among the images of a labelled set, and check labels against boxes.
 
-    site: its looks are of the boxes in the detector's own words; by default of the boxes.
-    group: origin that it shares with other sets; its own name by default.
-    warnings: further ones, that every estimate of the fit repeats.
+    site: with truth and a name; its group is the name by default, its looks are of the boxes in the
+        detector's own words, by default of the boxes. Every estimate of a fit repeats its warnings.
     """
-    looks = site.looks or Looks.of(site.boxes)
-    later = copies(site.boxes, labels_of_truth(truth))
+    name, looks = site.name, site.looks or Looks.of(site.boxes)
+    later = copies(site.boxes, labels_of_truth(site.evaluation.truth))
     if len(later):
-        site = replace(site, truth=truth).without_images(later)
-        truth = site.evaluation.truth
-        left_out = (*left_out, *copies_left_out(len(later)))
-    made = replace(
-        site,
-        truth=truth,
-        looks=looks,
-        name=name,
-        group=name if group is None else group,
-        everywhere=everywhere,
-        left_out=(*left_out, *truth.left_out),
-    )
-    evaluation = made.evaluation
+        site = replace(site, left_out=(*site.left_out, *copies_left_out(len(later))))
+        site = site.without_images(later)
+    evaluation = site.evaluation
     if not any(evaluation.enough):
         raise too_few_labels(name)
-    messages = [*warnings, *label_warnings(site.boxes, truth, evaluation.rankings, name)]
-    made = replace(made, looks=looks.warning(*prefixed(name, messages)))
-    categories = zip(truth.categories, evaluation.has_labels, evaluation.enough, strict=True)
-    rare = [name for name, labelled, enough in categories if labelled and not enough]
+    left_out = [*site.left_out, *evaluation.truth.left_out]
+    labelled = [ranking.n_true.any() for ranking in evaluation.rankings]
+    categories = zip(site.boxes.categories, labelled, evaluation.enough, strict=True)
+    rare = [name for name, any_label, enough in categories if any_label and not enough]
     if rare:
-        made = made.noting(
-            Notice(
-                "categories-rarely-labelled",
-                f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
-                f"images, left out: {len(rare)} ({listed(rare)})",
-                severity="note",
-            )
+        text = (
+            f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
+            f"images, left out: {len(rare)} ({listed(rare)})"
         )
-    return made
+        left_out.append(Notice("categories-rarely-labelled", text, severity="note"))
+    of_labels = label_warnings(site.boxes, evaluation.truth, evaluation.rankings, name)
+    repeated = (*looks.warnings, *prefixed(name, (*site.warnings, *of_labels)))
+    return replace(
+        site,
+        group=site.group or name,
+        looks=replace(looks, warnings=repeated),
+        warnings=(),
+        left_out=tuple(left_out),
+    )
 
 
-def set_of_detector(
-    site: Site,
-    truth: Boxes,
-    *,
-    name: str,
-    group: str | None = None,
-    everywhere: bool = False,
-    left_out: Sequence[str] = (),
-) -> Site:
-    """Evaluate a labelled set on which a detector was run, with the checks that files get.
+def set_of_detector(site: Site) -> Site:
+    """Check a labelled set on which a detector was run as `labelled_site`, and as files are.
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
     Images without a box were seen: they are no reason to doubt.
-    Parameters are those of `labelled_site`.
     """
-    what = f"what the detector found on {name}"
-    made = labelled_site(
-        site,
-        truth,
-        name=name,
-        group=group,
-        everywhere=everywhere,
-        left_out=(*left_out, *check_floor(site.boxes, what, complete=False, ran=True)),
-        warnings=check_limit(site.boxes, what, ran=True),
-    )
-    if not everywhere and _mean_right(made) < HARDLY_RIGHT:
+    what = f"what the detector found on {site.name}"
+    floor = check_floor(site.boxes, what, complete=False, ran=True)
+    limit = check_limit(site.boxes, what, ran=True)
+    made = labelled_site(replace(site, left_out=(*site.left_out, *floor), warnings=limit))
+    if made.everywhere:
+        return _noting_all_wrong(made, what, "are the labels of these images, in its words?")
+    if _mean_right(made) < HARDLY_RIGHT:
         others = "Are the labels of these images, in pixels of them?"
         raise _hardly_right(made, what, "by its labels", others)
-    return _noting_all_wrong(made, what, "are the labels of these images, in its words?")
+    return made
 
 
 def labels_with_files(
@@ -244,32 +216,33 @@ def _with_files(
         if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
             categories, truth = known, labelled_boxes(content, known)
     of_categories = site.as_categories(categories, words)
+    limit = check_limit(site.boxes, str(files.name))
     made = labelled_site(
-        replace(of_categories, looks=looks),
-        ignoring_unchecked(truth, content, of_categories.boxes, label_words),
-        name=name,
-        group=group,
-        everywhere=everywhere,
-        left_out=(*content.warnings, *site.left_out, *unknown_sizes(site.boxes), *floor),
-        warnings=(
-            *site.boxes.warnings,
-            *uncovered,
-            *check_limit(site.boxes, str(files.name)),
-            *mismatch,
-        ),
+        replace(
+            of_categories,
+            looks=looks,
+            truth=ignoring_unchecked(truth, content, of_categories.boxes, label_words),
+            name=name,
+            group=group or "",
+            everywhere=everywhere,
+            left_out=(*content.warnings, *site.left_out, *unknown_sizes(site.boxes), *floor),
+            warnings=(*site.boxes.warnings, *uncovered, *limit, *mismatch),
+        )
     )
-    if not everywhere and _mean_right(made) < HARDLY_RIGHT:
-        others = "Are they of the same images, and do image ids and category numbers mean the same?"
-        exchanged = exchanged_words(made.boxes, made.evaluation.truth)
-        if exchanged:
-            others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
-        elif mismatch:
-            others = (
-                f"{mismatch[0]} If so, translate them, such as with --category "
-                "vehicle=car,bus,truck (categories=), or in a task file with `detector_mapping`."
-            )
-        raise _hardly_right(made, str(files.name), f"by {content.path}", others)
-    return _noting_all_wrong(made, str(files.name))
+    if everywhere:
+        return _noting_all_wrong(made, str(files.name))
+    if _mean_right(made) >= HARDLY_RIGHT:
+        return made
+    others = "Are they of the same images, and do image ids and category numbers mean the same?"
+    exchanged = exchanged_words(made.boxes, made.evaluation.truth)
+    if exchanged:
+        others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
+    elif mismatch:
+        others = (
+            f"{mismatch[0]} If so, translate them, such as with --category "
+            "vehicle=car,bus,truck (categories=), or in a task file with `detector_mapping`."
+        )
+    raise _hardly_right(made, str(files.name), f"by {content.path}", others)
 
 
 def _numbers_of(content: LabelSet) -> dict[str, str]:
@@ -291,8 +264,8 @@ def check_some_right(sets: Sequence[Site]) -> None:
 
 
 def _mean_right(made: Site) -> float:
-    """Return the mAP at IoU .5, mean over the categories that are labelled."""
-    return float(np.nanmean(made.evaluation.ap50))
+    """Return the mAP at IoU .5, mean over the categories with labels enough."""
+    return float(np.mean(made.evaluation.average_precision[made.evaluation.enough, 0]))
 
 
 def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputError:
@@ -304,8 +277,7 @@ def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputEr
 
 def _noting_all_wrong(made: Site, what: str, question: str = FILES_WRONG) -> Site:
     """Note where hardly a box is right, as where numbers of categories are of another list."""
-    right = made.evaluation.ap50
-    if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
+    if made.evaluation.average_precision[made.evaluation.enough, 0].max() > ALL_WRONG:
         return made
     return made.noting(
         Notice(
@@ -421,12 +393,14 @@ def _observed(
     lost = unreadable_warning(list(log.unreadable.values()), len(samples))
     site = Site.of_evidence(evidence, task.categories)
     made = set_of_detector(
-        site,
-        truth_of_samples(site.boxes, truth),
-        name=seed_set.name,
-        group=group,
-        everywhere=everywhere,
-        left_out=(*seed_set.warnings, *lost),
+        replace(
+            site,
+            truth=truth_of_samples(site.boxes, truth),
+            name=seed_set.name,
+            group=group or "",
+            everywhere=everywhere,
+            left_out=(*seed_set.warnings, *lost),
+        )
     )
     return replace(made, looks=replace(made.looks, categories=own.categories))
 

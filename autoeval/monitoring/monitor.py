@@ -66,7 +66,7 @@ from autoeval.runtime.store import rows_digest
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint, Target, find_target, points_at
 from autoeval.version import __version__
-from autoeval.words import Notice, codes_of, counted, listed, notices_of
+from autoeval.words import Notice, codes_of, counted, listed, notices_of, prefixed
 
 DRAWS = 4000  # of the accuracies of all sites together
 NOT_JUDGED = {UNREADABLE, TOO_FEW}
@@ -196,7 +196,7 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str
                 f"{n} cannot be estimated with these windows, categories and baseline: the "
                 "boxes were dropped by --keep, so what is shown may be an earlier window",
             )
-            notices.append(notice.prefixed(name))
+            notices += prefixed(name, [notice])
         for row in rows_of[name]:
             key, digest = (name, row["window"]), row.pop("digest")
             if kept.get(key, ("",))[0] != digest:
@@ -209,7 +209,7 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str
         store.forget(list(_too_old(images_of, shared)))
     for name, images in images_of.items():
         of_time = kind_of(images, settings.by) in FORMS
-        notices += [notice.prefixed(name) for notice in time_warnings(images, needed=of_time)]
+        notices += prefixed(name, time_warnings(images, needed=of_time))
     notices += silent_sites(images_of, settings.by)
     target = find_target(estimator.target)
     shown = {n: _shown(rows, learning[n], settings, target) for n, rows in rows_of.items()}

@@ -48,7 +48,7 @@ from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 from autoeval.runtime.progress import progress_bar
 from autoeval.sites.file_looks import Looks
-from autoeval.words import Notice, codes_of, counted, listed, notices_of, printable
+from autoeval.words import Notice, codes_of, counted, listed, notices_of, prefixed, printable
 
 RESULTS = re.compile(f"({'|'.join(map(re.escape, SUFFIXES))})$", re.IGNORECASE)
 HIDDEN = re.compile(r"(^|/)\.")
@@ -291,9 +291,9 @@ def read_results(
         failed.append(
             Notice(
                 "site-without-file",
-                "no file is of this site any more, and no new image can come: its state is that of "
-                "the images that were read before",
-            ).prefixed(listed(gone, most=3))
+                f"{listed(gone, most=3)}: no file is of this site any more, and no new image can "
+                "come: its state is that of the images that were read before",
+            )
         )
     of_sites: dict[str, dict[str, float]] = {}
     for note in notes.values():
@@ -331,10 +331,11 @@ def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
         kinds.setdefault(NUMBER.sub("0", warning), []).append(warning)
     for alike in kinds.values():
         if len(alike) <= MOST_ALIKE:
-            yield from (warning.prefixed(listed(files[warning], most=3)) for warning in alike)
+            for warning in alike:
+                yield from prefixed(listed(files[warning], most=3), [warning])
             continue
         names = [name for warning in alike for name in files[warning]]
-        yield alike[0].prefixed(f"{listed(names, most=3)}; in {files[alike[0]][0]}")
+        yield from prefixed(f"{listed(names, most=3)}; in {files[alike[0]][0]}", alike[:1])
 
 
 @dataclass(frozen=True)

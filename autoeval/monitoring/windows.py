@@ -165,9 +165,10 @@ def silent_sites(images_of: Mapping[str, pd.DataFrame], by: str) -> Iterator[Not
     if silent:
         yield Notice(
             "site-silent",
-            f"no new image, while another site has one of {newest:%Y-%m-%d %H:%M}: the state is "
-            f"that of the images before (latest: {listed(list(silent.values()), most=3)})",
-        ).prefixed(listed(list(silent), most=3))
+            f"{listed(list(silent), most=3)}: no new image, while another site has one of "
+            f"{newest:%Y-%m-%d %H:%M}: the state is that of the images before (latest: "
+            f"{listed(list(silent.values()), most=3)})",
+        )
 
 
 def _by_name(index: pd.DataFrame) -> pd.DataFrame:

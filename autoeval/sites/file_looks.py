@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,12 +157,13 @@ def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[str]:
                 "another version of the detector) are misread",
             )
         )
-    low, high = sorted((boxes.highest, highest))
+    highest_here = float(boxes.scores.max(initial=0.0))
+    low, high = sorted((highest_here, highest))
     if highest and low < ANOTHER_TOP * high and len(boxes) >= ENOUGH_BOXES:
         yield (
             Notice(
                 "another-scale",
-                f"the highest score is {boxes.highest:.2f}, in the fit it was {highest:.2f}: "
+                f"the highest score is {highest_here:.2f}, in the fit it was {highest:.2f}: "
                 "unless the detector is sure of nothing in one of them, its scores are on "
                 "another scale here and are misread",
             )
@@ -410,7 +411,7 @@ class Looks:
             boxes.numbers,
             boxes.floor,
             boxes.most_boxes,
-            boxes.highest,
+            float(boxes.scores.max(initial=0.0)),
             unseen_share(boxes),
             n_boxes=len(boxes),
             confident=(ConfidentBoxes.of(boxes),),
@@ -419,13 +420,9 @@ class Looks:
             detector=dict(boxes.run.settings) if boxes.run else {},
         )
 
-    def warning(self, *warnings: str) -> Looks:
-        """Add what was found wrong in the fit."""
-        return replace(self, warnings=(*self.warnings, *warnings))
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        plain = asdict(self)
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
         if not self.detector:
             del plain["detector"]
         return {

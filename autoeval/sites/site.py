@@ -12,8 +12,9 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.accuracy.coco_evaluation import (
+    AT_HALF,
+    IOU_THRESHOLDS,
     Matches,
-    coco_summary,
     image_ranks,
     match_categories,
     rank_categories,
@@ -132,9 +133,22 @@ class Evaluation:
         return [is_labelled_enough(ranking.n_true) for ranking in self.rankings]
 
     @cached_property
-    def has_labels(self) -> np.ndarray:
-        """Whether each category has a labelled box, bool."""
-        return np.array([ranking.n_true.any() for ranking in self.rankings], bool)
+    def counted(self) -> np.ndarray:
+        """Which boxes are right or wrong at IoU .5, (N,) bool: others are ignored.
+
+        Boxes in crowds are ignored, and those of categories without a single label.
+        """
+        labelled = np.array([ranking.n_true.any() for ranking in self.rankings], bool)
+        return np.asarray(~self.matches.ignored[AT_HALF] & labelled[self.boxes.label])
+
+    @cached_property
+    def average_precision(self) -> np.ndarray:
+        """Average precision of each category over all images at each IoU, (K, 10).
+
+        NaN for categories without a label.
+        """
+        every = [ranking.average_precision() for ranking in self.rankings]
+        return np.array(every).reshape(-1, len(IOU_THRESHOLDS))
 
     @cached_property
     def content_key(self) -> str:
@@ -143,26 +157,6 @@ class Evaluation:
         for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.truth.boxes):
             digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
         return digest.hexdigest()
-
-    @cached_property
-    def coco_accuracy(self) -> dict[str, float]:
-        """``mAP``, ``mAP50`` and ``mAP75`` as pycocotools prints them: over all images and labels.
-
-        The mean over the categories that have a label; NaN where none has.
-        """
-        labelled = [ranking for ranking in self.rankings if ranking.n_true.any()]
-        precision = np.array([ranking.average_precision() for ranking in labelled])
-        return coco_summary(precision.mean(axis=0) if len(labelled) else np.full(10, np.nan))
-
-    @cached_property
-    def ap50(self) -> np.ndarray:
-        """Average precision at IoU .5 of the categories with labels enough."""
-        every = [
-            ranking.average_precision()[0]
-            for ranking, enough in zip(self.rankings, self.enough, strict=True)
-            if enough and ranking.n_true.any()
-        ]
-        return np.array(every or [np.nan])
 
 
 @dataclass(frozen=True, eq=False)

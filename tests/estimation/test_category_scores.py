@@ -103,7 +103,7 @@ def test_a_reference_on_other_images_is_refused():
 
 
 def training(found, truth, **options):
-    return labelled_site(Site(found), truth, name="val", **options)
+    return labelled_site(Site(found, truth=truth, name="val", **options))
 
 
 def test_a_pair_is_evaluated_on_the_images_that_hold_its_category_and_scored_where_it_is_found():
@@ -196,7 +196,7 @@ def test_scores_and_accuracy_by_hand(monkeypatch):
         monkeypatch.setattr(f"autoeval.sites.site.{name}", 1)
     boxes, truth = hand_made()
     same = ScoreCalibration(np.tile([0.0, 1, 1], (10, 1)), np.array([np.log(0.45), 0, 0]))
-    labelled = labelled_site(boxes, truth, name="x")
+    labelled = labelled_site(replace(boxes, truth=truth, name="x"))
     car, van = labelled_rows(labelled, same).to_dict("records")
     assert (car["n_images"], car["n_boxes"], car["mAP"]) == (2, 2, pytest.approx(1.0))
     assert car["expected_ap"] == pytest.approx((40 * 0.9 + 21 * 0.7) / 101)

@@ -23,7 +23,7 @@ from tests.made_sites import N_IMAGES, random_found, truth_from
 
 def labelled(name, seed, **options):
     found = random_found(seed)
-    return labelled_site(Site(found), truth_from(found), name=name, **options)
+    return labelled_site(Site(found, truth=truth_from(found), name=name, **options))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
     found = random_found(0)
     truth = truth_from(found)
     truth = truth.where((truth.label != 0) | (truth.image > 5))  # no car in the first images
-    own = labelled_site(Site(found), truth, name="s")
+    own = labelled_site(Site(found, truth=truth, name="s"))
     rows = with_target(labelled_rows(own, fit_sets([own], context={}).calibration_), "recall@0.4")
     holding = own.evaluation.rankings[0].take(np.flatnonzero(own.evaluation.rankings[0].n_true))
     assert rows["recall@0.4"][0] == pytest.approx(value_of("recall", image_counts(holding, 0.4)))
@@ -133,7 +133,7 @@ def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, si
         assert str(estimate).startswith(f"estimated {name}: {100 * estimate.value:.1f} ")
         json.dumps(estimate.to_dict(), allow_nan=False)
     truth = truth_from(site.boxes)
-    known = labelled_site(site, truth, name="new")
+    known = labelled_site(replace(site, truth=truth, name="new"))
     counts = np.sum([image_counts(of, 0.4) for of in known.evaluation.rankings], axis=0)
     for name, measure in zip(points_at(0.4), MEASURES, strict=True):
         assert beside[name]["lower"] < value_of(measure, counts) < beside[name]["upper"]
@@ -195,8 +195,8 @@ def test_precision_over_a_threshold_that_no_box_of_the_fit_reaches_has_no_estima
 
 
 def labelled_where(of, kept):
-    boxes = Site(of.boxes.where(kept))
-    return labelled_site(boxes, of.truth, name=of.name, everywhere=True)
+    site = Site(of.boxes.where(kept), truth=of.truth, name=of.name, everywhere=True)
+    return labelled_site(site)
 
 
 def test_labels_alone_measure_recall_where_no_box_is_over_the_threshold(estimator, site):

@@ -47,7 +47,7 @@ def test_the_sampling_error_is_that_of_the_influence_of_images():
     corners, scores = np.tile([0.0, 0, 10, 10], (10, 1)), np.linspace(0.9, 0.5, 5)
     truth = Boxes(images, ("car",), image, label, corners)
     found = Boxes(images, ("car",), image[:5], label[:5], corners[:5], scores)
-    labelled = labelled_site(Site(found), truth, name="ten")
+    labelled = labelled_site(Site(found, truth=truth, name="ten"))
     (row,) = labelled_rows(labelled, calibration_prior().calibration).to_dict("records")
     assert row["mAP"] == pytest.approx(51 / 101)  # of the recalls 0, .01, ..., 1 those up to .5
     errors = {name: row[name] for name in ("mAP_std", "mAP50_std", "mAP75_std")}

@@ -32,7 +32,7 @@ USUAL = calibration_prior().calibration
 @pytest.fixture(scope="module")
 def table():
     found = random_found(0)
-    return labelled_rows(labelled_site(Site(found), truth_from(found), name="val"), USUAL)
+    return labelled_rows(labelled_site(Site(found, truth=truth_from(found), name="val")), USUAL)
 
 
 def site(seed, **options):
@@ -223,7 +223,7 @@ def test_a_labelled_set_names_itself_in_its_warnings():
     found = random_found(0)
     sure = found.where(found.scores > 0.5)
     half = truth_from(sure)
-    made = labelled_site(Site(sure), half.where(half.image < 11), name="val", left_out=["a"])
+    made = labelled_site(Site(sure, truth=half.where(half.image < 11), name="val", left_out=("a",)))
     assert made.group == "val"
     enough = [word for word, of in zip(WORDS, made.evaluation.enough, strict=True) if of]
     assert enough == ["car", "bus", "dog"]
@@ -248,9 +248,9 @@ def test_a_labelled_set_warns_of_shifted_labels():
     sure = random_found(0)
     sure = sure.where(sure.scores > 0.5)
     truth = truth_from(sure)
-    assert labelled_site(Site(sure), truth, name="val").looks.warnings == ()
+    assert labelled_site(Site(sure, truth=truth, name="val")).looks.warnings == ()
     beside = replace(truth, boxes=truth.boxes + np.array([6, 0, 6, 0]))
-    (warning,) = labelled_site(Site(sure), beside, name="val").looks.warnings
+    (warning,) = labelled_site(Site(sure, truth=beside, name="val")).looks.warnings
     assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning
 
 
@@ -272,12 +272,12 @@ def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
     truth = truth_from(found)
     truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
     with pytest.raises(InputError, match="s0: Labels and boxes do not belong together"):
-        labelled_site(Site(found), truth, name="s0", everywhere=True)
+        labelled_site(Site(found, truth=truth, name="s0", everywhere=True))
     sets = []
     for k in range(3):  # few confident boxes: each set alone is no reason to refuse
         found = random_found(k, n=4000)
         found = found.where((found.scores <= 0.3) | (np.arange(len(found)) < 9))
-        sets.append(labelled_site(Site(found), truth, name=f"s{k}", everywhere=True))
+        sets.append(labelled_site(Site(found, truth=truth, name=f"s{k}", everywhere=True)))
     with pytest.raises(InputError, match="Hardly a box of those on s0, s1, s2 is right"):
         fit_sets(sets, context={})
 
@@ -289,7 +289,7 @@ def test_a_category_with_too_few_labels_is_left_out_however_it_was_named(everywh
     truth = truth_from(found)
     first = np.flatnonzero(truth.label == 0)
     rare = truth.where(np.setdiff1d(np.arange(len(truth)), first[1:]))
-    made = labelled_site(Site(found), rare, name="val", everywhere=everywhere)
+    made = labelled_site(Site(found, truth=rare, name="val", everywhere=everywhere))
     assert made.evaluation.enough == [False, *[True] * (len(WORDS) - 1)]
     assert WORDS[0] not in set(labelled_rows(made, USUAL)["category"])
     assert any(note.code == "categories-rarely-labelled" for note in made.left_out)

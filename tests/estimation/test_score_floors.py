@@ -23,7 +23,7 @@ from tests.made_sites import WORDS, random_found, truth_from
 def labelled(seed, name="val", floor=0.0):
     found = random_found(seed)
     truth = truth_from(found)
-    return labelled_site(Site(found.where(found.scores >= floor)), truth, name=name)
+    return labelled_site(Site(found.where(found.scores >= floor), truth=truth, name=name))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def site_of(found, statistics):
 def test_boxes_over_a_score_match_as_before():
     full = labelled(3)
     above = full.above(0.3)
-    again = labelled_site(Site(above.boxes), full.truth, name="again")
+    again = labelled_site(Site(above.boxes, truth=full.truth, name="again"))
     assert 0 < len(above.boxes) < len(full.boxes)
     for ours, theirs in zip(above.evaluation.matches, again.evaluation.matches, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -20,7 +20,8 @@ from tests.made_sites import WORDS, random_found, truth_from
 
 def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_path):
     found = random_found(0)
-    fitted = fit_sets([labelled_site(Site(found), truth_from(found), name="val")], context={})
+    labelled = labelled_site(Site(found, truth=truth_from(found), name="val"))
+    fitted = fit_sets([labelled], context={})
     new = random_found(1)
     estimate = fitted.predict_site(Site(new, named=True))
     save_plan(fitted.plan_labels(estimate, n=12), tmp_path)

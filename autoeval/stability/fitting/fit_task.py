@@ -92,7 +92,7 @@ def fit_task(
         executor=keep.executor,
         load=keep.load,
     )
-    warnings = [
+    warnings: list[str] = [
         warning for seed_set in seed_sets for warning in prefixed(seed_set.name, seed_set.warnings)
     ]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
@@ -150,7 +150,8 @@ def fit_task(
         context = dict(made_with["context"])
         repeated = (*_useless(results, method, target), *_of_two_lines(table, method, target))
         if statistics:
-            context["boxes"] = statistics.warning(*repeated).to_dict()
+            warned = replace(statistics, warnings=(*statistics.warnings, *repeated))
+            context["boxes"] = warned.to_dict()
         fitted[method] = PublishedEstimator(method, target=target, level=level).fit(
             table, **{**made_with, "context": context}
         )
@@ -199,7 +200,7 @@ def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[str, .
 
 def _unreadable(table: pd.DataFrame) -> list[str]:
     """Name own images of the sources that could not be read."""
-    warnings = []
+    warnings: list[str] = []
     for source, rows in seed_rows(table).groupby("source", sort=False):
         row = rows.iloc[0]
         if row["n_unreadable"]:
@@ -224,13 +225,8 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
 
     words: of the detector, in which its files would be.
     """
-    made = set_of_detector(
-        Site(stored.boxes),
-        stored.evaluation.truth,
-        name=stored.name,
-        group=stored.group,
-        everywhere=True,
-    )
+    site = Site(stored.boxes, truth=stored.truth, name=stored.name, group=stored.group)
+    made = set_of_detector(replace(site, everywhere=True))
     statistics = replace(made.looks, categories=tuple(words))
     return replace(made, looks=statistics)
 
