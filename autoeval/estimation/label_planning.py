@@ -361,7 +361,10 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         pool = Pool(boxes, np.zeros((len(boxes), 0)), ())
     rest = None if site.nothing_found else _other_boxes(site, pool)
     if threshold and threshold.measure == "precision" and not request.everywhere:
-        pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
+        of_all, others = pool.image_ids, None
+        pool = pool.with_boxes_over(threshold.score_thr, rest)
+        kept = np.flatnonzero(np.isin(of_all, pool.image_ids))
+        rest = None if rest is None else rest.on_images(kept)
         n = min(n, len(pool))
     in_pool = {image.image_id for image in pool.found.images}
     # as the site has them: with their times where these are known

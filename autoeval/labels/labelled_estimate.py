@@ -434,7 +434,9 @@ def labels_of_plan(
     words: translated later; their spelling is then the known one.
     """
     rest = () if plan.rest is None else plan.rest.categories
-    return labels_on(labels, plan.found.images, [*(words or (*plan.found.categories, *rest))])
+    known = [*(words or (*plan.found.categories, *rest))]
+    over = None if plan.measures("mAP") else plan.score_thr
+    return labels_on(labels, plan.found.images, known, over)
 
 
 def labelled_part(

@@ -51,10 +51,14 @@ class LabelledSubset:
 
 
 def labels_on(
-    labels: LabelSet, images: Sequence[LabelledImage], known_words: Sequence[str]
+    labels: LabelSet,
+    images: Sequence[LabelledImage],
+    known_words: Sequence[str],
+    over: float | None = None,
 ) -> LabelSet:
     """Call labelled images as a pool does, and categories as they are known, once for all.
 
+    over: score threshold over which each image of the pool has a box; None of a pool of all images.
     All that follows finds images by their ids, and categories by their words. For how images are
     known see `match_images`, for words `known_spellings`. Raises InputError if no labelled image is
     in the pool, or one is labelled twice.
@@ -73,7 +77,7 @@ def labels_on(
     spelt = known_spellings(labels.categories, known_words)
     notices = [
         *matches.by_rules("the pool"),
-        *_not_in_pool(unknown),
+        *_not_in_pool(unknown, over),
         *([spelt_otherwise(spelt)] if spelt else []),
     ]
     named = {name: images[place] for name, place in kept.items()}
@@ -95,9 +99,14 @@ def _none_in_pool(labels: LabelSet, images: Sequence[LabelledImage]) -> InputErr
     )
 
 
-def _not_in_pool(names: Sequence[str]) -> list[Notice]:
-    text = f"labelled images that are not in the pool, left out: {len(names)} ({listed(names)})"
-    return [Notice("images-not-in-pool", text)] if names else []
+def _not_in_pool(names: Sequence[str], over: float | None = None) -> list[Notice]:
+    if not names:
+        return []
+    where = "are not in the pool"
+    if over is not None:
+        where = f"have no box over {over:g}, on which precision does not depend, or {where}"
+    text = f"labelled images that {where}, left out: {len(names)} ({listed(names)})"
+    return [Notice("images-not-in-pool", text, severity="warning" if over is None else "note")]
 
 
 def match_labels(

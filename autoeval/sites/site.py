@@ -447,10 +447,14 @@ class Pool:
         """Names of the images."""
         return tuple(image.image_id for image in self.found.images)
 
-    def with_boxes_over(self, score_thr: float) -> Pool:
-        """Keep the images with a box over a threshold: precision there depends on no other."""
-        over = self.found.scores > self.found.scores.dtype.type(score_thr)
-        images = np.unique(self.found.image[over])
+    def with_boxes_over(self, score_thr: float, others: Boxes | None = None) -> Pool:
+        """Keep the images with a box over a threshold: precision there depends on no other.
+
+        `others` are boxes of other categories on the same images, which labels may show to count.
+        """
+        parts = (self.found,) if others is None else (self.found, others)
+        over = [part.image[part.scores > part.scores.dtype.type(score_thr)] for part in parts]
+        images = np.unique(np.concatenate(over))
         if len(images) == len(self):
             return self
         note = Notice(

@@ -141,3 +141,33 @@ def test_the_command_predicts_no_influence_where_all_images_have_labels(tmp_path
     assert main([*map(str, words), "--work-dir", str(tmp_path / "out")]) == 0
     values = json.loads((tmp_path / "out/result.json").read_text())["labelled_estimate"]
     assert values["value"] == pytest.approx(expected.value, abs=1e-9)
+
+
+def test_precision_counts_boxes_of_categories_that_labels_alone_show_to_count(tmp_path):
+    """A rare category has a right and a false box, in images without another box over .5."""
+    val, labels = (
+        json.loads((SAMPLE / name).read_text()) for name in ("val.json", "new_labels.json")
+    )
+    for content in (val, labels):
+        content["categories"].append({"id": 99, "name": "tram"})
+    (tmp_path / "val.json").write_text(json.dumps(val))
+    files = tmp_path / "val.json", SAMPLE / "val_predictions.json"
+    fitted = autoeval.fit(*files, target="precision", score_thr=0.5)
+    predictions = json.loads((SAMPLE / "new_predictions.json").read_text())
+    over = [box["image_id"] for box in predictions if box["score"] > 0.5]
+    right, false = sorted({image["id"] for image in labels["images"]} - set(over))[:2]
+    before = precision_of(fitted, tmp_path / "before", predictions, labels)
+    tram = {"category_id": 99, "bbox": [10.0, 10.0, 60.0, 40.0]}
+    labels["annotations"].append({**tram, "image_id": right, "id": 9999, "area": 2400.0})
+    predictions += [{**tram, "image_id": image, "score": 0.9} for image in (right, false)]
+    after = precision_of(fitted, tmp_path / "after", predictions, labels)
+    assert after == pytest.approx((before * len(over) + 1) / (len(over) + 2))
+
+
+def precision_of(fitted, folder, predictions, labels):
+    """Estimate precision at .5 with the labels of all images."""
+    folder.mkdir()
+    for name, content in {"boxes": predictions, "labels": labels}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    files = folder / "boxes.json", folder / "labels.json"
+    return estimate_labelled(fitted, *files, images=folder / "labels.json").value
