@@ -25,6 +25,7 @@ EXTRA_OF = {
     "transformers": "vlm",
 }
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
+UNREAD = 141  # as of a program that the shell ends by SIGPIPE: 0 would let a gate pass
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 on success, 1 on failure or when nobody reads the output any more, 2 on bad input, 130
-        when interrupted.
+        0 on success, 1 on failure, 2 on bad input, 130 when interrupted, 141 when nobody reads the
+        output any more; some commands have others, such as those of a gate.
     """
     if sys.stdout is None:  # closed by who started this, as by >&- of a shell
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # What the buffer holds goes nowhere, or the interpreter would complain of it in the end:
         # https://docs.python.org/3/library/signal.html#note-on-sigpipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
+        return UNREAD
     except KeyboardInterrupt as interrupt:  # also while modules are imported
         kept = str(interrupt) or "what its folder keeps is not done again"
         print(f"\nInterrupted. Give the same command again: {kept}.", file=sys.stderr)

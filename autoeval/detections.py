@@ -22,6 +22,14 @@ CONFIDENT = 0.3  # a box with a higher score is taken for one that the detector 
 ARRAYS = ("logits", "features", "prototypes")
 
 
+def check_precision(precision: str) -> None:
+    """Raise `InputError` for a precision that is none of `PRECISIONS`."""
+    if precision not in PRECISIONS:
+        raise InputError(
+            f"Expected a precision out of {', '.join(PRECISIONS)} but got {precision!r}."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Detections:
     """The N boxes of one image.

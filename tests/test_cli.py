@@ -115,6 +115,8 @@ def test_help_may_stand_in_front_of_the_command(words, capsys):
         ("monitor --estimator e --predictions p --iou .75", "--iou"),
         (f"fit --labels a --predictions b --work-dir {__file__}", "--work-dir"),
         ("fit --labels a --predictions b --work-dir=", "--work-dir"),
+        ("fit --labels a --detector b.onnx --network-precision other", "single"),
+        ("estimate --images a --detector b.pt --network-precision other", "single"),
     ],
 )
 def test_wrong_values_are_refused_before_anything_is_read(words, named, capsys):
@@ -184,7 +186,7 @@ def test_output_that_nobody_reads_ends_the_program_quietly(words, buffering):
     command = [sys.executable, *buffering, "-m", "autoeval.cli", *words]
     ended = subprocess.run(command, stdout=end, stderr=subprocess.PIPE, text=True)
     os.close(end)
-    assert (ended.returncode, ended.stderr) == (1, "")
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_what_is_missing_is_installed_as_the_package_was(tmp_path, monkeypatch):

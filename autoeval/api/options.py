@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -87,7 +87,8 @@ class NetworkOptions(TypedDict, total=False):
     classes : path-like
         File with the names of the detector's labels, one in a line, where it has none.
     network_precision : str
-        single: the same numbers on every device; half: 16 bits; by default the framework's own.
+        single: the same numbers on every device; half: 16 bits; framework: its own (default: that
+        of the fit, else framework).
     trust_checkpoint : bool
         Unpickle everything in the checkpoint, which may run code.
     """
@@ -96,7 +97,7 @@ class NetworkOptions(TypedDict, total=False):
     cfg_options: Sequence[str]
     device: str
     classes: str
-    network_precision: str
+    network_precision: Literal["framework", "single", "half"]
     trust_checkpoint: bool
 
 

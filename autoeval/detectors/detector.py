@@ -12,12 +12,11 @@ import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.detections import FRAMEWORK, PRECISIONS, Detections, Evidence
+from autoeval.detections import FRAMEWORK, Detections, Evidence, check_precision
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.predicting import Batch, Later, QuickPooling, in_precision, predict
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.settings import describe, fingerprint
-from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -46,10 +45,7 @@ class MMDetector:
         *,
         precision: str = FRAMEWORK,
     ) -> None:
-        if precision not in PRECISIONS:
-            raise InputError(
-                f"Expected a precision out of {', '.join(PRECISIONS)} but got {precision!r}."
-            )
+        check_precision(precision)
         model.eval()
         self.precision = precision
         self.model = model

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
-from autoeval.detections import FRAMEWORK
+from autoeval.detections import FRAMEWORK, check_precision
 from autoeval.errors import InputError
 from autoeval.words import listed
 
@@ -49,7 +49,7 @@ class DetectorSpec:
         File with the names of its labels, one in a line.
     precision : str, optional
         ``single`` or ``half``; by default the framework's own. See
-        `autoeval.detectors.predicting.in_precision`.
+        `autoeval.detectors.predicting.in_precision`. Another one raises `InputError`.
     """
 
     name: str
@@ -59,6 +59,10 @@ class DetectorSpec:
     trust_checkpoint: bool = False
     classes: str | None = None
     precision: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision is not None:  # before anything is loaded
+            check_precision(self.precision)
 
     def __call__(self) -> Any:
         """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read.

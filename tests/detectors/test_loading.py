@@ -176,3 +176,8 @@ def test_a_path_is_kept_as_absolute_behind_any_prefix(name, tmp_path, monkeypatc
     kept = DetectorSpec(name).to_dict()["name"]
     assert kept == name.replace("weights", str(tmp_path / "weights"))
     assert DetectorSpec("hf:facebook/detr").to_dict()["name"] == "hf:facebook/detr"
+
+
+def test_a_precision_that_there_is_not_is_refused_before_anything_is_loaded():
+    with pytest.raises(InputError, match="single"):
+        DetectorSpec("a network that there is not", precision="other")
