@@ -57,7 +57,7 @@ from autoeval.comparison.unlabelled_difference import (
     agreement,
     disagreement,
     expected_difference,
-    log_odds_on_labels,
+    known_on_labels,
     one_at_home,
     pair_prior,
     seen_of,
@@ -269,7 +269,7 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
     both = both.assign(n_pool=[len(a.sites[name]) for name in both["source"]])
     both = both.assign(a=a.name, b=b.name, carried=carried_over(a.rows, b.rows))
     words = [words_of(category) for category in both["category"]]
-    both["log_odds"] = [log_odds_on_labels(a.rows, b.rows, "mAP", of) for of in words]
+    both["log_odds"] = known_on_labels(a.rows, b.rows, "mAP", words)[1]
     differ, agree = {}, {}
     for name in set(both["source"]):
         first, second = calibrated(a, b, name)

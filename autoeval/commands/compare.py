@@ -112,14 +112,13 @@ def after_compare(
     where images are labelled without a plan, and where a detector is run.
     """
     from autoeval.api.compare_detectors import NOT_FILES
-    from autoeval.comparison.comparison import distinguishable
 
     typed = given.values
     files = typed["predictions"] or [NOT_FILES]
     if NOT_FILES in files:
         return ""
     best, n = result.overall.iloc[0], N_LABELS
-    a, b, decided = best["a"], best["b"], distinguishable(best)
+    a, b, decided = best["a"], best["b"], bool(best["distinguishable"])
     if gate is not None:
         a, b, decided = gate.candidate, gate.decisive.detector, gate.outcome != "undecided"
         n = gate.decisive.labels or n

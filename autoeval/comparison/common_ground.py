@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,9 +19,27 @@ from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 from autoeval.words import Notice, counted, listed
 
+NOTHING_KNOWN: Mapping[str, float] = MappingProxyType({})
 
-def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse fewer than two estimators, and estimators of different targets."""
+
+def check_fits(
+    fits: Mapping[str, AccuracyEstimator],
+    trained_here: Collection[str] = (),
+    accuracy: Mapping[str, float] = NOTHING_KNOWN,
+) -> None:
+    """Refuse estimators that cannot be compared, and what is not possible to know of detectors.
+
+    That one was trained at the labelled site is refused at a threshold, too, where it would not
+    act: the difference is that of the two estimates, which a fit with ``--trained-here`` corrects.
+
+    Parameters
+    ----------
+    fits : mapping of str to AccuracyEstimator
+    trained_here : collection of str
+        Names of detectors that were trained at the labelled site.
+    accuracy : mapping of str to float
+        Accuracy in [0, 1] that is known of one of them.
+    """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
     targets = {name: fitted.target for name, fitted in fits.items()}
@@ -30,32 +49,19 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             f"{', '.join(f'{name}: {target}' for name, target in targets.items())}. Fit them with "
             "the same --target."
         )
-
-
-def check_known(
-    trained_here: Collection[str],
-    accuracy: Mapping[str, float],
-    fits: Mapping[str, AccuracyEstimator],
-) -> None:
-    """Refuse what is said of detectors that are not compared, or is not possible.
-
-    That one was trained at the labelled site is refused at a threshold, too, where it would not
-    act: the difference is that of the two estimates, which a fit with ``--trained-here`` corrects.
-    """
     unknown = [name for name in trained_here if name not in fits]
     if unknown:
         raise InputError(
             f"trained_here names {listed(unknown)}, which is not compared. Expected some of "
             f"{listed(list(fits))}."
         )
-    target = next(iter(fits.values())).target
+    target = next(iter(targets.values()))
     if trained_here and OperatingPoint.of(target):
         raise InputError(
             f"trained_here of a comparison acts on differences of average precision but the target "
             f"is {target}. Say it of the fit: `autoeval fit --labels PATH --trained-here` "
             "corrects the estimates of recall and F1 themselves."
         )
-
     if len(accuracy) > 1 or any(name not in fits for name in accuracy):
         raise InputError(
             f"`known` has {listed(list(accuracy))}. Expected one of the compared detectors, "
@@ -69,30 +75,34 @@ def check_known(
             )
 
 
-def at_floors(
-    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
-) -> tuple[dict[str, AccuracyEstimator], dict[str, Site]]:
-    """Take each fit at the score at which the boxes of its site begin; see `Site.floor`."""
-    there = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
-    return there, {name: replace(site, floor=0.0) for name, site in sites.items()}
-
-
 def on_common_ground(
     fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],
     labels: LabelSet | None = None,
     words: Mapping[str, str] | None = None,
-) -> tuple[dict[str, Site], list[str]]:
+) -> tuple[dict[str, AccuracyEstimator], dict[str, Site], list[str]]:
     """Bring sites to the images and the categories that all detectors share; say what was left out.
 
     Those that count by any of the detectors, see `autoeval.sites.site`, are compared, if all of
     them have a word for it: a detector that finds nothing of it is not spared. With `labels` they
     are those that the labels distinguish, see `labelled_categories`; a detector without a word for
     one of them has found none of its objects. Where a fit counts chosen categories, its site has
-    lost the boxes of others: these are compared for no detector. The sites returned have the same
-    images in the same order, and the same named categories, calibrated. Raises InputError if no
-    image or no category is common, or two detectors found exactly the same boxes.
+    lost the boxes of others: these are compared for no detector.
+
+    Returns
+    -------
+    fits : dict of str to AccuracyEstimator
+        Each at the score at which the boxes of its site begin; see `Site.floor`.
+    sites : dict of str to Site
+        With the same images in the same order and the same named categories, calibrated.
+    warnings : list of str
+
+    Raises
+    ------
+    InputError
+        If no image or no category is common, or two detectors found exactly the same boxes.
     """
+    fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
     images, warnings = _common_images(sites)
     common_sites = {
         name: replace(
@@ -100,6 +110,7 @@ def on_common_ground(
             calibration=fits[name].calibration_,
             reference_calibration=fits[name].reference_calibration_,
             evidence=(),
+            floor=0.0,
         )
         for name, site in sites.items()
     }
@@ -126,10 +137,26 @@ def on_common_ground(
         chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
-    category_warnings += _without_a_word(words_of, names)
-    common_sites = {name: on_categories(site, names) for name, site in common_sites.items()}
-    _refuse_equal(common_sites)
-    return common_sites, [*warnings, *category_warnings]
+    found: dict[bytes, str] = {}  # a detector by its boxes
+    for name, site in common_sites.items():
+        if without := [category for category in names if category not in words_of[name]]:
+            category_warnings.append(
+                Notice(
+                    "category-not-known",
+                    f"{name}: no word for labelled categories, so that its average precision there "
+                    f"is 0: {len(without)} ({listed(without, 10)}). To leave them out, name those "
+                    "that count with --category",
+                )
+            )
+        common_sites[name] = site = on_categories(site, names)
+        content = site.boxes.boxes.tobytes() + site.boxes.scores.tobytes()
+        if content and content in found:
+            raise InputError(
+                f"{found[content]} and {name} found exactly the same boxes: is one detector given "
+                "twice?"
+            )
+        found[content] = name
+    return fits, common_sites, [*warnings, *category_warnings]
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
@@ -233,39 +260,3 @@ def _common_categories(
             "Name one with the words of each detector: --category NAME=WORD,WORD."
         )
     return kept, warnings
-
-
-def _without_a_word(
-    words_of: Mapping[str, Collection[str]], categories: Sequence[str]
-) -> list[str]:
-    """Warn of labelled categories that a detector cannot find."""
-    lacking = {
-        name: [category for category in categories if category not in words]
-        for name, words in words_of.items()
-    }
-    return [
-        Notice(
-            "category-not-known",
-            f"{name}: no word for labelled categories, so that its average precision there is 0: "
-            f"{len(without)} ({listed(without, 10)}). To leave them out, name those that count "
-            "with --category",
-        )
-        for name, without in lacking.items()
-        if without
-    ]
-
-
-def _refuse_equal(sites: Mapping[str, Site]) -> None:
-    """Refuse a detector that is given twice."""
-    seen: dict[bytes, str] = {}
-    for name, site in sites.items():
-        clean = site.boxes
-        digest = b"".join(
-            np.ascontiguousarray(column).tobytes() for column in (clean.boxes, clean.scores)
-        )
-        if digest in seen and len(clean):
-            raise InputError(
-                f"{seen[digest]} and {name} found exactly the same boxes: is one detector given "
-                "twice?"
-            )
-        seen[digest] = name

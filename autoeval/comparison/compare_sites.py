@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import (
-    at_floors,
     check_fits,
-    check_known,
     on_common_ground,
 )
 from autoeval.comparison.comparison import ALL, Comparison, PairForecast
@@ -89,6 +88,15 @@ class KnownOfDetectors:
     accuracy: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class PairDifference:
+    """The difference of two detectors at a site, the first less the second."""
+
+    each: dict[str, LabelDifference]  # of each category, and of `ALL` where there are several
+    carried: float  # on the labelled sets of both fits; NaN where they have none in common
+    forecast: PairForecast  # of all categories together
+
+
 def compare_sites(
     fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],
@@ -106,9 +114,7 @@ def compare_sites(
     detector's words for each category, where the site was read with them.
     """
     known = KnownOfDetectors() if known is None else known
-    check_fits(fits)
-    check_known(known.trained_here, known.accuracy, fits)
-    fits, sites = at_floors(fits, sites)
+    check_fits(fits, known.trained_here, known.accuracy)
     if labels is not None:
         of_boxes = [word for site in sites.values() for word in site.boxes.categories]
         of_fits = [word for fitted in fits.values() for word in fitted.looks_.categories]
@@ -116,7 +122,7 @@ def compare_sites(
         words_known = [*(labels.words or (*of_boxes, *of_fits))]
         labels = replace(labels, content=labels_on(labels.content, images, words_known))
     content, words = (None, None) if labels is None else (labels.content, labels.words)
-    common, warnings = on_common_ground(fits, sites, content, words)
+    fits, common, warnings = on_common_ground(fits, sites, content, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
     paired = None
     if labels is not None:
@@ -126,66 +132,32 @@ def compare_sites(
         Side.of(name, fits[name], site, trained_here=name in known.trained_here)
         for name, site in common.items()
     ]
-    of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
-    for name, site in common.items():
-        messages = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
-        if paired is None and not site.presence.likely.any():
-            messages = (*messages, nothing_found_text(len(site), target))
-        for warning in messages:
-            of_sites.setdefault(warning, []).append(name)
-    for warning, names in of_sites.items():  # fits on one labelled set have its warnings in common
-        warnings += prefixed(", ".join(dict.fromkeys(names)), [warning])
-    at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
-    levels = {}
+    levels, of_labels = {}, None
     for side in sides:
         values = np.clip([accuracy.value for accuracy in side.each], 0, 1)
-        levels[side.name] = side.whole.value if at_threshold else float(np.mean(values))
+        levels[side.name] = float(np.mean(values))
+        if OperatingPoint.of(target) is not None:  # counts of categories are summed
+            levels[side.name] = side.whole.value
     if paired is not None:
-        warnings += paired.warnings
-        by_labels, more = _labelled_levels(fits, paired)
+        by_labels, of_labels = _labelled_levels(fits, paired)
         levels |= by_labels
-        warnings += more
-    parts, whole, forecasts = [], {}, {}
-    for a, b in itertools.combinations(sides, 2):
-        rows, forecast = _differences(a, b, target, prior, categories or {}, paired, level)
-        forecasts[a.name, b.name] = forecast
-        whole[a.name, b.name] = difference = forecast.difference
-        whole[b.name, a.name] = replace(difference, value=-difference.value)
-        parts += rows
-        trained = [side.name for side in (a, b) if math.isfinite(side.home)]
-        if len(trained) == 1 and not at_threshold:
-            warnings.append(
-                Notice(
-                    "trained-on-these-images",
-                    f"{listed(trained)}: trained on images like the labelled ones, so the "
-                    "difference there is not used and its estimate is lowered",
-                )
-            )
-        elif math.isnan(rows[0]["carried_over"]):
-            warnings.append(
-                Notice(
-                    "no-common-labels",
-                    f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
-                    "difference there is not known: fit both on the same labels",
-                    severity="note",
-                )
-            )
-    if at_threshold and paired is None:
-        warnings.append(
-            Notice(
-                "taken-as-independent",
-                f"without labels the errors of two estimates of {target} are taken to be "
-                "independent: the intervals are wider than those of differences of mAP, which "
-                "were measured",
-                severity="note",
-            )
-        )
-    ranking = _ranked(levels, whole, level, seed, known.accuracy)
-    pairs = _ordered(pd.DataFrame(parts), list(ranking["detector"]))
+        of_labels = [*paired.warnings, *of_labels]
+    pairs = {
+        (a.name, b.name): _difference(a, b, target, prior, categories or {}, paired, level)
+        for a, b in itertools.combinations(sides, 2)
+    }
+    warnings += _warnings(sides, pairs, target, of_labels)
+    forecasts = {names: pair.forecast for names, pair in pairs.items()}
+    ranking = _ranked(levels, forecasts, level, seed, known.accuracy)
+    rows = []
+    for a, b in itertools.combinations(ranking["detector"], 2):
+        turned = (a, b) not in pairs
+        pair = pairs[(b, a) if turned else (a, b)]
+        rows += _rows(a, b, pair, -1.0 if turned else 1.0, len(sides[0].site), level)
     first, second = ranking["detector"][:2]
     first_ahead = {  # of the second, in each category and in all
         row["category"]: {"value": row["difference"], "lower": row["lower"], "upper": row["upper"]}
-        for row in pairs.to_dict("records")
+        for row in rows
         if (row["a"], row["b"]) == (first, second)
     }
     of_all = first_ahead.pop(ALL) if ALL in first_ahead else first_ahead.popitem()[1]
@@ -194,10 +166,10 @@ def compare_sites(
         level,
         **of_all,
         per_category=first_ahead,
-        n_images=len(common[sides[0].name]),
+        n_images=len(sides[0].site),
         n_labelled=len(paired.sample.images) if paired else 0,
         ranking=ranking,
-        pairs=pairs,
+        pairs=pd.DataFrame(rows),
         warnings=tuple(dict.fromkeys(warnings)),
         sites=common,
         known=next(iter(known.accuracy), ""),
@@ -220,7 +192,7 @@ def _labelled_levels(
     return levels, [*of_labels, *warnings]
 
 
-def _differences(
+def _difference(
     a: Side,
     b: Side,
     target: str,
@@ -228,81 +200,149 @@ def _differences(
     categories: Categories,
     paired: PairedLabels | None,
     level: float,
-) -> tuple[list[dict], PairForecast]:
-    """Return a row for each category and one for their mean, and the value of that."""
-    names, n_pool = a.site.boxes.categories, len(a.site)
+) -> PairDifference:
+    """Estimate the difference of two detectors label-free, or with labels where there are some."""
+    names, n_pool, k = a.site.boxes.categories, len(a.site), 0
     free = compare_label_free(a, b, target, prior, categories)
-    if paired is None:
-        k = 0
-        each = [LabelDifference(NOTHING, value, value) for value in free.each]
-        whole = LabelDifference(NOTHING, free.whole, free.whole)
-    else:
+    each = [LabelDifference(NOTHING, value, value) for value in free.each]
+    whole = LabelDifference(NOTHING, free.whole, free.whole)
+    if paired is not None:
         k = len(paired.sample.images)
         each, whole = paired.difference(a.name, b.name, prior, free)
-    rows = []
-    for category, difference in zip((*names, ALL), (*each, whole), strict=True):
-        combined = difference.combined
-        value, lower, upper = np.clip([combined.value, *combined.interval(level)], -1, 1).tolist()
-        rows.append(
-            {
-                "a": a.name,
-                "b": b.name,
-                "category": category,
-                "difference": value,
-                "lower": lower,
-                "upper": upper,
-                "p_better": combined.probability_positive,
-                "label_free": difference.prior.value,
-                "carried_over": free.carried,
-                "more_labels": _more_labels(difference, k, n_pool, level),
-            }
-        )
-    if k and whole.labels.known:
+    if whole.labels.known:
         outlook: Outlook | None = outlook_after(
             whole.labels, k, n_pool, prior=whole.prior, level=level
         )
     else:
         outlook = outlook_without_labels(free, n_pool, level)
-    return rows[:-1] if len(names) == 1 else rows, PairForecast(whole.combined, outlook, k)
+    by_category = dict(zip(names, each, strict=True)) | ({ALL: whole} if len(names) > 1 else {})
+    return PairDifference(by_category, free.carried, PairForecast(whole.combined, outlook, k))
 
 
-def _more_labels(difference: LabelDifference, k: int, n_pool: int, level: float) -> float:
-    """Return how many more labels will put zero outside the interval; NaN where not known."""
-    combined = difference.combined
-    if abs(combined.value) > combined.half_width(level):
-        return 0.0
-    if not difference.labels.known or abs(combined.value) < SMALLEST:
-        return math.nan
-    outlook = outlook_after(difference.labels, k, n_pool, prior=difference.prior, level=level)
-    return float(max(outlook.needed(abs(combined.value)) - k, 1))
+def _warnings(
+    sides: Sequence[Side],
+    pairs: Mapping[tuple[str, str], PairDifference],
+    target: str,
+    of_labels: Sequence[str] | None,
+) -> list[str]:
+    """Warn of the detectors' boxes and of what is not known of two detectors.
+
+    of_labels: warnings of the labels, which stand between; None without labels.
+    """
+    of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
+    for side in sides:
+        site = side.site
+        messages = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
+        if of_labels is None and not site.presence.likely.any():
+            messages = (*messages, nothing_found_text(len(site), target))
+        for warning in messages:
+            of_sites.setdefault(warning, []).append(side.name)
+    warnings = list[str]()
+    for warning, about in of_sites.items():  # fits on one labelled set have its warnings in common
+        warnings += prefixed(", ".join(dict.fromkeys(about)), [warning])
+    warnings += of_labels or ()
+    at_threshold = OperatingPoint.of(target) is not None
+    at_home = {side.name for side in sides if math.isfinite(side.home)}
+    for names, pair in pairs.items():
+        trained = [name for name in names if name in at_home]
+        if len(trained) == 1 and not at_threshold:
+            warnings.append(
+                Notice(
+                    "trained-on-these-images",
+                    f"{listed(trained)}: trained on images like the labelled ones, so the "
+                    "difference there is not used and its estimate is lowered",
+                )
+            )
+        elif math.isnan(pair.carried):
+            warnings.append(
+                Notice(
+                    "no-common-labels",
+                    f"{names[0]} and {names[1]} were not fitted on a common labelled set, so their "
+                    "difference there is not known: fit both on the same labels",
+                    severity="note",
+                )
+            )
+    if at_threshold and of_labels is None:
+        warnings.append(
+            Notice(
+                "taken-as-independent",
+                f"without labels the errors of two estimates of {target} are taken to be "
+                "independent: the intervals are wider than those of differences of mAP, which "
+                "were measured",
+                severity="note",
+            )
+        )
+    return warnings
+
+
+def _rows(
+    a: str, b: str, pair: PairDifference, sign: float, n_pool: int, level: float
+) -> list[dict[str, Any]]:
+    """Return the rows of two detectors in `Comparison.pairs`; `sign` is -1 where b is the first."""
+    rows = []
+    for category, found in pair.each.items():
+        difference = replace(found.combined, value=sign * found.combined.value)
+        ends = [difference.value, *difference.interval(level)]
+        value, lower, upper = np.clip(ends, -1, 1).tolist()
+        if abs(difference.value) > difference.half_width(level):
+            more_labels = 0.0
+        elif not found.labels.known or abs(difference.value) < SMALLEST:
+            more_labels = math.nan
+        else:
+            k = pair.forecast.n_labelled
+            outlook = outlook_after(found.labels, k, n_pool, prior=found.prior, level=level)
+            more_labels = float(max(outlook.needed(abs(difference.value)) - k, 1))
+        rows.append(
+            {
+                "a": a,
+                "b": b,
+                "category": category,
+                "difference": value,
+                "lower": lower,
+                "upper": upper,
+                "p_better": difference.probability_positive,
+                "label_free": sign * found.prior.value,
+                "carried_over": sign * pair.carried,
+                "more_labels": more_labels,
+                "distinguishable": lower > 0 or upper < 0,
+            }
+        )
+    return rows
 
 
 def _ranked(
     levels: Mapping[str, float],
-    whole: Mapping[tuple[str, str], ValueWithError],
+    forecasts: Mapping[tuple[str, str], PairForecast],
     level: float,
     seed: int,
     known: Mapping[str, float],
 ) -> pd.DataFrame:
-    """Rank the detectors by their differences over all categories, `whole`, in both directions.
+    """Rank the detectors by their differences over all categories.
 
     Their values have the mean of `levels`; or that of one detector is as it is known.
     """
     names = list(levels)
-    differences, variances = np.zeros((2, len(names), len(names)))
-    for (a, b), difference in whole.items():
-        place = names.index(a), names.index(b)
-        differences[place], variances[place] = difference.value, difference.error**2
-    values = consistent_values(differences)
-    dof = min(difference.dof for difference in whole.values())
-    best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
+    whole = {(name, name): ITSELF for name in names}
+    for (a, b), forecast in forecasts.items():
+        whole[a, b] = difference = forecast.difference
+        whole[b, a] = replace(difference, value=-difference.value)
+    table = [[whole[a, b] for b in names] for a in names]  # a less b
+    # by least squares: values of mean 0 whose differences are nearest to the estimated ones
+    values = np.array([[of.value for of in row] for row in table]).mean(axis=1)
+    if len(names) == 2:
+        ahead = table[0][1].probability_positive
+        best = np.array([ahead, 1 - ahead])
+    else:
+        variances = np.array([[of.error**2 for of in row] for row in table])
+        dof = min(difference.dof for difference in whole.values())
+        best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
     order = np.argsort(-values, kind="stable")
     accuracies = np.mean(list(levels.values())) + values
     for name, value in known.items():
         accuracies = value + values - values[names.index(name)]
     rows = []
     for i in order:
-        behind = whole.get((names[i], names[order[0]]), ITSELF)
+        behind = table[i][order[0]]
         value, lower, upper = np.clip([behind.value, *behind.interval(level)], -1, 1).tolist()
         rows.append(
             {
@@ -315,42 +355,10 @@ def _ranked(
             }
         )
         for name in known:
-            half = whole.get((names[i], name), ITSELF).half_width(level)
+            half = whole[names[i], name].half_width(level)
             around = np.clip([accuracies[i] - half, accuracies[i] + half], 0, 1)
             rows[-1] |= dict(zip(("value_lower", "value_upper"), map(float, around), strict=True))
     return pd.DataFrame(rows)
-
-
-def _ordered(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Turn each pair so that the detector that is ranked higher comes first."""
-    place = {name: k for k, name in enumerate(names)}
-    turned = pairs["a"].map(place) > pairs["b"].map(place)
-    other = pairs.assign(
-        a=pairs["b"],
-        b=pairs["a"],
-        difference=-pairs["difference"],
-        lower=-pairs["upper"],
-        upper=-pairs["lower"],
-        p_better=1 - pairs["p_better"],
-        label_free=-pairs["label_free"],
-        carried_over=-pairs["carried_over"],
-    )
-    ordered = pairs.where(~turned, other)
-    order = np.lexsort((ordered["b"].map(place), ordered["a"].map(place)))
-    return ordered.iloc[order].reset_index(drop=True)
-
-
-def consistent_values(differences: np.ndarray) -> np.ndarray:
-    """Return D values of mean 0 whose differences are nearest to given ones by least squares.
-
-    `differences` are of row less column, antisymmetric, (D, D).
-
-    Examples
-    --------
-    >>> consistent_values(np.array([[0, .2], [-.2, 0]]))
-    array([ 0.1, -0.1])
-    """
-    return np.asarray(differences.mean(axis=1))
 
 
 def joint_covariance(variances: np.ndarray) -> np.ndarray:
@@ -372,12 +380,8 @@ def probability_of_best(
     """Return the probability of each of D values to be the highest, (D,), by `DRAWS` draws.
 
     They have a covariance (D, D) and a multivariate Student's distribution with `dof` degrees of
-    freedom; infinite for a normal one. Of two it is the probability of a difference over 0.
+    freedom; infinite for a normal one.
     """
-    if len(values) == 2:
-        variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
-        ahead = ValueWithError(float(values[0] - values[1]), math.sqrt(max(variance, 0.0)), dof)
-        return np.array([ahead.probability_positive, 1 - ahead.probability_positive])
     rng = np.random.default_rng(seed)
     roots, vectors = np.linalg.eigh(covariance)
     draws = rng.standard_normal((DRAWS, len(values))) @ (vectors * np.sqrt(np.maximum(roots, 0))).T

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -194,8 +194,8 @@ class Comparison(Result):
         One row for every two detectors and category, and `ALL` for the mean over several: ``a`` and
         ``b`` (a ranked higher), ``category``, ``difference`` (a less b), ``lower``, ``upper``,
         ``p_better`` (that a is), ``label_free``, ``carried_over`` (on the labelled set; NaN where
-        they have none in common) and ``more_labels`` (expected, until zero is outside; 0 where it
-        is).
+        they have none in common), ``more_labels`` (expected, until zero is outside the interval; 0
+        where it is) and ``distinguishable`` (whether it is).
     warnings : tuple of str
     sites : mapping of str to Site
         What each detector found.
@@ -271,9 +271,8 @@ class Comparison(Result):
         return Gate(candidate, max_loss, self.level, tuple(losses))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `pairs` with ``distinguishable``."""
-        distinguished = [distinguishable(row) for row in self.pairs.to_dict("records")]
-        return self.pairs.assign(distinguishable=distinguished)
+        """Return `pairs`."""
+        return self.pairs.copy()
 
     def matrix(self) -> pd.DataFrame:
         """Return the probability that the detector of a row is better than that of a column."""
@@ -311,8 +310,3 @@ class Comparison(Result):
             ylim=(0.5 - len(rows), 0.5),
         )
         return ax
-
-
-def distinguishable(row: Mapping[str, Any]) -> bool:
-    """Return whether zero lies outside the interval of a difference."""
-    return bool(row["lower"] > 0 or row["upper"] < 0)

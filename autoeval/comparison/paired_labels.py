@@ -13,7 +13,6 @@ import numpy as np
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import RankedDetections, image_counts
 from autoeval.comparison.common_ground import (
-    at_floors,
     check_fits,
     on_categories,
     on_common_ground,
@@ -228,11 +227,10 @@ def pair_labels(
         kept = [name for name, n in zip(truth.categories, n_true, strict=True) if n]
         truth = truth.as_categories(kept, {name: name for name in kept})
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
-    found = [site.boxes.on_images(subset.images) for site in sites.values()]
-    warnings = [*subset.warnings, *check_labels(truth, found)]
+    found = {name: site.boxes.on_images(subset.images) for name, site in sites.items()}
+    warnings = [*subset.warnings, *check_labels(truth, list(found.values()))]
     rankings, accuracies, pooled = {}, {}, {}
-    for name, site in sites.items():
-        boxes = site.boxes.on_images(subset.images)
+    for name, boxes in found.items():
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
         accuracies[name] = [
@@ -319,8 +317,7 @@ def plan_difference(
     difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`.
     """
     check_fits(fits)
-    fits, sites = at_floors(fits, sites)
-    common, warnings = on_common_ground(fits, sites)
+    fits, common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
     against = plan_estimated(other, estimates[second], request)

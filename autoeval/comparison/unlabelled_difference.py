@@ -55,7 +55,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -184,21 +183,23 @@ class PairPrior:
         what the level leaves to 1.
         """
         seen = seen_of(pairs)
-        on_common_labels = np.isfinite(seen.terms[0])
+        level = seen.level
+        # Each model predicts all rows; of each row that of its case counts.
+        by_labels = np.isfinite(seen.terms[0])
+        value, errors = np.where(by_labels, self.common.predict(seen), self.alone.predict(seen))
         at_home = one_at_home(pairs)
-        fallen, weights = away_from_home(pairs, self.away)
-        values, variances = (
-            moment.reshape(weights.shape)
-            for moment in self.home.predict(fallen, self.common.few, self.common.floor)
-        )
-        # Law of total variance, as of `TwoKinds`.
-        of_home = (weights * values).sum(axis=0)
-        variance = (weights * (variances + (values - of_home) ** 2)).sum(axis=0)
-        of_levels = (weights * fallen.level.reshape(weights.shape)).sum(axis=0)
-        level = np.where(at_home, of_levels, seen.level)
-        # Each of the three models predicts all rows; of each row that of its case counts.
-        by_labels = np.where(on_common_labels, self.common.predict(seen), self.alone.predict(seen))
-        value, errors = np.where(at_home, (of_home, np.sqrt(variance)), by_labels)
+        if at_home.any():
+            fallen, weights = away_from_home(pairs, self.away)
+            values, variances = (
+                moment.reshape(weights.shape)
+                for moment in self.home.predict(fallen, self.common.few, self.common.floor)
+            )
+            # Law of total variance, as of `TwoKinds`.
+            of_home = (weights * values).sum(axis=0)
+            variance = (weights * (variances + (values - of_home) ** 2)).sum(axis=0)
+            of_levels = (weights * fallen.level.reshape(weights.shape)).sum(axis=0)
+            level = np.where(at_home, of_levels, level)
+            value, errors = np.where(at_home, (of_home, np.sqrt(variance)), (value, errors))
         # Two accuracies in [0, 1] whose mean is the level differ by no more than this.
         most = 2 * np.minimum(level, 1 - level)
         return [
@@ -226,12 +227,8 @@ class PairPrior:
 
 @cache
 def pair_prior() -> PairPrior:
-    """Return the shipped one."""
-    return read_pair_prior(json.loads(shipped_config(FILE).read_text(encoding="utf-8")))
-
-
-def read_pair_prior(values: Mapping[str, Any]) -> PairPrior:
-    """Read what `train_differences.py` wrote; the fall of one that was trained at home is apart."""
+    """Read the shipped one, which `train_differences.py` wrote; `Away` has a file of its own."""
+    values = json.loads(shipped_config(FILE).read_text(encoding="utf-8"))
     both = {
         name: TwoKinds(
             alike=OneKind(**values[name]["alike"]),
@@ -305,41 +302,49 @@ def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
     return np.asarray(2 * x * np.sinh(half) / (1 + 2 * c * x + x**2))
 
 
-def log_odds_on_labels(
-    a: pd.DataFrame, b: pd.DataFrame, target: str, words: tuple[str, ...]
-) -> float:
-    """Return by how much the log-odds of A's average precision exceed B's on the labelled sets.
+def known_on_labels(
+    a: pd.DataFrame, b: pd.DataFrame, target: str, words: Sequence[Sequence[str]]
+) -> tuple[float, list[float]]:
+    """Return how two detectors differ on the labelled sets that both were fitted on.
 
-    `a` and `b` are the pairs of source and category that each was fitted on, with ``n_boxes``;
-    `words` is what the category of the site is called there. Mean over all categories, weighted by
-    the root of the number of boxes, and, with the same weight, of the category itself where it has
-    labels enough; NaN without a common pair.
+    Parameters
+    ----------
+    a, b : DataFrame
+        The pairs of source and category that each was fitted on, with ``n_boxes``, or ``n_images``
+        where boxes were not counted.
+    target : str
+    words : sequence of sequence of str
+        What each category of the site is called on the labelled sets.
+
+    Returns
+    -------
+    carried : float
+        Mean of A's accuracy less B's; NaN without a common pair.
+    log_odds : list of float
+        By how much the log-odds of A's exceed B's, for each category of the site: mean over all
+        categories, weighted by the root of the number of boxes, and, with the same weight, of the
+        category itself where it has labels enough; NaN without a common pair.
     """
-    both = on_labels(a, b, target)
+    key = ["source", "category"]
+    n = a["n_boxes"] if "n_boxes" in a else a["n_images"]
+    first = a[key].assign(a=a[target], n=n)
+    both = first.merge(b[key].assign(b=b[target]), on=key).dropna()
     if both.empty:
-        return math.nan
+        return math.nan, [math.nan] * len(words)
+    carried = float((both["a"] - both["b"]).mean())
     of_a, of_b = both["a"].to_numpy(float), both["b"].to_numpy(float)
     # log-odds with .02 added to either side, so that 0 and 1 have some
     excess = np.log((of_a + 0.02) / (1.02 - of_a)) - np.log((of_b + 0.02) / (1.02 - of_b))
     weights = np.sqrt(both["n"].to_numpy(float))
     overall = float(np.average(excess, weights=weights))
-    same_category = both["category"].isin(words).to_numpy()
-    if both.loc[same_category, "n"].sum() < FEWEST_LABELLED:
-        return overall
-    of_category = float(np.average(excess[same_category], weights=weights[same_category] ** 2))
-    return OF_CATEGORY * of_category + (1 - OF_CATEGORY) * overall
-
-
-def on_labels(a: pd.DataFrame, b: pd.DataFrame, target: str) -> pd.DataFrame:
-    """Return what two detectors reach on the labelled sets that both were fitted on.
-
-    One row a source and category: ``category``, ``a``, ``b`` and ``n`` (boxes, or images where
-    boxes were not counted).
-    """
-    key = ["source", "category"]
-    n = a["n_boxes"] if "n_boxes" in a else a["n_images"]
-    first = a[key].assign(a=a[target], n=n)
-    return first.merge(b[key].assign(b=b[target]), on=key).dropna()
+    log_odds = []
+    for called in words:
+        same = both["category"].isin(called).to_numpy()
+        log_odds.append(overall)
+        if both.loc[same, "n"].sum() >= FEWEST_LABELLED:
+            of_category = float(np.average(excess[same], weights=weights[same] ** 2))
+            log_odds[-1] = OF_CATEGORY * of_category + (1 - OF_CATEGORY) * overall
+    return carried, log_odds
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,8 +388,10 @@ def common_objects(a: Found, b: Found) -> np.ndarray:
     both = p_a[rows] * p_b[columns]
     # One object where each box is the other's best: of three boxes on one object one would
     # otherwise be counted in two pairs.
+    rising = np.argsort(both, kind="stable")
+    best_a, best_b = np.full(len(a.image), -1), np.full(len(b.image), -1)
+    best_a[rows[rising]] = best_b[columns[rising]] = rising  # the last is the most probable
     pairs = np.arange(len(rows))
-    best_a, best_b = _best(rows, both, len(a.image)), _best(columns, both, len(b.image))
     one = (best_a[rows] == pairs) & (best_b[columns] == pairs)
     # An object that both find is as probable as the surer of them says: their errors are alike, so
     # that the probabilities of independent witnesses would be too high.
@@ -412,14 +419,6 @@ def expected_difference(a: Found, b: Found) -> ExpectedDifference:
     value_a, value_b = (ranking.take(images).average_precision().mean() for ranking in ranked)
     first, second = (np.nan_to_num(influence_function(ranking)).mean(axis=0) for ranking in ranked)
     return ExpectedDifference(float(value_a - value_b), float(n_true.mean()), first - second)
-
-
-def _best(index: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
-    """Return the place of the most probable pair of each of n boxes, -1 for none."""
-    order = np.argsort(probability, kind="stable")
-    best = np.full(n, -1)
-    best[index[order]] = order
-    return best
 
 
 def disagreement(a: Site, b: Site) -> np.ndarray:
@@ -539,8 +538,8 @@ def compare_label_free(
     on the labelled sets, beside their own names.
     """
     names = a.site.boxes.categories
-    labelled_pairs = on_labels(a.rows, b.rows, target)
-    carried = float((labelled_pairs["a"] - labelled_pairs["b"]).mean())
+    words = [(name, *categories.get(name, ())) for name in names]
+    carried, log_odds = known_on_labels(a.rows, b.rows, target, words)
     if OperatingPoint.of(target):
         each = list(map(_independent, a.each, b.each))
         nothing = np.zeros((len(names), len(a.site)))
@@ -550,12 +549,11 @@ def compare_label_free(
     expected = [
         expected_difference(*(Found.of(side.site, k) for side in (a, b))) for k in range(len(names))
     ]
-    words = [(name, *categories.get(name, ())) for name in names]
     table = pd.DataFrame(
         {
             "estimate_a": a.uncorrected,
             "estimate_b": b.uncorrected,
-            "log_odds": [log_odds_on_labels(a.rows, b.rows, target, called) for called in words],
+            "log_odds": log_odds,
             "expected": [difference.value for difference in expected],
             "disagreement": u,
             "objects": [difference.n_true * len(a.site) for difference in expected],

@@ -12,7 +12,6 @@ import pandas as pd
 from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import check_fits
 from autoeval.comparison.compare_sites import KnownOfDetectors, compare_sites
-from autoeval.comparison.comparison import distinguishable
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Predictions
@@ -179,7 +178,7 @@ def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
         "lower": lower,
         "upper": upper,
         "p_better": row["p_better"] if sign > 0 else 1 - row["p_better"],
-        "result": result if distinguishable(row) else "not distinguishable",
+        "result": result if row["distinguishable"] else "not distinguishable",
     }
 
 

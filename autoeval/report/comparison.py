@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from autoeval.comparison.comparison import Comparison, Gate, distinguishable
+from autoeval.comparison.comparison import Comparison, Gate
 from autoeval.comparison.unlabelled_difference import different_boxes
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
@@ -86,7 +86,7 @@ def comparison_values(
         "n_labelled": result.n_labelled,
         "known": result.known or None,
         "ranking": result.ranking.to_dict("records"),
-        "pairs": result.to_pandas().to_dict("records"),
+        "pairs": result.pairs.to_dict("records"),
         "per_category": result.per_category,
         **notice_values(result.warnings),
     }
@@ -180,7 +180,7 @@ def difference_text(result: Comparison, row: Mapping[str, Any]) -> str:
         f"{100 * row['lower']:+.1f} to {100 * row['upper']:+.1f}), {row['a']} better with "
         f"probability {row['p_better']:.0%}"
     )
-    if distinguishable(row):
+    if row["distinguishable"]:
         return text
     text += "; not distinguishable"
     if row["more_labels"] == row["more_labels"]:
@@ -206,11 +206,11 @@ def about_values(result: Comparison) -> str:
 
 def differences_table(result: Comparison) -> Table:
     """Lay out all differences, one row for every two detectors and category."""
-    pairs = result.to_pandas()
+    pairs = result.pairs
     shown = pairs.assign(**{name: 100 * pairs[name] for name in POINTS})
     shown["p_better"] = 100 * pairs["p_better"]
     shown["result"] = [
-        f"{row['a']} is better" if distinguishable(row) else "not distinguishable"
+        f"{row['a']} is better" if row["distinguishable"] else "not distinguishable"
         for row in pairs.to_dict("records")
     ]
     shown = shown.drop(columns="distinguishable")

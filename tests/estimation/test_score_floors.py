@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.comparison.common_ground import at_floors
+from autoeval.comparison.common_ground import on_common_ground
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import FLOORS
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -212,9 +212,9 @@ def test_a_box_under_the_lowest_of_the_fit_by_chance_stays():
 def test_detectors_are_compared_each_at_its_floor(fitted):
     sites = {
         "a": Site(random_found(1), floor=0.3),
-        "b": Site(random_found(1)),
+        "b": Site(random_found(2)),
     }
-    fits, there = at_floors({"a": fitted, "b": fitted}, sites)
+    fits, there, _ = on_common_ground({"a": fitted, "b": fitted}, sites)
     assert fits["a"].regression_ is fitted.at_floor(0.3).regression_ and fits["b"] is fitted
     assert [of.floor for of in there.values()] == [0.0, 0.0]
 
