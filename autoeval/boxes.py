@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,36 +232,64 @@ class Reach(NamedTuple):
     """Where N boxes on images of known size end.
 
     n: number of boxes on such images; n_beyond: those that end more than `BEYOND` times the side of
-    their image from its left or its top; n_centres: those whose centre lies outside of it;
-    farthest: largest right and bottom edge, as shares of the sides of the image.
-    of_other_pixels: whether boxes are of another form or in other pixels than those of their
-        images. Where objects fill the image, networks that do not cut their boxes at the edge let
-        many reach beyond, but few centres.
+    their image from its left or its top; farthest: largest right and bottom edge, as shares of the
+    sides of the image.
     """
 
     n: int
     n_beyond: int
-    n_centres: int
     farthest: np.ndarray
-    of_other_pixels: bool
 
-    @classmethod
-    def of(cls, boxes: np.ndarray, image: np.ndarray, images: Sequence[LabelledImage]) -> Reach:
-        """Measure boxes (N, 4), xyxy, on the images (N,) of a list."""
-        unknown = (float("inf"),) * 2
-        sizes = np.array([one.size or unknown for one in images], float).reshape(-1, 2)[:, ::-1]
-        n_beyond = n_centres = 0
-        farthest = np.zeros(2)
-        for start in range(0, len(boxes), AT_ONCE):
-            part, limits = boxes[start:][:AT_ONCE], sizes[image[start:][:AT_ONCE]]
-            farthest = np.maximum(farthest, (part[:, 2:] / limits).max(axis=0))
-            right, bottom = (part[:, 2:] > BEYOND * limits).T
-            n_beyond += int((right | bottom).sum())
-            x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
-            n_centres += int((x_beyond | y_beyond).sum())
-        n = int(np.isfinite(sizes[image, 0]).sum())
-        other = n_beyond > OUTSIDE * n and n_centres > MANY_CENTRES * n
-        return cls(n, n_beyond, n_centres, farthest, other)
+
+def check_pixels(
+    path: Path,
+    what: str,
+    boxes: np.ndarray,
+    image: np.ndarray,
+    images: Sequence[LabelledImage],
+) -> Reach:
+    """Refuse boxes of a file that are not in pixels of their images, and measure the others.
+
+    Where objects fill the image, networks that do not cut their boxes at the edge let many reach
+    beyond, but few centres.
+
+    Parameters
+    ----------
+    path, what : Path, str
+        The file, and what the boxes are called, for messages.
+    boxes, image : ndarray of shape (N, 4) and (N,)
+        xyxy, and the image of each.
+    images : sequence of LabelledImage
+
+    Raises
+    ------
+    InputError
+        If all boxes lie in [0, 1], or more than half of those on images of known size reach beyond,
+        and the centres of more than 15 % lie there.
+    """
+    if len(boxes) >= ENOUGH_BOXES and boxes.max() <= BEYOND:
+        raise InputError(
+            f"{path}: all {what} lie in [0, 1]. Expected pixels: multiply them by the width and "
+            "the height of each image."
+        )
+    unknown = (float("inf"),) * 2
+    sizes = np.array([one.size or unknown for one in images], float).reshape(-1, 2)[:, ::-1]
+    n, n_beyond, n_centres = int(np.isfinite(sizes[image, 0]).sum()), 0, 0
+    farthest = np.zeros(2)
+    for start in range(0, len(boxes), AT_ONCE):
+        part, limits = boxes[start:][:AT_ONCE], sizes[image[start:][:AT_ONCE]]
+        farthest = np.maximum(farthest, (part[:, 2:] / limits).max(axis=0))
+        right, bottom = (part[:, 2:] > BEYOND * limits).T
+        n_beyond += int((right | bottom).sum())
+        x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
+        n_centres += int((x_beyond | y_beyond).sum())
+    if n_beyond > OUTSIDE * n and n_centres > MANY_CENTRES * n:
+        raise InputError(
+            f"{path}: {n_beyond / n:.0%} of the {what} reach out of their images. Expected bbox as "
+            "[left, top, width, height] in pixels of the image as it is on disk: are these corners "
+            "[x1, y1, x2, y2], or pixels of a resized image?"
+        )
+    return Reach(n, n_beyond, farthest)
 
 
 @dataclass(frozen=True, eq=False)

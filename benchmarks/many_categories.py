@@ -43,7 +43,7 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.given import Predictions
 from autoeval.estimation.labelled_sets import labels_with_files
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import LabelSet
+from autoeval.io.labels.content import LabelSet, of_images
 from autoeval.labels.joint import JointOutlook
 from autoeval.labels.labelled_estimate import (
     TargetEstimates,
@@ -147,10 +147,7 @@ def planned_pool(
 
 def labelled(labels: LabelSet, names: set[str]) -> LabelSet:
     """Keep the labels of some images."""
-    images = tuple(image for image in labels.images if image.file_name in names)
-    kept = {image.image_id for image in images}
-    boxes = tuple(box for box in labels.boxes if box.image_id in kept)
-    return replace(labels, images=images, boxes=boxes)
+    return of_images(labels, [image for image in labels.images if image.file_name in names])
 
 
 def estimates(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.io.labels.content import LabelledBox, LabelSet
+from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 
@@ -52,9 +52,9 @@ def label_set(site, images, *, folder="labels"):
     """Labels of some images of a site, as a reader gives them."""
     truth, chosen = site.truth, set(map(int, images))
     named = tuple(site.truth.images[k] for k in images)
-    boxes = tuple(
+    boxes = [
         LabelledBox(truth.images[k].image_id, truth.categories[c], (x, y, x2 - x, y2 - y))
         for k, c, (x, y, x2, y2) in zip(truth.image, truth.label, truth.boxes, strict=True)
         if int(k) in chosen
-    )
-    return LabelSet(folder, named, truth.categories, boxes)
+    ]
+    return LabelSet(folder, named, truth.categories, BoxColumns.of(boxes))

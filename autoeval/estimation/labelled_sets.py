@@ -22,13 +22,11 @@ from autoeval.io.labels.content import (
     held_out_of_training,
     ignoring_unchecked,
     labelled_boxes,
-    of_images,
 )
 from autoeval.io.predictions.category_words import numbered_by_labels
 from autoeval.io.predictions.covered_images import (
     copies,
     copies_left_out,
-    labels_of_truth,
     unseen_images,
 )
 from autoeval.io.tasks.task import Task
@@ -69,7 +67,7 @@ def labelled_site(site: Site) -> Site:
         detector's own words, by default of the boxes. Every estimate of a fit repeats its warnings.
     """
     name, looks = site.name, site.looks or Looks.of(site.boxes)
-    later = copies(site.boxes, labels_of_truth(site.evaluation.truth))
+    later = copies(site.boxes, site.evaluation.truth)
     if len(later):
         site = replace(site, left_out=(*site.left_out, *copies_left_out(len(later))))
         site = site.without_images(later)
@@ -191,9 +189,8 @@ def _with_files(
     categories: Sequence[str] = tuple(dict.fromkeys(words.values()))
     numbers = _numbers_of(content)
     site = files.read(content.images, where=str(content.path), numbers=numbers)
-    content = of_images(content, site.boxes.images)
     floor = check_floor(site.boxes, str(files.name), complete=files.complete)
-    truth = labelled_boxes(content, categories, label_words)
+    truth = labelled_boxes(content, categories, label_words, site.boxes.images)
     if site.boxes.numbering.others:
         site = replace(site, boxes=numbered_by_labels(site.boxes, truth, words, files.name))
     unseen, uncovered = unseen_images(
@@ -206,15 +203,15 @@ def _with_files(
     )
     if len(unseen):
         site = site.without_images(unseen)
-        content = of_images(content, site.boxes.images)
-        truth = labelled_boxes(content, categories, label_words)
+        truth = labelled_boxes(content, categories, label_words, site.boxes.images)
     looks = replace(Looks.of(site.boxes), overlaps=overlaps_of(site.boxes))
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
     if not everywhere:
         looks = replace(looks, numbers=_joined_numbers(looks.numbers, numbers))
         known = [name for name in categories if name not in lost or unpredicted]
         if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
-            categories, truth = known, labelled_boxes(content, known)
+            categories = known
+            truth = labelled_boxes(content, known, images=site.boxes.images)
     of_categories = site.as_categories(categories, words)
     limit = check_limit(site.boxes, str(files.name))
     made = labelled_site(

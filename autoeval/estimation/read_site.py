@@ -28,7 +28,7 @@ from autoeval.io.predictions.category_words import numbered_by_fit
 from autoeval.io.predictions.covered_images import (
     copies,
     copies_left_out,
-    labels_of_images,
+    labels_on_images,
     unseen_images,
 )
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
@@ -264,13 +264,13 @@ def without_copied_images(site: Site, labelled: LabelSet | None, *, named: bool)
     if run is not None and run.knows_images:
         later = np.flatnonzero(run.copies)
     else:
-        of_labels = None if labelled is None else labels_of_images(labelled, site.boxes.images)
+        truth = None if labelled is None else labels_on_images(labelled, site.boxes.images)
         paths = {
             image.image_id: image.path
             for image in site.images
             if named and isinstance(image, ImageFile)
         }
-        later = copies(site.boxes, of_labels, paths)
+        later = copies(site.boxes, truth, paths)
     if not len(later):
         return site
     warnings = (*site.warnings, *copies_left_out(len(later)))

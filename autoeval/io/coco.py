@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import BEYOND, ENOUGH_BOXES, LabelledImage, Reach
+from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
 from autoeval.io.image_lists import coco_categories, coco_content, coco_entries, read_coco_images
@@ -43,16 +43,23 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     images = read_coco_images(document, warnings, path=path)
     categories = coco_categories(path, document, warnings)
     annotations = document.get("annotations")
-    boxes: Sequence[LabelledBox] | None = None
+    boxes: BoxColumns | None = None
     if isinstance(annotations, list):
         boxes = _regular_boxes(annotations, images, categories)
     if boxes is None:  # one by one, which says what is wrong with which
         image_ids = frozenset(image.image_id for image in images)
-        boxes = tuple(
+        boxes = BoxColumns.of(
             coco_entries(
                 path, document, "annotations", lambda e: _box(e, image_ids, categories), warnings
             )
         )
+    if len(boxes) >= ENOUGH_BOXES:
+        place = {image.image_id: k for k, image in enumerate(images)}
+        places = np.array([place[image_id] for image_id in boxes.image_ids], np.int64)
+        xyxy = boxes.xywh.copy()
+        with np.errstate(over="ignore"):
+            xyxy[:, 2:] += xyxy[:, :2]
+        check_pixels(path, "labelled boxes", xyxy, places[boxes.image], images)
     content = LabelSet(
         path,
         images,
@@ -61,35 +68,10 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
         warnings=tuple(warnings),
         numbers=tuple(categories),
     )
-    _check_pixels(content)
     entries = document["images"] or []
     if any(isinstance(entry, dict) and ABSENT in entry for entry in entries):
         return _as_in_lvis(content, entries, categories)
     return content
-
-
-def _check_pixels(content: LabelSet) -> None:
-    """Refuse boxes that are not [left, top, width, height] in pixels of their images."""
-    columns = content.columns
-    if len(columns) < ENOUGH_BOXES:
-        return
-    boxes = columns.xywh.copy()
-    with np.errstate(over="ignore"):
-        boxes[:, 2:] += boxes[:, :2]
-    if boxes.max() <= BEYOND:
-        raise InputError(
-            f"{content.path}: all labelled boxes lie in [0, 1]. Expected pixels: multiply them by "
-            "the width and the height of each image."
-        )
-    place = {image.image_id: k for k, image in enumerate(content.images)}
-    places = np.array([place[image_id] for image_id in columns.image_ids], np.int64)
-    reach = Reach.of(boxes, places[columns.image], content.images)
-    if reach.of_other_pixels:
-        raise InputError(
-            f"{content.path}: {reach.n_beyond} of {reach.n} labelled boxes reach out of their "
-            "images. Expected bbox as [left, top, width, height] in pixels of the image as it is "
-            "on disk: are these corners [x1, y1, x2, y2], or pixels of a resized image?"
-        )
 
 
 def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str]) -> LabelSet:
@@ -109,12 +91,12 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
         labelled[box.image_id].add(box.category)
     named = {image: of_image[image] for image in labelled if image in of_image}
     checked = {image: words(e, ABSENT) | labelled[image] for image, e in named.items()}
-    areas = tuple(
+    areas = [
         LabelledBox(image, word, EVERYWHERE, iscrowd=True)
         for image, entry in named.items()
         for word in sorted(words(entry, NOT_ALL))
-    )
-    return replace(content, checked=checked, boxes=(*content.boxes, *areas))
+    ]
+    return replace(content, checked=checked, boxes=BoxColumns.of([*content.boxes, *areas]))
 
 
 def _regular_boxes(

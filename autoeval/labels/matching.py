@@ -21,7 +21,6 @@ from autoeval.io.labels.content import (
     LabelSet,
     ignoring_unchecked,
     labelled_boxes,
-    of_images,
     renamed,
 )
 from autoeval.io.predictions.category_words import known_spellings, spelt_otherwise
@@ -124,10 +123,9 @@ def match_labels(
         raise _none_in_pool(labels, pool.images)
     unknown = [image.file_name for image in labels.images if image.image_id not in place_of]
     images = np.array([place_of[image.image_id] for image in in_pool], np.int64)
-    of_pool = of_images(labels, in_pool)
     words = _words(labels, pool.categories, words)
-    truth = labelled_boxes(of_pool, pool.categories, words)
-    truth = ignoring_unchecked(truth, of_pool, pool.on_images(images), words)
+    truth = labelled_boxes(labels, pool.categories, words, in_pool)
+    truth = ignoring_unchecked(truth, labels, pool.on_images(images), words)
     if not len(truth.where(~truth.crowd)):
         raise InputError(
             f"None of the {len(in_pool)} labelled images holds a "
@@ -269,7 +267,7 @@ def _words(
 ) -> dict[str, str]:
     chosen = dict(words) if words else {name: name for name in categories}
     wrong = sorted(set(chosen.values()) - set(categories))
-    used = set(labels.columns.words(np.ones(len(labels.boxes), bool)))
+    used = set(labels.boxes.words(np.ones(len(labels.boxes), bool)))
     if wrong and words:
         raise InputError(
             f"The words of labels are translated into {listed(wrong)}, and the categories of the "
@@ -381,8 +379,8 @@ def labelled_categories(
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
     """Return the words of the labels that have a box on the images of a pool."""
     inside = {image.image_id for image in pool.images}
-    columns = labels.columns
-    words = columns.words(columns.on(inside) & ~columns.iscrowd)
+    boxes = labels.boxes
+    words = boxes.words(boxes.on(inside) & ~boxes.iscrowd)
     return [word for word in words if word != ANY]
 
 

@@ -28,7 +28,7 @@ from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import read_header
-from autoeval.io.labels.content import LabelledBox, LabelSet
+from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels import PLAN
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import ByImage, LabelPlan, inverse_probabilities
@@ -387,7 +387,7 @@ def write_to_label(
     written = [folder / IMAGES, name_images(empty, folder / EMPTY)]
     if prelabel:
         offered = prelabels(plan, named)
-        boxes = tuple(box for of_image in offered for box in of_image.labelled())
+        boxes = BoxColumns.of([box for of_image in offered for box in of_image.labelled()])
         tasks = [of_image.label_studio_task(IMAGES, plan.detector) for of_image in offered]
         written += [
             write_json(folder / "prelabels_coco.json", coco_document(replace(empty, boxes=boxes))),

@@ -170,7 +170,7 @@ CORNERS = [{**ROWS[k % 3], "bbox": [450 + k, 300 + k, 550 + k, 420 + k]} for k i
     ("change", "message"),
     [
         ({"annotations": MANY}, "multiply them by the width"),
-        ({"annotations": CORNERS}, "30 of 30 labelled boxes reach out of their images"),
+        ({"annotations": CORNERS}, "100% of the labelled boxes reach out of their images"),
         ({"categories": ["car", "bus"]}, "expected an object, got 'car'"),
         ({"categories": {"1": "car"}}, "to be a list of objects, got dict"),
         (

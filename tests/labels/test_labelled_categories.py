@@ -7,6 +7,7 @@ import pytest
 from label_worlds import label_set, make_site
 
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.io.labels.content import BoxColumns
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.matching import UNLIKELY, ZERO, on_labelled_categories
@@ -69,7 +70,8 @@ def test_recall_is_over_all_labelled_objects(site, assistance):
     plan = plan_of(site, assistance)
     labels = label_set(site, range(60))
     with_vans = estimate_with_labels(plan, labels, score_thr=0.3).whole["recall@0.3"]
-    without = replace(labels, boxes=tuple(b for b in labels.boxes if b.category != "van"))
+    boxes = BoxColumns.of([box for box in labels.boxes if box.category != "van"])
+    without = replace(labels, boxes=boxes)
     of_two = estimate_with_labels(plan, without, score_thr=0.3).whole["recall@0.3"]
     share = len(without.boxes) / len(labels.boxes)
     assert with_vans.combined.estimate.value == pytest.approx(
@@ -89,7 +91,7 @@ def test_named_categories_are_the_only_ones(site, assistance):
 
 def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assistance):
     labels = label_set(site, range(20))
-    boxes = tuple(box for box in labels.boxes if box.category == "car")
+    boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
     only_cars = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
     estimate = estimate_with_labels(plan_of(site, assistance, n=20), only_cars, planned=False)
     assert set(estimate.per_category) == {"car"}
@@ -104,10 +106,11 @@ def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assis
 def test_a_category_of_images_outside_the_pool_is_not_added(site, assistance):
     labels = label_set(site, range(60))
     elsewhere = replace(labels.images[0], image_id="x.jpg", file_name="x.jpg")
-    vans = tuple(
+    vans = [
         replace(box, image_id="x.jpg") if box.category == "van" else box for box in labels.boxes
-    )
-    labels = replace(labels, images=(*labels.images, elsewhere), boxes=vans)
+    ]
+    boxes = BoxColumns.of(vans)
+    labels = replace(labels, images=(*labels.images, elsewhere), boxes=boxes)
     plan, warnings = on_labelled_categories(plan_of(site, assistance), labels)
     assert plan.found.categories == ("car", "bus") and warnings == ()
 
@@ -137,7 +140,7 @@ def test_the_error_of_a_mean_over_fewer_categories_follows_from_that_over_all(si
     plan = plan_of(site, assistance, error=0.2)
     priors = {**plan.priors, "mAP": ValueWithError(0.4, 0.15)}
     labels = label_set(site, range(60))
-    boxes = tuple(box for box in labels.boxes if box.category == "car")
+    boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
     labels = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
     alone, _ = on_labelled_categories(replace(plan, priors=priors), labels)
     assert alone.priors["mAP"].error == pytest.approx(0.2)

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.labels.content import LabelledBox, LabelSet
+from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels.matching import labels_on
 from autoeval.words import as_notice
 
@@ -15,8 +15,9 @@ POOL = (LabelledImage("11", "site/a.jpg", (9, 9)), LabelledImage("12", "site/b.j
 
 def labels_of(names, boxes, categories=("Car", "Traffic_Light"), **others):
     images = tuple(LabelledImage(str(k), name, None) for k, name in enumerate(names, 1))
-    boxes = tuple(LabelledBox(image, word, (0.0, 0.0, 2.0, 2.0)) for image, word in boxes)
-    return LabelSet(Path("labels.json"), images, categories, boxes, **others)
+    boxes = [LabelledBox(image, word, (0.0, 0.0, 2.0, 2.0)) for image, word in boxes]
+    columns = BoxColumns.of(boxes)
+    return LabelSet(Path("labels.json"), images, categories, columns, **others)
 
 
 def test_images_are_those_of_the_pool_and_words_the_known_ones():

@@ -12,6 +12,7 @@ from autoeval.accuracy.measures import image_counts, influence_on, value_of
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.io.labels.content import BoxColumns
 from autoeval.labels.assistance import REFERENCE, ProbableLabels
 from autoeval.labels.fit_assistance import fit_assistance, true_influence
 from autoeval.labels.labelled_estimate import estimate_with_labels
@@ -117,7 +118,7 @@ def test_images_that_were_uploaded_to_label_studio_are_recognised(plan, labels):
         for k, image in enumerate(labels.images)
     ]
     boxes = [replace(box, image_id=ids[box.image_id]) for box in labels.boxes]
-    renamed = replace(labels, images=tuple(images), boxes=tuple(boxes))
+    renamed = replace(labels, images=tuple(images), boxes=BoxColumns.of(boxes))
     lines = str(estimate_with_labels(plan, renamed)).splitlines()
     assert "Label Studio" in lines[-1]  # says how they were matched
     assert lines[:-1] == str(estimate_with_labels(plan, labels)).splitlines()
@@ -125,7 +126,7 @@ def test_images_that_were_uploaded_to_label_studio_are_recognised(plan, labels):
 
 def test_labels_that_confident_boxes_contradict_give_a_warning(plan, labels):
     def warned(boxes):
-        return warnings(plan, replace(labels, boxes=tuple(boxes)))
+        return warnings(plan, replace(labels, boxes=BoxColumns.of(boxes)))
 
     boxes, n = labels.boxes, len(labels.boxes)
     for said in ("labelled boxes lie", "are true positives", "px"):
@@ -175,7 +176,7 @@ class TestBadLabels:
         more = replace(labels, images=(*labels.images, stray))
         assert "not in the pool, left out: 1 (x.jpg)" in warnings(plan, more)
         with pytest.raises(InputError, match="None of the 1 labelled images"):
-            estimate_with_labels(plan, replace(labels, images=(stray,), boxes=()))
+            estimate_with_labels(plan, replace(labels, images=(stray,), boxes=BoxColumns.of([])))
 
     def test_images_outside_the_draw(self, plan, site):
         more = label_set(site, [*plan.drawn, plan.sequence[40]])
@@ -200,10 +201,10 @@ class TestBadLabels:
 
     def test_only_empty_images(self, plan, labels):
         with pytest.raises(InputError, match="None of the 30 labelled images holds a car"):
-            estimate_with_labels(plan, replace(labels, boxes=()))
+            estimate_with_labels(plan, replace(labels, boxes=BoxColumns.of([])))
 
     def test_other_words(self, plan, labels):
-        boxes = tuple(replace(box, category="van") for box in labels.boxes)
+        boxes = BoxColumns.of([replace(box, category="van") for box in labels.boxes])
         vans = replace(labels, categories=("van",), boxes=boxes)
         with pytest.raises(InputError, match="--words"):
             estimate_with_labels(plan, vans)

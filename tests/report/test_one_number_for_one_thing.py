@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.threshold_choice import ENDS, choose_from, draw_measures
-from autoeval.io.labels.content import LabelledBox, LabelSet
+from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import category_blocks
@@ -33,7 +33,8 @@ def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_pa
     )
     images = tuple(new.images[k] for k in plan.drawn)
     drawn = {image.image_id for image in images}
-    labels = LabelSet("l", images, WORDS, tuple(box for box in boxes if box.image_id in drawn))
+    boxes = BoxColumns.of([box for box in boxes if box.image_id in drawn])
+    labels = LabelSet("l", images, WORDS, boxes)
     labelled = estimate_with_labels(plan, labels)
 
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,9 @@ class LabelledBox:
 @dataclass(frozen=True, eq=False)
 class BoxColumns(Sequence[LabelledBox]):
     """N labelled boxes as columns; as a sequence it holds a `LabelledBox` for each.
+
+    Unlike `autoeval.boxes.Boxes` they have the numbers and the words that the files write: sides
+    and not right edges, areas of `ANY` category, and boxes on images of any list.
 
     image, category : ndarray of shape (N,), int64
         Indices into `image_ids` and `categories`, which may hold more than boxes are of.
@@ -122,8 +124,7 @@ class LabelSet:
         Labelled images, those without any box among them, in the order of the files.
     categories : tuple of str
         In the order of the files.
-    boxes : sequence of LabelledBox
-        Those of a COCO file are `BoxColumns`.
+    boxes : BoxColumns
     img_dir : Path, optional
         Folder that the file names are relative to, where it is known.
     unlabelled : tuple of str
@@ -141,17 +142,12 @@ class LabelSet:
     path: Path
     images: tuple[LabelledImage, ...]
     categories: tuple[str, ...] = ()
-    boxes: Sequence[LabelledBox] = field(default=(), repr=False)
+    boxes: BoxColumns = field(default_factory=lambda: BoxColumns.of([]), repr=False)
     img_dir: Path | None = None
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     checked: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def columns(self) -> BoxColumns:
-        """The boxes as columns."""
-        return self.boxes if isinstance(self.boxes, BoxColumns) else BoxColumns.of(self.boxes)
 
     def unchecked(self, image_id: str, words: Iterable[str]) -> list[str]:
         """Return those of some words that nobody looked for in an image."""
@@ -161,8 +157,8 @@ class LabelSet:
 
 def of_images(content: LabelSet, images: Sequence[LabelledImage]) -> LabelSet:
     """Keep some images, in their order, and their boxes."""
-    columns, kept = content.columns, {image.image_id for image in images}
-    return replace(content, images=tuple(images), boxes=columns.where(columns.on(kept)))
+    on_kept = content.boxes.on({image.image_id for image in images})
+    return replace(content, images=tuple(images), boxes=content.boxes.where(on_kept))
 
 
 def renamed(
@@ -174,7 +170,7 @@ def renamed(
     words: by the word of a category that changes, what it becomes.
     """
     kept = [image for image in content.images if image.image_id in images]
-    boxes = of_images(content, kept).columns
+    boxes = of_images(content, kept).boxes
     ids = {name: image.image_id for name, image in images.items()}
     return replace(
         content,
@@ -235,34 +231,34 @@ def labelled_boxes(
     content: LabelSet,
     categories: Sequence[str] | None = None,
     words: Mapping[str, str] | None = None,
+    images: Sequence[LabelledImage] | None = None,
 ) -> Boxes:
-    """Take the boxes of an annotation file, of all its categories or of those that count.
+    """Take the boxes of an annotation file, of all its categories and images or of some.
 
-    `words` gives the category of each word of the file that counts; by default each is its own.
+    categories: those that count.
+    words: category of each word of the file that counts; by default each is its own.
+    images: those that are kept, in their order.
+
     What cannot be used is `left_out`.
     """
+    images = tuple(content.images if images is None else images)
     categories = tuple(content.categories if categories is None else categories)
     words = {name: name for name in categories} if words is None else words
-    place = {image.image_id: k for k, image in enumerate(content.images)}
+    place = {image.image_id: k for k, image in enumerate(images)}
     index = {name: k for k, name in enumerate(categories)}
-    columns = content.columns
+    columns = content.boxes
     places = np.array([place.get(image_id, -1) for image_id in columns.image_ids], np.int64)
     labels = np.array(
         [index.get(words[word], -1) if word in words else -1 for word in columns.categories],
         np.int64,
     )
-    columns = columns.where(labels[columns.category] >= 0)
-    xywh = columns.xywh
+    image, label = places[columns.image], labels[columns.category]
+    kept = (image >= 0) & (label >= 0)
+    xyxy = columns.xywh[kept]
     with np.errstate(over="ignore"):
-        xyxy = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
-    truth = Boxes(
-        content.images,
-        categories,
-        places[columns.image],
-        labels[columns.category],
-        xyxy,
-        crowd=columns.iscrowd,
-    )
+        xyxy[:, 2:] += xyxy[:, :2]
+    crowd = columns.iscrowd[kept]
+    truth = Boxes(images, categories, image[kept], label[kept], xyxy, crowd=crowd)
     huge = ~(np.abs(xyxy) < FARTHEST).all(axis=1)
     flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
     kinds = {f"with an edge beyond {FARTHEST:.0e} pixels": huge, "without area": flat}

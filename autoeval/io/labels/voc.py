@@ -18,7 +18,7 @@ from autoeval.errors import InputError
 from autoeval.io.image_lists import walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import folder_of_images, holds_images, pair_up, without_size
-from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
+from autoeval.io.labels.content import BoxColumns, LabelFormat, LabelledBox, LabelSet
 from autoeval.runtime.files import BadItems
 from autoeval.words import Notice, printable
 
@@ -78,7 +78,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         path,
         tuple(images),
         tuple(dict.fromkeys(thing.category for thing in objects)),
-        tuple(_box(thing, first) for thing in objects),
+        BoxColumns.of([_box(thing, first) for thing in objects]),
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
         tuple(warnings),

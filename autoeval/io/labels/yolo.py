@@ -21,7 +21,7 @@ from autoeval.io.image_identity import SUFFIXES
 from autoeval.io.image_lists import sorted_files, suffix_of, walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import LabelPairs, folder_of_images, pair_up, without_size
-from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelSet
+from autoeval.io.labels.content import BoxColumns, LabelFormat, LabelledBox, LabelSet
 from autoeval.runtime.files import BadItems, read_yaml
 from autoeval.words import Notice, listed, printable
 
@@ -153,7 +153,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
         path,
         tuple(images),
         _categories(names, boxes),
-        tuple(boxes),
+        BoxColumns.of(boxes),
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
         tuple(warnings),

@@ -26,7 +26,7 @@ from autoeval.io.image_identity import (
     without_suffix,
 )
 from autoeval.io.image_lists import content_digest, natural_order
-from autoeval.io.labels.content import LabelSet
+from autoeval.io.labels.content import LabelSet, labelled_boxes
 from autoeval.words import Notice, listed
 
 FEWEST_PLACED = 0.5
@@ -304,7 +304,7 @@ def unseen_images(
 
 def copies(
     read: Boxes,
-    labels: Mapping[int, object] | None = None,
+    truth: Boxes | None = None,
     files: Mapping[str, Path] | None = None,
 ) -> np.ndarray:
     """Return the images (n,) that are copies of an earlier one, int64 in rising order.
@@ -315,8 +315,7 @@ def copies(
     number alone, with none between them. Images without a box are no copies: nothing distinguishes
     them.
 
-    labels: of each labelled image, by its position; equal ones are equal labels. See
-        `labels_of_truth` and `labels_of_images`.
+    truth: labels on the same images; those that nobody labelled are `uncovered`.
     files: of images by their ids, as far as they are at hand.
     """
     # The sum of a hash over the boxes of an image occurs twice for copies, and hardly for others.
@@ -334,11 +333,8 @@ def copies(
     has_twin[has_twin] = times[place] > 1
     if not has_twin.any():
         return np.zeros(0, np.int64)
-    alike = read.where(has_twin[read.image])
-    columns = (alike.scores[:, None], alike.label[:, None], alike.boxes)
-    rows = np.concatenate([np.float64(column) for column in columns], axis=1)
     groups: dict[tuple, list[int]] = {}
-    for k, content in _of_images(alike, rows).items():
+    for k, content in _content_of_images(read.where(has_twin[read.image])).items():
         image = read.images[k]
         groups.setdefault((content, image.size, image.taken), []).append(k)
     several = [group for group in groups.values() if len(group) > 1]
@@ -346,8 +342,11 @@ def copies(
         return np.zeros(0, np.int64)
     if files:
         several = [part for group in several for part in _by_bytes(group, read.images, files)]
+    labels: dict[int, bytes] = {}
+    if truth is not None:
+        labels = {**dict.fromkeys(truth.covered.tolist(), b""), **_content_of_images(truth)}
     ranks = _ranks(read.images)
-    later = [k for group in several for k in _later(group, read.images, ranks, labels or {})]
+    later = [k for group in several for k in _later(group, read.images, ranks, labels)]
     return np.array(sorted(later), np.int64)
 
 
@@ -357,30 +356,21 @@ def copies_left_out(n: int) -> tuple[str, ...]:
     return (Notice("copies-left-out", text, severity="note"),) if n else ()
 
 
-def labels_of_truth(truth: Boxes) -> dict[int, object]:
-    """Return the labels of each image as `copies` compares them."""
-    columns = (truth.label[:, None], truth.crowd[:, None], truth.boxes)
+def labels_on_images(content: LabelSet, images: Sequence[LabelledImage]) -> Boxes:
+    """Return what a label file says of some images; those that it does not label are uncovered."""
+    truth = labelled_boxes(content)
+    places = match_images(content.images, images).index
+    uncovered = np.setdiff1d(np.arange(len(images)), places).tolist()
+    truth = truth.where(places[truth.image] >= 0)
+    return replace(
+        truth, images=tuple(images), image=places[truth.image], uncovered=tuple(uncovered)
+    )
+
+
+def _content_of_images(boxes: Boxes) -> dict[int, bytes]:
+    """Return the boxes of each image that has any, as bytes, whatever their order."""
+    columns = (boxes.scores[:, None], boxes.label[:, None], boxes.crowd[:, None], boxes.boxes)
     rows = np.concatenate([np.float64(column) for column in columns], axis=1)
-    return {**dict.fromkeys(range(len(truth.images)), b""), **_of_images(truth, rows)}
-
-
-def labels_of_images(content: LabelSet, images: Sequence[LabelledImage]) -> dict[int, object]:
-    """Return what a label file says of each of some images that it labels, as above."""
-    places = match_images(content.images, images).places()
-    place_of = {
-        image.image_id: place
-        for image, place in zip(content.images, places, strict=True)
-        if place is not None
-    }
-    boxes: dict[int, list] = {place: [] for place in place_of.values()}
-    for box in content.boxes:
-        if box.image_id in place_of:
-            boxes[place_of[box.image_id]].append((box.category, box.xywh, box.iscrowd))
-    return {place: tuple(sorted(of_image)) for place, of_image in boxes.items()}
-
-
-def _of_images(boxes: Boxes, rows: np.ndarray) -> dict[int, bytes]:
-    """Return the sorted rows of the boxes of each image that has any, as bytes."""
     order = np.lexsort((*rows.T, boxes.image))
     image, rows = boxes.image[order], rows[order]
     starts = np.flatnonzero(np.append(True, np.diff(image) > 0)[: len(image)])
@@ -411,7 +401,7 @@ def _later(
     group: Sequence[int],
     images: Sequence[LabelledImage],
     ranks: Mapping[int, int],
-    label_of: Mapping[int, object],
+    label_of: Mapping[int, bytes],
 ) -> list[int]:
     """Return the copies among images with the same boxes."""
     frames = _frames_with(group[0], group, images, ranks)

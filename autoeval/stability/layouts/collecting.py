@@ -13,7 +13,7 @@ from autoeval.errors import InputError
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import without_size
-from autoeval.io.labels.content import ANY, LabelledBox, LabelSet
+from autoeval.io.labels.content import ANY, BoxColumns, LabelledBox, LabelSet
 from autoeval.runtime.files import MALFORMED, BadItems, fault
 from autoeval.words import Notice, listed, printable
 
@@ -102,7 +102,7 @@ def collect_labels(
         path,
         tuple(images),
         tuple(word for word in words if word != ANY),
-        tuple(boxes),
+        BoxColumns.of(boxes),
         img_dir,
         tuple(sorted(map(printable, present - marked.keys()))),
         (*warnings, *([missing] if absent else ()), *without_size(lost)),

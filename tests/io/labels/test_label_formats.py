@@ -10,7 +10,7 @@ from autoeval.io.coco import read_coco, write_coco
 from autoeval.io.find_images import find_images
 from autoeval.io.image_identity import split_of
 from autoeval.io.labels.any_format import NAMES, label_format, load_labels
-from autoeval.io.labels.content import LabelledBox, LabelSet, of_images
+from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet, of_images
 from autoeval.io.predictions import read_predictions
 
 IMAGE = None
@@ -145,10 +145,10 @@ def test_split_of_an_image(name, split):
 
 def test_labels_of_some_images():
     images = tuple(LabelledImage(name, name, None) for name in ("train/1.jpg", "val/1.jpg"))
-    boxes = tuple(LabelledBox(image.image_id, "car", (0, 0, 1, 1)) for image in images)
-    whole = LabelSet(Path("data.yaml"), images, ("car",), boxes)
+    boxes = [LabelledBox(image.image_id, "car", (0, 0, 1, 1)) for image in images]
+    whole = LabelSet(Path("data.yaml"), images, ("car",), BoxColumns.of(boxes))
     part = of_images(whole, images[1:])
-    assert part.images == images[1:] and part.boxes == boxes[1:]
+    assert part.images == images[1:] and list(part.boxes) == boxes[1:]
     assert part.categories == whole.categories
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.io.labels.content import LabelledBox, LabelSet
-from autoeval.io.predictions.covered_images import copies, labels_of_images, labels_of_truth
+from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
+from autoeval.io.predictions.covered_images import copies, labels_on_images
 
 
 def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():
@@ -97,18 +97,22 @@ def test_labels_tell_apart():
     boxes = np.array([[1, 1, 5, 5], [1, 1, 6, 6], [1, 1, 5, 5]], float)
     image, zeros = np.arange(3), np.zeros(3, int)
     truth = Boxes(found.images, ("car",), image, zeros, boxes, crowd=zeros.astype(bool))
-    assert copies(found, labels_of_truth(truth)).tolist() == [2]
-    assert copies(found, labels_of_truth(truth.where([0, 2]))).tolist() == [2]  # b holds nothing
+    assert copies(found, truth).tolist() == [2]
+    assert copies(found, truth.where([0, 2])).tolist() == [2]  # b holds nothing
+    crowd = replace(truth, boxes=np.tile(boxes[0], (3, 1)), crowd=np.array([True, False, True]))
+    assert copies(found, crowd).tolist() == [2]
     # what a label file says, under other ids and in another order
     names = ["c.jpg", "b.jpg"]
     images = tuple(LabelledImage(name, f"val/{name}", None) for name in names)
-    labels = tuple(
+    labels = [
         LabelledBox(name, "car", (1, 1, side, side))
         for name, side in zip(names, (4, 5), strict=True)
-    )
-    content = LabelSet(None, images, ("car",), labels)
+    ]
+    content = LabelSet(None, images, ("car",), BoxColumns.of(labels))
     # a is not labelled: it may be either, and a labelled image is kept
-    assert copies(found, labels_of_images(content, found.images)).tolist() == [0]
+    truth = labels_on_images(content, found.images)
+    assert truth.uncovered == (0,)
+    assert copies(found, truth).tolist() == [0]
 
 
 def test_bytes_tell_apart(tmp_path):

@@ -15,7 +15,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.covered_images import unseen_images
-from autoeval.io.predictions.reading import odd_places
+from autoeval.io.predictions.reading import unusual_boxes
 
 N = 100
 
@@ -194,7 +194,7 @@ def test_boxes_that_this_software_wrote_may_lie_in_a_corner():
     boxes = np.stack([0.4 * places, 0.2 * places, 0.4 * places + 5, 0.2 * places + 5], axis=1)
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (100, 200)) for k in range(190))
     read = Boxes(images, ("car",), np.arange(190), np.zeros(190, int), boxes)
-    (corner,) = odd_places(Path("boxes.parquet"), read)
+    (corner,) = unusual_boxes(Path("boxes.parquet"), read)
     assert corner.code == "boxes-in-a-corner"
     run = DetectorRun("any", {}, "", is_identified=True, backbone="")
-    assert odd_places(Path("boxes.parquet"), replace(read, run=run)) == ()
+    assert unusual_boxes(Path("boxes.parquet"), replace(read, run=run)) == ()
