@@ -570,7 +570,7 @@ class AccuracyEstimator:
         parts = {
             "calibration": self.calibration_,
             "reference_calibration": self.reference_calibration_,
-            "labels": self.label_assistance_,
+            "labels": self.assistance_,
         }
         metadata: dict[str, Any] = {
             "estimator": {"target": self.target, "level": self.level},
@@ -578,7 +578,11 @@ class AccuracyEstimator:
             "loading": self.loading_,
             "floors": {f"{k:g}": fit.calibration.to_dict() for k, fit in self.floors_.items()},
         }
-        metadata |= {name: part.to_dict() for name, part in parts.items() if part is not None}
+        metadata |= {
+            name: part if isinstance(part, Mapping) else part.to_dict()
+            for name, part in parts.items()
+            if part is not None
+        }
         self.sites_.write(Path(path))
         write_artefact(path, with_floors(self.rows_, self.floors_), metadata)
 

@@ -66,10 +66,13 @@ class FloorFit:
 
 def write_artefact(path: PathLike, table: Table, metadata: Mapping[str, Any]) -> None:
     """Write a table and JSON metadata with a checksum of both into one Parquet file, atomically."""
-    rows = columns(table)
     note = json.dumps({"format": FORMAT, **metadata}, sort_keys=True).encode()
-    arrays = {name: _to_arrow(column) for name, column in rows.items()}
-    arrow = pyarrow.Table.from_arrays(list(arrays.values()), names=list(arrays))
+    arrow = pyarrow.table(
+        {  # among texts and bytes None and NaN are missing values; among numbers NaN is one
+            name: pyarrow.array(column, from_pandas=column.dtype == object)
+            for name, column in columns(table).items()
+        }
+    )
     arrow = arrow.replace_schema_metadata({KEY: note, DIGEST: _digest(_to_table(arrow), note)})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(arrow, temporary)
@@ -122,37 +125,6 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
             "copy it again from where it was made."
         )
     return table, metadata
-
-
-def _to_arrow(column: np.ndarray) -> pyarrow.Array:
-    """Return a column for Arrow: numbers, or texts or bytes that may be missing.
-
-    From buffers: `pyarrow.array` imports pandas.
-    """
-    if column.dtype.kind == "b":
-        bits = np.packbits(column, bitorder="little")
-        return _from_buffers(pyarrow.bool_(), len(column), [None, bits])
-    if column.dtype.kind in "iuf":
-        kind, dtype = (
-            (pyarrow.float64(), np.float64)
-            if column.dtype.kind == "f"
-            else (pyarrow.int64(), np.int64)
-        )
-        return _from_buffers(kind, len(column), [None, np.ascontiguousarray(column, dtype)])
-    missing = np.array([value is None or value != value for value in column], bool)
-    values: list[Any] = ["" if no else value for value, no in zip(column, missing, strict=True)]
-    binary = any(isinstance(value, bytes) for value in values)
-    parts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
-    offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    valid = np.packbits(~missing, bitorder="little")
-    kind = pyarrow.large_binary() if binary else pyarrow.large_string()
-    content = np.frombuffer(b"".join(parts), np.uint8)
-    return _from_buffers(kind, len(column), [valid, offsets, content])
-
-
-def _from_buffers(kind: Any, n: int, buffers: list[np.ndarray | None]) -> pyarrow.Array:
-    made = [None if buffer is None else pyarrow.py_buffer(buffer) for buffer in buffers]
-    return pyarrow.Array.from_buffers(kind, n, made)
 
 
 def _to_table(arrow: pyarrow.Table) -> dict[str, np.ndarray]:

@@ -59,32 +59,28 @@ class LeaveOneSourceOut:
         mean; ``missing`` counts sources without an estimate of the method's own; ``score_`` figures
         are from `correlation`.
         """
-        return dict(self._figures)
-
-    @cached_property
-    def _figures(self) -> dict[str, Any]:
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
-        inside = (table["lower"] <= table["true"]) & (table["true"] <= table["upper"])
-        has_interval, spread = table["lower"].notna(), np.sum((true - true.mean()) ** 2)
+        variation = np.sum((true - true.mean()) ** 2)
+        inside = table["true"].between(table["lower"], table["upper"]).astype(float)
+        of_source = table.assign(
+            inside=inside.where(table["lower"].notna()), width=table["upper"] - table["lower"]
+        )
+        by_group = of_source.groupby("group" if "group" in table else "source", sort=False)
+        means = by_group[["error", "inside", "width"]].mean().mean()
         return {
             "method": self.method,
-            "mean_absolute_error": self._mean(table["error"]),
+            "mean_absolute_error": float(means["error"]),
             "std": float(self.error_by_repeat.std()),
             "pooled_rmse": float(np.sqrt(np.mean((true - estimate) ** 2))),
             # the coefficient of determination
-            "r2": float(1 - np.sum((true - estimate) ** 2) / spread) if spread else math.nan,
+            "r2": float(1 - np.sum((true - estimate) ** 2) / variation) if variation else math.nan,
             "spearman": spearman(true, estimate),
-            "coverage": self._mean(inside.astype(float).where(has_interval)),
-            "width": self._mean(table["upper"] - table["lower"]),
+            "coverage": float(means["inside"]),
+            "width": float(means["width"]),
             "missing": int(table["missing"].sum()),
             **{f"score_{name}": value for name, value in self.correlation.items()},
         }
-
-    def _mean(self, values: pd.Series) -> float:
-        """Average over sources, those of a group first."""
-        groups = self.per_source["group" if "group" in self.per_source else "source"]
-        return float(values.groupby(groups, sort=False).mean().mean())
 
 
 def average_ranks(values: np.ndarray) -> np.ndarray:
@@ -281,8 +277,8 @@ class FitResult(Result):
 
         ``fit/mean_absolute_error``, ``fit/coverage`` and ``fit/width`` of the intervals.
         """
-        names = ("mean_absolute_error", "coverage", "width")
-        errors = {f"fit/{name}": self._held_out.get(name, math.nan) for name in names}
+        names, held_out = ("mean_absolute_error", "coverage", "width"), self._held_out
+        errors = {f"fit/{name}": held_out.get(name, math.nan) for name in names}
         return super().to_dict() | {k: float(v) for k, v in errors.items() if math.isfinite(v)}
 
     def plot(self, ax: Axes | None = None) -> Axes:
