@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,24 +13,15 @@ from typing_extensions import Self
 from autoeval.boxes import Categories
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate, estimate_rows, estimate_site
-from autoeval.estimation.fit_file import (
-    SUFFIX,
-    FittedSites,
-    FloorFit,
-    artefact_path,
-    read_artefact,
-    split_floors,
-    with_floors,
-    write_artefact,
-)
+from autoeval.estimation.estimate import Estimate, estimate_rows, estimate_site
+from autoeval.estimation.fit_file import FittedSites, FloorFit, read_fit, write_fit
 from autoeval.estimation.given import (
     GivenLabels,
     Predictions,
-    check_reference,
     checked_present,
     given_boxes,
     named_categories,
+    other_reference,
 )
 from autoeval.estimation.read_site import GivenImages, site_of_files, with_chosen_reference
 from autoeval.model.calibration import ScoreCalibration
@@ -98,6 +88,8 @@ class AccuracyEstimator:
         The detector, where it was fitted with it in this process; not saved.
     regressions_ : dict
         The regressions of the rows that were used so far, by target and level.
+    regression_ : Regression
+        From the scores of a site to the target, fitted on the rows.
 
     Raises
     ------
@@ -120,9 +112,10 @@ class AccuracyEstimator:
     fit_result_: FitResult | None = None
     detector_: ImageDetector | None = None
     regressions_: dict[tuple[str, float], Regression] = field(default_factory=dict)
+    regression_: Regression = field(init=False)
 
     def __post_init__(self) -> None:
-        self.regression_of(self.target)
+        object.__setattr__(self, "regression_", self.regression_of(self.target))
 
     def __repr__(self) -> str:
         state = f"fitted on {len(self.regression_.sources_)} sources"
@@ -131,11 +124,6 @@ class AccuracyEstimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return what is estimated, as scikit-learn does."""
         return {"target": self.target, "level": self.level}
-
-    @property
-    def regression_(self) -> Regression:
-        """From the scores of a site to the target."""
-        return self.regression_of(self.target)
 
     @property
     def table_(self) -> pd.DataFrame:
@@ -250,8 +238,9 @@ class AccuracyEstimator:
     def check_reference(self, given: bool) -> None:
         """Refuse a reference detector that the fit did not have, and none where it reads one."""
         of_pass, features = self.context_.get("pass", {}), {*REFERENCE_FEATURES}
-        had = bool(features & {*self.rows_} or of_pass.get("reference"))
-        check_reference(given, had=had, read=bool(features & {*self.regression_.features_}))
+        had = features & {*self.rows_} or of_pass.get("reference")
+        if (given and not had) or (not given and features & {*self.regression_.features_}):
+            raise other_reference(given)
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
@@ -264,13 +253,6 @@ class AccuracyEstimator:
         from autoeval.estimation.run_detector import load_fitted
 
         return self.detector_ or load_fitted(self.context_, self.loading_)
-
-    def check_known(self, site: str | None = None, group: str | None = None) -> None:
-        """Make sure that the fit has a site or a group of this name."""
-        if site is not None:
-            self.regression_.accuracies_at(site)
-        if group is not None:
-            self.regression_.check_group(group)
 
     def predict(
         self,
@@ -340,7 +322,10 @@ class AccuracyEstimator:
                 "`site` names a labelled set of the fit, which has its group already: leave out "
                 "`group` (--group)."
             )
-        self.check_known(site, group)
+        if site is not None:
+            self.regression_.accuracies_at(site)  # refused where the fit has none of this name
+        if group is not None:
+            self.regression_.check_group(group)
         point = OperatingPoint.of(self.target)
         if point is None and score_thr is None and iou != IOUS[0]:
             raise InputError(
@@ -567,24 +552,7 @@ class AccuracyEstimator:
 
         Its labelled sites, which `autoeval.join` needs, lie beside it.
         """
-        parts = {
-            "calibration": self.calibration_,
-            "reference_calibration": self.reference_calibration_,
-            "labels": self.assistance_,
-        }
-        metadata: dict[str, Any] = {
-            "estimator": {"target": self.target, "level": self.level},
-            "context": self.context_,
-            "loading": self.loading_,
-            "floors": {f"{k:g}": fit.calibration.to_dict() for k, fit in self.floors_.items()},
-        }
-        metadata |= {
-            name: part if isinstance(part, Mapping) else part.to_dict()
-            for name, part in parts.items()
-            if part is not None
-        }
-        self.sites_.write(Path(path))
-        write_artefact(path, with_floors(self.rows_, self.floors_), metadata)
+        write_fit(path, vars(self))
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -600,30 +568,8 @@ class AccuracyEstimator:
         InputError
             If the file is missing or is not a saved estimator.
         """
-        table, metadata = read_artefact(path)
-        settings = metadata["estimator"]
-        method = settings.get("method", DEFAULT_METHOD)
-        if method != DEFAULT_METHOD:
-            raise InputError(
-                f"{path} is of the published method '{method}': use it with `autoeval estimate-map "
-                "--estimator`, or make one of the default method with `autoeval fit`."
-            )
+        fields = read_fit(path)
         try:
-            labels, reference = metadata.get("labels"), metadata.get("reference_calibration")
-            calibration: Any = metadata.get("calibration")
-            rows, floors = split_floors(table, metadata.get("floors", {}))
-            sites = artefact_path(path).with_suffix(SUFFIX)
-            return cls(
-                rows,
-                settings["target"],
-                settings["level"],
-                context_=metadata["context"],
-                calibration_=calibration and ScoreCalibration.from_dict(calibration),
-                reference_calibration_=reference and ScoreCalibration.from_dict(reference),
-                assistance_=labels or None,
-                loading_=metadata.get("loading") or {},
-                floors_=floors,
-                sites_=FittedSites(path=sites if sites.is_file() else None),
-            )
+            return cls(**fields)
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

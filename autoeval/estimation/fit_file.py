@@ -31,6 +31,7 @@ from autoeval.model.pair_table import (
     rows_where,
     without_nothing,
 )
+from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
@@ -43,6 +44,12 @@ EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.level": (int, float),
     "context": dict,
 }
+LEARNT = {
+    "calibration": "calibration_",
+    "reference_calibration": "reference_calibration_",
+    "labels": "assistance_",
+}
+"""Fields that are written where a fit has them, by their name in the file."""
 FLOOR = "floor"  # column of the saved rows; NaN for those of the fit's own files
 SITES_FORMAT = 2
 SUFFIX = ".sites.npz"  # in place of that of the estimator's file
@@ -110,7 +117,7 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
             f"Expected {path} to be an estimator saved by autoeval but it cannot be read as one "
             f"({type(error).__name__}: {error})."
         ) from error
-    for name, kind in EXPECTED.items():  # what `AccuracyEstimator.save` writes
+    for name, kind in EXPECTED.items():
         value = metadata
         for key in name.split("."):
             value = value.get(key) if isinstance(value, dict) else None
@@ -154,32 +161,62 @@ def _digest(table: Table, note: bytes) -> bytes:
     return digest.hexdigest().encode()
 
 
-def with_floors(table: Table, floors: Mapping[float, FloorFit]) -> Table:
-    """Append the rows at each floor to those of a fit, in a column ``floor``; NaN for its own."""
-    if not floors:
-        return table
-    parts = [(np.nan, table), *((floor, there.rows) for floor, there in floors.items())]
-    return joined_tables(
-        [{**columns(rows), FLOOR: np.full(n_rows(rows), floor)} for floor, rows in parts]
-    )
+def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
+    """Write the fields of an `AccuracyEstimator`, by name, with its labelled sites beside it.
 
-
-def split_floors(
-    table: Table, calibrations: Mapping[str, Mapping[str, Any]]
-) -> tuple[dict[str, np.ndarray], dict[float, FloorFit]]:
-    """Undo `with_floors`; calibrations: values of `ScoreCalibration.to_dict` by floor."""
-    if not calibrations:
-        return columns(table), {}
-
-    every = {name: column for name, column in table.items() if name != FLOOR}
-    fits = {
-        float(floor): FloorFit(
-            without_nothing(rows_where(every, table[FLOOR] == float(floor))),
-            ScoreCalibration.from_dict(values),
+    The rows at higher floors follow those of the fit, with their floor in a column.
+    """
+    rows, floors = fields["rows_"], fields["floors_"]
+    if floors:
+        parts = [(np.nan, rows), *((floor, there.rows) for floor, there in floors.items())]
+        rows = joined_tables(
+            [{**columns(part), FLOOR: np.full(n_rows(part), floor)} for floor, part in parts]
         )
-        for floor, values in calibrations.items()
+    metadata = {
+        "estimator": {"target": fields["target"], "level": fields["level"]},
+        "context": fields["context_"],
+        "loading": fields["loading_"],
+        "floors": {f"{floor:g}": fit.calibration.to_dict() for floor, fit in floors.items()},
     }
-    return without_nothing(rows_where(every, np.isnan(table[FLOOR]))), fits
+    for name, field_name in LEARNT.items():
+        learnt = fields[field_name]
+        if learnt is not None:  # assistance that nobody needed is as it was read
+            metadata[name] = learnt if isinstance(learnt, Mapping) else learnt.to_dict()
+    fields["sites_"].write(Path(path))
+    write_artefact(path, rows, metadata)
+
+
+def read_fit(path: PathLike) -> dict[str, Any]:
+    """Return the fields of a saved `AccuracyEstimator`, by name; see `artefact_path`."""
+    table, metadata = read_artefact(path)
+    settings = metadata["estimator"]
+    method = settings.get("method", DEFAULT_METHOD)
+    if method != DEFAULT_METHOD:
+        raise InputError(
+            f"{path} is of the published method '{method}': use it with `autoeval estimate-map "
+            "--estimator`, or make one of the default method with `autoeval fit`."
+        )
+    rows, floors = columns(table), dict[float, FloorFit]()
+    if metadata.get("floors"):
+        floor_of_row = rows.pop(FLOOR)
+        for name, values in metadata["floors"].items():
+            there = without_nothing(rows_where(rows, floor_of_row == float(name)))
+            floors[float(name)] = FloorFit(there, ScoreCalibration.from_dict(values))
+        rows = without_nothing(rows_where(rows, np.isnan(floor_of_row)))
+    learnt: dict[str, Any] = {field_name: metadata.get(name) for name, field_name in LEARNT.items()}
+    for name in ("calibration_", "reference_calibration_"):
+        learnt[name] = learnt[name] and ScoreCalibration.from_dict(learnt[name])
+    sites = artefact_path(path).with_suffix(SUFFIX)
+    return {
+        "rows_": rows,
+        "target": settings["target"],
+        "level": settings["level"],
+        "context_": metadata["context"],
+        "loading_": metadata.get("loading") or {},
+        "floors_": floors,
+        "sites_": FittedSites(path=sites if sites.is_file() else None),
+        **learnt,
+    }
 
 
 @dataclass(frozen=True)

@@ -314,18 +314,17 @@ def read_labels(
     return content
 
 
-def check_reference(given: bool, *, had: bool, read: bool) -> None:
-    """Refuse a reference detector that a fit did not have, and none where the fit reads it.
+def other_reference(given: bool) -> InputError:
+    """Return the error of a reference detector that is not read, or none where one is needed.
 
-    given: whether there is one for the new images; had, read: by the fit.
+    given: whether there is one for the new images.
     """
-    if given and not had:
-        raise InputError(
+    if given:
+        return InputError(
             "This estimator was fitted without a reference detector (`reference`, --reference), so "
             "it would not be read: leave it out, or fit again with it."
         )
-    if read and not given:
-        raise InputError(
-            "This estimator was fitted with a reference detector: give the same one for these "
-            "images (--reference), as a detector or by its boxes, or fit again without."
-        )
+    return InputError(
+        "This estimator was fitted with a reference detector: give the same one for these "
+        "images (--reference), as a detector or by its boxes, or fit again without."
+    )

@@ -145,7 +145,7 @@ class MonitorSettings:
         if self.score_thr is not None:
             estimator.regression_of(points_at(self.score_thr, self.iou)[1])
         for source in self.known.values():
-            estimator.check_known(source)
+            estimator.regression_.accuracies_at(source)
 
 
 @dataclass(frozen=True)

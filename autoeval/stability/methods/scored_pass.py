@@ -19,7 +19,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.estimate import RESAMPLES
-from autoeval.estimation.given import check_reference
+from autoeval.estimation.given import other_reference
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
@@ -65,7 +65,8 @@ class ScoredPass:
     def check_reference(self, given: bool) -> None:
         """Refuse a reference detector that the fit did not have, and none where it reads one."""
         had = "reference" in needs_of(self.table) or self.context.get("pass", {}).get("reference")
-        check_reference(given, had=bool(had), read="reference" in needs_of(self.features))
+        if (given and not had) or (not given and "reference" in needs_of(self.features)):
+            raise other_reference(given)
 
     def observer(
         self,
