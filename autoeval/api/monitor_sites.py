@@ -184,10 +184,7 @@ def monitor(
         score_thr=score_thr,
         iou=iou,
         known=dict(known_sites or {}),
-        labelled={
-            site: level if isinstance(level, float) else labelled_level(level)
-            for site, level in (labelled or {}).items()
-        },
+        labelled={site: labelled_level(level) for site, level in (labelled or {}).items()},
     )
     given = given_boxes_of(predictions, boxes, fitted.loading_.get("detector"))
     by_files = isinstance(given, Predictions)
@@ -219,16 +216,14 @@ def monitor(
         run = given or Detector(fitted.load_detector())
         monitored = monitor_images(files, run, Clock(time), shared)
     if against is not None:
-        other = load_estimator(against)
-        if not by_files:
-            _observe(other, given, files, Path(work_dir), time, depth, boxes.get("device"))
-        lost: tuple[str, ...] = ()
+        other, lost = load_estimator(against), tuple[str, ...]()
         if isinstance(given, Predictions):
             assert against_predictions is not None
             sites, lost = sites_of_predictions(
                 fitted, other, given, against_predictions, of_sites, images
             )
         else:
+            _observe(other, given, files, Path(work_dir), time, depth, boxes.get("device"))
             sites = sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites)
         table, not_compared = compare_at_sites(
             fitted, other, sites, categories=of_sites.named, known=against_known

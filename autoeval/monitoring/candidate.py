@@ -156,8 +156,7 @@ def sites_of_records(
         for store, index in zip((current, candidate), indices, strict=True):
             in_words = replace(categories, words=store.add_words(()))
             images = in_time(index[(index["site"] == site) & (index["unreadable"] == "")])
-            there = in_words.site(site, store.read(images["name"].tolist()))
-            sites.append(replace(there, named=in_words.given(site) is not None))
+            sites.append(in_words.site(site, store.read(images["name"].tolist())))
         return sites[0], sites[1]
 
     return {str(site): partial(read, str(site)) for site in indices[0]["site"].unique()}

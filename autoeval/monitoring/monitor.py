@@ -21,8 +21,7 @@ from autoeval.estimation.read_site import with_chosen_reference
 from autoeval.estimation.run_detector import Detector, any_task
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
-from autoeval.model.calibration import LIKELY, ScoreCalibration
-from autoeval.model.priors import calibration_prior
+from autoeval.model.calibration import LIKELY
 from autoeval.model.regression import draw_sites
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, RULE, SCALES, SHOWN, TESTED, SiteLook, look_at
@@ -180,7 +179,16 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str
         reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
     images_of = {str(name): in_time(rows) for name, rows in index.groupby("site")}
-    _check_sites(list(images_of), shared)
+    for option, named in (
+        ("--site-category", shared.categories.of_site),
+        ("--site", settings.known),
+        ("--labelled", settings.labelled),
+    ):
+        if unknown := [name for name in named if name not in images_of]:
+            raise InputError(
+                f"{option} names {listed(unknown)}, but there is no such site: the sites are "
+                f"{listed(list(images_of), 10)}."
+            )
     made_with = _made_with(shared)
     kept, new = store.windows(made_with), dict[tuple[str, str], tuple[str, Mapping[str, Any]]]()
     rows_of: dict[str, list[dict[str, Any]]] = {}
@@ -231,20 +239,6 @@ def _place(site: MonitoredSite) -> tuple[bool, bool, bool, float, str]:
     unknown = math.isnan(site.value)
     value = 0.0 if unknown else site.value
     return not site.alarms, site.state != CHANGED, unknown, value, site.name
-
-
-def _check_sites(names: Sequence[str], shared: WatchedSites) -> None:
-    """Refuse options of sites that there are not."""
-    for option, named in (
-        ("--site-category", shared.categories.of_site),
-        ("--site", shared.settings.known),
-        ("--labelled", shared.settings.labelled),
-    ):
-        if unknown := [name for name in named if name not in names]:
-            raise InputError(
-                f"{option} names {listed(unknown)}, but there is no such site: the sites are "
-                f"{listed(names, 10)}."
-            )
 
 
 class SiteWindows:
@@ -314,7 +308,7 @@ class SiteWindows:
             "shown": {},
         }
         if len(site):
-            numbers = box_numbers(site.boxes, self._calibration(site)).mean(axis=0)
+            numbers = box_numbers(site.boxes, site.calibration).mean(axis=0)
             row["shown"] = {name: float(numbers[AT[SHOWN.get(name, name)]]) for name in TESTED}
         if 0 < self.n_baseline <= k and len(site):
             look, means = self._look(k)
@@ -396,9 +390,9 @@ class SiteWindows:
         counts = np.zeros(0, np.int64)
         names: tuple[str, ...] = ()
         for place in places:
-            boxes, calibration = self._site(place).boxes, self._calibration(self._site(place))
-            names = boxes.categories
-            likely = boxes.label[calibration.at_half(boxes.scores, boxes.boxes) > LIKELY]
+            site = self._site(place)
+            names = site.boxes.categories
+            likely = site.boxes.label[site.right_at_half > LIKELY]
             found = np.bincount(likely, minlength=len(names))
             counts = found if not len(counts) else counts + found
         order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
@@ -409,19 +403,15 @@ class SiteWindows:
         self, place: int, counted: Sequence[int], shown: Sequence[str]
     ) -> dict[str, np.ndarray]:
         site = self._site(place)
-        boxes, calibration = site.boxes, self._calibration(site)
+        boxes, calibration = site.boxes, site.calibration
         numbers = {ALL: box_numbers(boxes.where(np.isin(boxes.label, counted)), calibration)}
         for name in shown:
             label = boxes.categories.index(name)
             numbers[name] = box_numbers(boxes, calibration, label)
         return numbers
 
-    def _calibration(self, site: Site) -> ScoreCalibration:
-        there = self.shared.estimator.at_floor(site.floor)
-        return there.calibration_ or calibration_prior().calibration
-
     def _site(self, k: int) -> Site:
-        """Return the readable images of a window with their boxes."""
+        """Return the readable images of a window with their calibrated boxes."""
         if k not in self._sites:
             images = self.images.iloc[self.windows[k].places]
             names = images["name"][images["unreadable"] == ""].tolist()
@@ -430,7 +420,12 @@ class SiteWindows:
             floor = known.get("floor", 0.0)
             if floor:  # files of one site may begin at different scores
                 site = replace(site, boxes=site.boxes.where(site.boxes.scores >= floor))
-            self._sites[k] = replace(site, floor=floor, unseen=known.get("unseen", 0.0))
+            self._sites[k] = replace(
+                site,
+                floor=floor,
+                unseen=known.get("unseen", 0.0),
+                calibration=self.shared.estimator.at_floor(floor).calibration_,
+            )
         return self._sites[k]
 
 
@@ -527,31 +522,32 @@ def _ranks(
 ) -> dict[str, tuple[float, float]]:
     """Return the rank of each site with an estimate, and its probability to be among the worst.
 
-    From joint draws: much of the error of one site is that of all. Probabilities add up to `k`.
+    From joint draws: much of the error of one site is that of all. Probabilities add up to `k`;
+    they are NaN where there are no more sites than `k`.
     """
-    rows = {
-        name: pd.DataFrame(window["scores"]).assign(site=name)
+    estimated = {
+        name: window
         for name, window in shown.items()
         if window is not None and window["scores"] and window["value"] == window["value"]
     }
-    if not rows:
-        return {}
-    sites, drawn = draw_sites(
-        estimator.regression_,
-        pd.concat(rows.values(), ignore_index=True),
-        draws=DRAWS,
-        seed=settings.seed,
-        unseen={name: shown[name]["unseen"] for name in rows},  # type: ignore[index]
-        fitted_sites={name: source for name, source in settings.known.items() if name in rows},
-    )
-    worst = np.full(len(sites), np.nan)  # where there are no more sites than `k`
-    if settings.k < len(sites):
-        places = np.argpartition(drawn, settings.k - 1, axis=1)[:, : settings.k]
-        worst = np.bincount(places.ravel(), minlength=len(sites)) / len(drawn)
-    values = np.array([shown[name]["value"] for name in sites])  # type: ignore[index]
+    values = np.array([window["value"] for window in estimated.values()])
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
+    worst = np.full(len(values), np.nan)
+    if settings.k < len(values):
+        known = {name: source for name, source in settings.known.items() if name in estimated}
+        rows = [pd.DataFrame(of["scores"]).assign(site=name) for name, of in estimated.items()]
+        _, drawn = draw_sites(
+            estimator.regression_,
+            pd.concat(rows, ignore_index=True),
+            draws=DRAWS,
+            seed=settings.seed,
+            unseen={name: window["unseen"] for name, window in estimated.items()},
+            fitted_sites=known,
+        )
+        places = np.argpartition(drawn, settings.k - 1, axis=1)[:, : settings.k]
+        worst = np.bincount(places.ravel(), minlength=len(values)) / len(drawn)
     return {
-        name: (float(rank), float(p)) for name, rank, p in zip(sites, ranks, worst, strict=True)
+        name: (float(rank), float(p)) for name, rank, p in zip(estimated, ranks, worst, strict=True)
     }
 
 

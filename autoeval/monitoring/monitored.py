@@ -175,25 +175,24 @@ class SiteCategories:
     of_site: Mapping[str, Categories] = field(default_factory=dict)
     present: Collection[str] = ()
 
-    def given(self, site: str) -> Categories | None:
-        """Return the categories of a site with the detector's words; None for its own words."""
-        return named_categories(self.of_site.get(site) or self.named, self.of_fit)
-
     def site(self, site: str, images: Sequence[CameraImage]) -> Site:
         """Lay out images of a site with the boxes of its categories, as an estimate takes them."""
         described = tuple(
             LabelledImage(image.name, image.name, image.size if min(image.size) > 0 else None)
             for image in images
         )
-        clean = _columns(described, [image.boxes for image in images], self.words)
         stronger = [image.reference for image in images if image.reference is not None]
-        made = Site(
-            clean,
-            reference=_columns(described, stronger, self.words)
-            if images and len(stronger) == len(images)
-            else None,
-        )
-        given = self.given(site)
+        passes = [[image.boxes for image in images]]
+        if images and len(stronger) == len(images):
+            passes.append(stronger)
+        found = []
+        for boxes_of_images in passes:
+            rows = np.concatenate([np.empty(0, BOX), *boxes_of_images])
+            image = np.repeat(np.arange(len(images)), [len(boxes) for boxes in boxes_of_images])
+            columns = rows["label"].astype(np.int64), rows["box"].copy(), rows["score"].copy()
+            found.append(Boxes(described, tuple(self.words), image, *columns))
+        made = Site(found[0], reference=found[1] if len(found) > 1 else None)
+        given = named_categories(self.of_site.get(site) or self.named, self.of_fit)
         if given is not None:
             made = made.as_categories(list(given), words_of(given))
         present = tuple(given or self.words)  # those of a single site count there, found or not
@@ -214,24 +213,13 @@ class SiteCategories:
         ]
 
 
-def _columns(
-    images: tuple[LabelledImage, ...], boxes: Sequence[np.ndarray], words: Sequence[str]
-) -> Boxes:
-    """Lay out the boxes of each image as columns."""
-    rows = np.concatenate([np.empty(0, BOX), *boxes])
-    counts = [len(of_image) for of_image in boxes]
-    return Boxes(
-        images,
-        tuple(words),
-        np.repeat(np.arange(len(images)), counts),
-        rows["label"].astype(np.int64),
-        rows["box"].copy(),
-        rows["score"].copy(),
-    )
+def labelled_level(path: PathLike | float) -> float:
+    """Read the accuracy that ``label estimate --json`` or ``estimate --labels --json`` printed.
 
-
-def labelled_level(path: PathLike) -> float:
-    """Read the accuracy that ``label estimate --json`` or ``estimate --labels --json`` printed."""
+    A number is this accuracy itself.
+    """
+    if isinstance(path, float):
+        return path
     content = read_json(Path(path), "estimate from labels")
     try:
         value = float(content.get("labelled_estimate", content)["value"])

@@ -50,7 +50,10 @@ from autoeval.runtime.progress import progress_bar
 from autoeval.sites.file_looks import Looks
 from autoeval.words import Notice, codes_of, counted, listed, notices_of, prefixed, printable
 
-RESULTS = re.compile(f"({'|'.join(map(re.escape, SUFFIXES))})$", re.IGNORECASE)
+RESULTS = re.compile(
+    rf"({'|'.join(map(re.escape, SUFFIXES))})(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE
+)
+"""Ends of the names of results files, also compressed: one that is not read so is named as such."""
 HIDDEN = re.compile(r"(^|/)\.")
 LISTS = ("", ".txt", ".json")
 MOST_ALIKE = 3  # warnings that differ in their numbers alone and are shown each
@@ -126,22 +129,25 @@ def find_results(
             f"No results file in {path}: expected one for each site, such as gate.json, in COCO's "
             "results format."
         )
-    files = [
-        ResultsFile(
-            path / name,
-            file_name,
-            stronger and stronger / name,
-            *_list_of(lists, file_name),
-        )
-        for name in names
-        for file_name in [RESULTS.sub("", printable(name))]
-    ]
-    for file in files:
-        if file.reference and not file.reference.is_file():
+    files = []
+    for name in names:
+        called = RESULTS.sub("", printable(name))
+        listing, folder = lists, f"{called}/" if lists else ""
+        if lists is not None and lists.is_dir():
+            paths, folder = [lists / f"{called}{suffix}" for suffix in LISTS], ""
+            listing = next((path for path in paths if path.exists()), None)
+            if listing is None:
+                raise InputError(
+                    f"Expected the images of {called} as {paths[1]}, {paths[2]} or a folder "
+                    f"{paths[0]}, but there is none of these."
+                )
+        of_reference = stronger and stronger / name
+        if of_reference and not of_reference.is_file():
             raise InputError(
-                f"Expected {file.reference}, the results of the reference detector of {file.name}, "
+                f"Expected {of_reference}, the results of the reference detector of {called}, "
                 "but there is none."
             )
+        files.append(ResultsFile(path / name, called, of_reference, listing, folder))
     for one, other in pairwise(files):
         if one.name == other.name:
             raise InputError(
@@ -158,20 +164,6 @@ def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
     if unread:  # of which the windows would lack images or their times
         raise InputError(f"{path}: {unread[0]}.")
     return images
-
-
-def _list_of(lists: Path | None, name: str) -> tuple[Path | None, str]:
-    """Return what lists the images of a file, and with what their names begin there."""
-    if lists is None or not lists.is_dir():
-        return lists, f"{name}/" if lists else ""
-    paths = [lists / f"{name}{suffix}" for suffix in LISTS]
-    image_list = next((path for path in paths if path.exists()), None)
-    if image_list is None:
-        raise InputError(
-            f"Expected the images of {name} as {paths[1]}, {paths[2]} or a folder {paths[0]}, but "
-            "there is none of these."
-        )
-    return image_list, ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ CAPTION = (
 HISTORY = (
     "Value and interval of each window of the sites with an alarm and of the worst; the baseline "
     "is grey. The second line is the mean of the baseline and the change against it, which is "
-    "estimated from the difference of the boxes"
+    "estimated from the difference of the boxes."
 )
 BY_KNOWN = (
     "by_known: the current detector by the known accuracy of the candidate, which is measured: "

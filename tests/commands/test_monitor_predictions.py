@@ -1,5 +1,6 @@
 """Sites watched from results files alone: no image, no network."""
 
+import gzip
 import json
 from datetime import datetime, timedelta
 
@@ -200,9 +201,12 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
     (site / "sites" / "broken.json").write_text("[{")
     other = [{"file_name": "1.jpg", "category": "zebra", "bbox": [1, 2, 3, 4], "score": 0.5}]
     (site / "sites" / "zoo.json").write_text(json.dumps(other))
+    # results under a compression that is not read are no other file that is passed over
+    (site / "sites" / "yard.parquet.gz").write_bytes(gzip.compress(b"PAR1"))
     assert monitor("--quiet") == 0
     text = capsys.readouterr().out
-    assert "could not be read: broken" in text and "could not be read: zoo" in text
+    for name in ("broken", "zoo", "yard"):
+        assert f"could not be read: {name} (" in text
     assert set(groups(site)["name"]) == set(SKILLS)
 
 
