@@ -7,7 +7,7 @@ Source: `pycocotools.cocoeval.COCOeval`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -87,8 +87,71 @@ def match_detections(
     >>> matched[:, 0].astype(int)
     array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
     """
-    crowd = np.zeros(len(labelled), bool) if crowd is None else crowd
     present = np.ones(len(labelled), bool) if present is None else present
+    crowd = np.zeros(len(labelled), bool) if crowd is None else crowd
+    versions = present.reshape(math.prod(present.shape[:-1]), len(labelled))
+    taken = _take_boxes(boxes, group, labelled, labelled_group, versions, crowd=crowd)
+    in_crowd = np.append(crowd, False)[taken]  # -1, without a labelled box, is the last
+    matched, ignored = (taken >= 0) & ~in_crowd, in_crowd
+    ignored |= ~matched & (box_area(boxes) < 0)
+    shape = (*present.shape[:-1], len(IOU_THRESHOLDS), len(boxes))
+    return matched.reshape(shape), ignored.reshape(shape)
+
+
+def match_weighted(
+    boxes: np.ndarray,
+    group: np.ndarray,
+    labelled: np.ndarray,
+    labelled_group: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """Return the weight of the labelled box that each detection is matched to, (10, N).
+
+    A detection takes the free box of its group with the highest weight, of those whose IoU reaches
+    the threshold; of equal weights that of the highest IoU. 0 without one. With weights of 1 these
+    are the true positives of `match_detections`.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        Detections as xyxy, pixels; those of a group by descending score.
+    group : ndarray of shape (N,), int
+        A number for each image and category.
+    labelled, labelled_group : ndarray of shape (M, 4) and (M,)
+    weights : ndarray of shape (M,)
+        In [0, 1], such as the probability that the box is an object.
+
+    Examples
+    --------
+    >>> box = np.array([[0., 0., 10., 10.]])
+    >>> match_weighted(box, np.array([0]), box, np.array([0]), np.array([.7]))[:, 0].min()
+    np.float64(0.7)
+    """
+    every = np.ones((1, len(labelled)), bool)
+    taken = _take_boxes(boxes, group, labelled, labelled_group, every, weights=weights)
+    return np.append(weights, 0.0)[taken]
+
+
+def _take_boxes(
+    boxes: np.ndarray,
+    group: np.ndarray,
+    labelled: np.ndarray,
+    labelled_group: np.ndarray,
+    present: np.ndarray,
+    *,
+    crowd: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """Give detections, those with the highest score first, the labelled box worth most.
+
+    The worth of a box is its IoU, or its weight where there are `weights`. A box is taken once, a
+    crowd region any number of times, but after every other box.
+
+    present (V, M): the boxes that there are, in each of V versions of the labels.
+    Returned: the position of the box that each detection takes at each threshold in each version,
+        (10 V, N), int32; -1 without one.
+    """
+    crowd = np.zeros(len(labelled), bool) if crowd is None else crowd
     order = np.argsort(group, kind="stable")
     group = group[order]
     rows, columns, overlaps = overlapping_pairs(
@@ -99,53 +162,35 @@ def match_detections(
         least=IOU_THRESHOLDS[0],
         crowd=crowd,
     )
-    versions = present.reshape(math.prod(present.shape[:-1]), len(labelled))
-    free = np.repeat(versions, len(IOU_THRESHOLDS), axis=0)
-    least = np.tile(IOU_THRESHOLDS, len(versions))[:, None]
-    matched = np.zeros((len(free), len(boxes)), bool)
-    ignored = np.zeros_like(matched)
-    for turn in turns(rows, group):
-        box, target, overlap = rows[turn], columns[turn], overlaps[turn]
-        offers = free[:, target] & (overlap >= least)
-        worth = np.where(crowd[target], overlap * _CROWD, overlap)
-        level, best = best_offers(np.where(offers, worth, 0.0), box)
-        taken, is_crowd = target[best], crowd[target[best]]
-        matched[level, order[box[best]]] = ~is_crowd
-        ignored[level, order[box[best]]] = is_crowd
-        free[level, taken] = is_crowd
-    ignored |= ~matched & (box_area(boxes) < 0)
-    shape = (*present.shape[:-1], len(IOU_THRESHOLDS), len(boxes))
-    return matched.reshape(shape), ignored.reshape(shape)
-
-
-def turns(rows: np.ndarray, group: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the pairs of the first detection of every group, then of the second, and so on.
-
-    Detections without a pair take no turn. `rows` (P,) is the detection of each pair, sorted;
-    `group` (N,) is sorted, too.
-    """
+    free = np.repeat(present, len(IOU_THRESHOLDS), axis=0)
+    taken = np.full((len(free), len(boxes)), -1, np.int32)
     if not len(rows):
-        return
+        return taken
+    least = np.tile(IOU_THRESHOLDS, len(present))[:, None]
+    worth = np.where(crowd[columns], overlaps * _CROWD, overlaps)
+    if weights is not None:
+        worth = weights[columns] + _TIE * overlaps
+    # The first detection of every group takes its box, then the second of every group, and so on;
+    # those that overlap nothing take no turn.
     new_row = np.append(True, np.diff(rows) > 0)
-    of_row = group[rows[new_row]]
-    rank = np.arange(len(of_row)) - np.searchsorted(of_row, of_row)
+    group_of_row = group[rows[new_row]]
+    rank = np.arange(len(group_of_row)) - np.searchsorted(group_of_row, group_of_row)
     turn = rank[np.cumsum(new_row) - 1]
-    order = np.argsort(turn, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(turn[order])) + 1)
-
-
-def best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the last pair of the highest worth over 0, for each level of `worth` (L, P) and box.
-
-    Returns levels and pairs, (n,). `box` (P,) is sorted.
-    """
-    new_box = np.append(True, np.diff(box) > 0)
-    starts = np.flatnonzero(new_box)
-    highest = np.maximum.reduceat(worth, starts, axis=1)[:, np.cumsum(new_box) - 1]
-    best = (worth == highest) & (worth > 0)
-    last = np.maximum.reduceat(np.where(best, np.arange(len(box)), -1), starts, axis=1)
-    level, place = np.nonzero(last >= 0)
-    return level, last[level, place]
+    by_turn = np.argsort(turn, kind="stable")
+    for pairs in np.split(by_turn, np.flatnonzero(np.diff(turn[by_turn])) + 1):
+        box, target = rows[pairs], columns[pairs]
+        offers = np.where(free[:, target] & (overlaps[pairs] >= least), worth[pairs], 0.0)
+        # of the pairs of a detection the last of those of the highest worth over 0
+        new_box = np.append(True, np.diff(box) > 0)
+        starts = np.flatnonzero(new_box)
+        highest = np.maximum.reduceat(offers, starts, axis=1)[:, np.cumsum(new_box) - 1]
+        best = (offers == highest) & (offers > 0)
+        last = np.maximum.reduceat(np.where(best, np.arange(len(box)), -1), starts, axis=1)
+        level, detection = np.nonzero(last >= 0)
+        chosen = last[level, detection]
+        taken[level, order[box[chosen]]] = target[chosen]
+        free[level, target[chosen]] = crowd[target[chosen]]
+    return taken
 
 
 def image_ranks(image_ids: Sequence[str]) -> np.ndarray:
@@ -210,55 +255,6 @@ def rank_categories(
     return ranked
 
 
-def match_weighted(
-    boxes: np.ndarray,
-    group: np.ndarray,
-    labelled: np.ndarray,
-    labelled_group: np.ndarray,
-    weights: np.ndarray,
-) -> np.ndarray:
-    """Return the weight of the labelled box that each detection is matched to, (10, N).
-
-    A detection takes the free box of its group with the highest weight, of those whose IoU reaches
-    the threshold; of equal weights that of the highest IoU. 0 without one. With weights of 1 these
-    are the true positives of `match_detections`.
-
-    Parameters
-    ----------
-    boxes : ndarray of shape (N, 4)
-        Detections as xyxy, pixels; those of a group by descending score.
-    group : ndarray of shape (N,), int
-        A number for each image and category.
-    labelled, labelled_group : ndarray of shape (M, 4) and (M,)
-    weights : ndarray of shape (M,)
-        In [0, 1], such as the probability that the box is an object.
-
-    Examples
-    --------
-    >>> box = np.array([[0., 0., 10., 10.]])
-    >>> match_weighted(box, np.array([0]), box, np.array([0]), np.array([.7]))[:, 0].min()
-    np.float64(0.7)
-    """
-    order = np.argsort(group, kind="stable")
-    rows, columns, overlaps = overlapping_pairs(
-        boxes[order].astype(np.float64),
-        group[order],
-        labelled.astype(np.float64),
-        labelled_group,
-        least=IOU_THRESHOLDS[0],
-    )
-    matched = np.zeros((len(IOU_THRESHOLDS), len(boxes)))
-    free = np.ones((len(IOU_THRESHOLDS), len(labelled)), bool)
-    for turn in turns(rows, group[order]):
-        box, target, overlap = rows[turn], columns[turn], overlaps[turn]
-        offers = free[:, target] & (overlap >= IOU_THRESHOLDS[:, None])
-        worth = np.where(offers, weights[target] + _TIE * overlap, 0.0)
-        level, best = best_offers(worth, box)
-        matched[level, order[box[best]]] = weights[target[best]]
-        free[level, target[best]] = False
-    return matched
-
-
 class MeanAP:
     """Mean average precision over a set of images; labels index into `categories`.
 
@@ -308,7 +304,7 @@ class MeanAP:
             for category, levels in zip(self.categories, every, strict=True):
                 summary = coco_summary(levels)
                 values |= {f"{name}/{category}": value for name, value in summary.items()}
-        return values
+        return {name: float(value) for name, value in values.items()}
 
     def _average_precisions(self) -> np.ndarray:
         """Average precision of each category at each IoU threshold, (K, 10)."""
@@ -332,11 +328,6 @@ class MeanAP:
         )
 
 
-def ap_summary(levels: np.ndarray) -> np.ndarray:
-    """Return the mean over `IOU_THRESHOLDS`, and what is at .5 and .75, (3, ...) of (10, ...)."""
-    return np.array([levels.mean(axis=0), levels[0], levels[5]])
-
-
-def coco_summary(levels: np.ndarray) -> dict[str, float]:
-    """Name the average precisions that COCO reports, given those at `IOU_THRESHOLDS`, (10,)."""
-    return dict(zip(AP_TARGETS, ap_summary(levels).tolist(), strict=True))
+def coco_summary(levels: np.ndarray) -> dict[str, np.ndarray]:
+    """Return mAP, mAP50 and mAP75, (...) each, of what is known at `IOU_THRESHOLDS`, (10, ...)."""
+    return dict(zip(AP_TARGETS, (levels.mean(axis=0), levels[0], levels[5]), strict=True))

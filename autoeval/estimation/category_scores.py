@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.accuracy.coco_evaluation import AT_HALF, ap_summary, coco_summary
-from autoeval.accuracy.measures import CountCurve, influence_function
+from autoeval.accuracy.coco_evaluation import AT_HALF, coco_summary
+from autoeval.accuracy.measures import count_curve, influence_function
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.model.calibration import ScoreCalibration
@@ -131,20 +131,17 @@ class CategoryScores:
 
         And the highest score of its boxes on all images of the site; see `nothing_over`.
         """
-        calibrated, curve = self._calibrated.compute(), self._calibrated.curve
+        calibrated = self._calibrated.compute()
         unknown = dict.fromkeys(self._unknown, np.nan)
         computed = calibrated | (self._reference.compute() if self._reference else unknown)
-        agreed = {}
-        if self._reference is not None:
-            of_reference = self._reference.curve
-            agreed[REFERENCE_COUNTS] = of_reference and of_reference.to_bytes()
+        agreed = {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
         return {
             "category": self.category,
             "n_images": max(len(self.images), 1),
             HIGHEST: self._highest,
             **{name: computed[name] for name in (*self._features, *weights)},
-            EXPECTED_COUNTS: curve and curve.to_bytes(),
+            EXPECTED_COUNTS: self._calibrated.curve,
             **agreed,
         }
 
@@ -212,11 +209,11 @@ def labelled_pairs(
         n_boxes = int(ranking.n_true.sum())
         # The standard error of each average precision is by the influence of its images; NaN
         # without labelled boxes or with a single image.
-        influence, n = ap_summary(influence_function(evaluated)), len(evaluated.n_true)
-        errors = influence.std(axis=1) / np.sqrt(n - 1) if n > 1 else np.full(3, np.nan)
         precision = coco_summary(evaluated.average_precision())
-        precision |= dict(zip((f"{name}_std" for name in precision), errors.tolist(), strict=True))
-        counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
+        influence, n = coco_summary(influence_function(evaluated)), len(evaluated.n_true)
+        root = np.sqrt(n - 1) if n > 1 else np.nan
+        precision |= {f"{name}_std": of_ap.std() / root for name, of_ap in influence.items()}
+        counts = {COUNTS: count_curve(evaluated)}
         row = {name: value for name, value in scores.row().items() if name != HIGHEST}
         if REFERENCE_AP in row:
             of_reference = labelled.of_reference.rankings[k]

@@ -3,9 +3,9 @@
 A table is a mapping of column name to array, (N,), of numbers, or of texts as objects; a DataFrame
 may be read as one. Columns: ``source`` (site), ``group`` (sites of one origin), ``category``,
 ``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of the category
-alone. ``counts``, ``expected_counts`` and ``reference_counts`` hold a `CountCurve` each as bytes,
-from which precision, recall and F1 at any threshold follow. ``trained_here`` is true of a site that
-the detector was trained on other images of; it may be missing. Rows of a new site have ``counted``,
+alone. ``counts``, ``expected_counts`` and ``reference_counts`` hold a `count_curve` each, from
+which precision, recall and F1 at any threshold follow. ``trained_here`` is true of a site that the
+detector was trained on other images of; it may be missing. Rows of a new site have ``counted``,
 ``likely_boxes`` and ``expected_objects``; see `autoeval.sites.site`.
 
 The scores of a pair are features of its boxes: what their true-positive probabilities predict
@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.accuracy.coco_evaluation import AT_HALF, ap_summary, match_weighted, top_detections
+from autoeval.accuracy.coco_evaluation import AT_HALF, coco_summary, match_weighted, top_detections
 from autoeval.accuracy.measures import (
-    CountCurve,
     RankedDetections,
+    count_curve,
+    counts_at,
     denominators,
     image_counts,
     influence_function,
@@ -148,7 +149,7 @@ def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
         if name not in made and counts in made:
             made[name] = np.array(
                 [
-                    value_of(point.measure, CountCurve.from_bytes(curve).at(point))
+                    value_of(point.measure, counts_at(curve, point))
                     if isinstance(curve, bytes)
                     else math.nan
                     for curve in made[counts]
@@ -172,7 +173,7 @@ def category_weights(rows: Table, target: str) -> np.ndarray:
     elif point is not None and EXPECTED_COUNTS in rows:
         weights = np.array(
             [
-                denominators(point.measure, CountCurve.from_bytes(curve).at(point))[0]
+                denominators(point.measure, counts_at(curve, point))[0]
                 if isinstance(curve, bytes)
                 else 0.0
                 for curve in rows[EXPECTED_COUNTS]
@@ -303,7 +304,7 @@ class CalibratedFeatures:
         n_true = np.bincount(at, at_half, minlength=n) + calibration.n_missed(at_half, at, n)
         self._ranking = RankedDetections.of(scores[kept], at, p, n_true)
         # expected counts at every threshold; None where the category is not found
-        self.curve = CountCurve.of(self._ranking) if self.found else None
+        self.curve = count_curve(self._ranking) if self.found else None
         self._expected_ap = float(self._ranking.average_precision().mean())
         likely, boxes = (
             np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
@@ -429,14 +430,14 @@ class ReferenceFeatures:
         self._ranking = RankedDetections.of(clean.scores[best], at, hits, n_true)
         self.known = bool(n_true.any())  # whether the reference has a box
         # counts by the boxes of the reference at every threshold; None where it has no box
-        self.curve = CountCurve.of(self._ranking) if self.known else None
+        self.curve = count_curve(self._ranking) if self.known else None
 
     def compute(self) -> dict[str, float]:
         """Return the features; NaN where the reference has no box."""
         if not self.known:
             return dict.fromkeys((*REFERENCE_FEATURES, *self.points), math.nan)
-        levels = self._ranking.average_precision()
-        of_ap = dict(zip(REFERENCE_FEATURES, ap_summary(levels).tolist(), strict=True))
+        levels = coco_summary(self._ranking.average_precision())
+        of_ap = dict(zip(REFERENCE_FEATURES, map(float, levels.values()), strict=True))
         return of_ap | {
             name: value_of(point.measure, self._counts(point))
             for name, point in self.points.items()
@@ -450,14 +451,14 @@ class ReferenceFeatures:
         counts = counts.astype(np.float64)
         total = counts.sum(axis=1)
         total = np.where(total > 0, total, np.nan)
-        influence = np.zeros((3, counts.shape[1]))
-        if self.known:
-            influence = ap_summary(influence_function(self._ranking))
         values = self.compute()
-        of_ap = {
-            name: values[name] + counts @ moved / total
-            for name, moved in zip(REFERENCE_FEATURES, influence, strict=True)
-        }
+        of_ap = {name: np.full(len(counts), np.nan) for name in REFERENCE_FEATURES}
+        if self.known:
+            influence = coco_summary(influence_function(self._ranking))
+            of_ap = {
+                name: values[name] + counts @ moved / total
+                for name, moved in zip(REFERENCE_FEATURES, influence.values(), strict=True)
+            }
         return of_ap | {name: self._resampled(point, counts) for name, point in self.points.items()}
 
     def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.coco_evaluation import MeanAP, match_weighted
-from autoeval.accuracy.measures import RankedDetections
+from autoeval.accuracy.measures import RankedDetections, counts_at
 from autoeval.detections import Detections
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import CalibratedFeatures, ReferenceFeatures, relative_sides
@@ -207,7 +207,7 @@ def test_precision_over_a_threshold_by_hand():
     drawn = score.resample(np.array([[1], [3], [0]]))["reference_precision@0.5"]
     np.testing.assert_allclose(drawn, [0.4, 0.4, np.nan])
     at = OperatingPoint.of("precision@0.5")
-    assert score.curve.at(at)[:, 0] == pytest.approx([0.8, 2, 1.3])
+    assert counts_at(score.curve, at)[:, 0] == pytest.approx([0.8, 2, 1.3])
 
 
 def test_without_a_box_of_the_reference_nothing_is_known():

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.measures import CountCurve
+from autoeval.accuracy.measures import RankedDetections, count_curve
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
@@ -60,10 +60,11 @@ def write_camera(folder, n_images, level, *, seed=0, start=0, at=None):
 
 def counted(recall, expected):
     """Return the counts of 100 objects, of which as many boxes are right at every threshold."""
-    every = np.ones((10, 101), np.float32)
-    curves = {"counts": recall, "expected_counts": expected}
+    scores, image, n_true = np.ones(100), np.zeros(100, int), np.array([100.0])
+    shares = {"counts": recall, "expected_counts": expected}
     return {
-        k: CountCurve(100 * v * every, 100 * every, 100.0).to_bytes() for k, v in curves.items()
+        name: count_curve(RankedDetections.of(scores, image, np.full((10, 100), share), n_true))
+        for name, share in shares.items()
     }
 
 
