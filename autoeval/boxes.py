@@ -395,6 +395,8 @@ class Boxes:
         In [0, 1]; by default 1, as of labels.
     crowd : ndarray of shape (N,), bool, optional
         Labelled areas that evaluation ignores; by default none.
+    features : ndarray of shape (N, F), optional
+        What each box is among the others of its image; see `autoeval.sites.site.with_features`.
     numbers : mapping of str to str
         The word for each number of a category, as far as the file has or uses numbers.
     left_out, warnings : tuple of str
@@ -417,6 +419,7 @@ class Boxes:
     scores: np.ndarray = None  # type: ignore[assignment]
     _: KW_ONLY
     crowd: np.ndarray = None  # type: ignore[assignment]
+    features: np.ndarray = None  # type: ignore[assignment]
     numbers: dict[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -446,6 +449,7 @@ class Boxes:
             boxes=self.boxes[mask],
             scores=self.scores[mask],
             crowd=self.crowd[mask],
+            features=None if self.features is None else self.features[mask],
         )
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Boxes:

@@ -31,7 +31,6 @@ from autoeval.labels.assistance import (
     NO_INFLUENCE,
     LabelAssistance,
     ProbableLabels,
-    expected_rankings,
 )
 from autoeval.labels.joint import (
     expected_holding,
@@ -61,9 +60,9 @@ from autoeval.labels.values import (
 from autoeval.model.pair_table import Table, counted_rows, nothing_over
 from autoeval.model.regression import Regression
 from autoeval.result_base import ENDS
-from autoeval.sites.site import Pool, Site
+from autoeval.sites.site import Site
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 DISAGREEING = 0.5
 """Share of the probability that goes by disagreement with a reference; the rest is the same for all
@@ -111,7 +110,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, eq=False)
 class PlannedSite:
-    """What is known of a site beside the boxes of its pool of M images.
+    """What is known of a site of M images beside its boxes.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ class PlannedSite:
     detector : str
         Fingerprint.
     blocks : ndarray of shape (M,), optional
-        Blocks of time, in the order of the pool; by default each image is its own.
+        Blocks of time, in the order of the images; by default each image is its own.
     others : ProbableLabels, optional
         Boxes of another detector on the same images.
     named, rest, nothing_found, known, group
@@ -142,40 +141,41 @@ class PlannedSite:
 
 
 def make_plan(
-    pool: Pool,
+    boxes: Boxes,
     assistance: LabelAssistance | None,
     request: PlanRequest,
     site: PlannedSite | None = None,
 ) -> LabelPlan:
     """Draw images to label.
 
-    `assistance` was fitted on boxes of the same detector; None where no influence is predicted.
-    Where some blocks of time hold several images the draw is spread over the order of the pool, so
-    that labelled frames lie apart; otherwise over the predicted influence, or over nothing where
-    nothing was found. Images on which a reference detector disagrees are drawn more often, unless
-    the draw is from `everywhere`, over time, or for a target at a threshold.
+    `boxes` are those of the categories that count, as of `Site.pool`. `assistance` was fitted on
+    boxes of the same detector; None where no influence is predicted. Where some blocks of time hold
+    several images the draw is spread over the order of the images, so that labelled frames lie
+    apart; otherwise over the predicted influence, or over nothing where nothing was found. Images
+    on which a reference detector disagrees are drawn more often, unless the draw is from
+    `everywhere`, over time, or for a target at a threshold.
 
     Raises InputError if `n` is not from 1 to the number of images.
     """
     site = PlannedSite() if site is None else site
-    n, others, found, n_images = request.n, site.others, pool.found, len(pool)
+    n, others, n_images = request.n, site.others, len(boxes.images)
     if not 1 <= n <= n_images:
         raise InputError(f"Expected 1 to {n_images} images to label (all there are) but got {n}.")
     point = OperatingPoint.of(request.target)
     wanted = point or request
-    n_categories, likely, objects = len(found.categories), None, None
+    n_categories, likely, objects = len(boxes.categories), None, None
     # where no box says how often images hold a category, or where it need not be known
     holding = np.array([np.zeros(n_categories), np.ones(n_categories)])
     if assistance is not None and request.predicted:
         model = assistance.box_model
-        probabilities = model.probabilities(pool)
-        rankings = expected_rankings(found, probabilities, model.n_missed(found, probabilities))
+        probabilities = model.probabilities(boxes)
+        rankings = model.rankings(boxes, probabilities)
         n_true = [ranking.n_true for ranking in rankings]
         if not site.nothing_found:
-            holding = expected_holding(found, probabilities[AT_HALF], n_true)
+            holding = expected_holding(boxes, probabilities[AT_HALF], n_true)
         by_levels = (
             np.stack([of_category[levels].mean(axis=0) for levels in LEVELS.values()])
-            for of_category in assistance.predict(pool, others, rankings)
+            for of_category in assistance.predict(boxes, others, rankings)
         )
         influence = ByImage.of(by_levels, n_images)
         likely = with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))])
@@ -186,7 +186,7 @@ def make_plan(
     by_time = len(np.unique(blocks)) < n_images
     spread = request.predicted and not site.nothing_found
     plan = LabelPlan(
-        found=found,
+        found=boxes,
         influence=influence,
         holding=holding,
         sequence=np.arange(n_images),
@@ -200,7 +200,7 @@ def make_plan(
         target=request.target,
         level=request.level,
         detector=site.detector,
-        warnings=(*pool.warnings, *site.warnings),
+        warnings=site.warnings,
         score_thr=wanted.score_thr,
         iou=wanted.iou,
         probabilities=likely,
@@ -219,7 +219,7 @@ def make_plan(
         across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
     if others is None or by_time or request.everywhere or point is not None:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
-    disagreement = others.disagreement(found, probabilities[AT_HALF])
+    disagreement = others.disagreement(boxes, probabilities[AT_HALF])
     sizes, mean = np.ones(n_images), disagreement.mean()  # how often each is drawn, of mean 1
     if mean > 0:
         sizes = 1 - DISAGREEING + DISAGREEING * disagreement / mean
@@ -356,17 +356,16 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     if request.predicted:
         pool, others = counted.pool, ProbableLabels.of_reference(counted)
     else:
-        boxes, others = counted.boxes, None
-        boxes = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
-        pool = Pool(boxes, np.zeros((len(boxes), 0)), ())
+        pool, others = counted.boxes, None
+        pool = pool.where(top_detections(pool.image, pool.label, pool.scores))
     rest = None if site.nothing_found else _other_boxes(site, pool)
+    without_box: tuple[Notice, ...] = ()
     if threshold and threshold.measure == "precision" and not request.everywhere:
-        of_all, others = pool.image_ids, None
-        pool = pool.with_boxes_over(threshold.score_thr, rest)
-        kept = np.flatnonzero(np.isin(of_all, pool.image_ids))
-        rest = None if rest is None else rest.on_images(kept)
-        n = min(n, len(pool))
-    in_pool = {image.image_id for image in pool.found.images}
+        images_over, without_box = with_boxes_over(pool, rest, threshold.score_thr)
+        pool, others = pool.on_images(images_over), None
+        rest = None if rest is None else rest.on_images(images_over)
+        n = min(n, len(images_over))
+    in_pool = {image.image_id for image in pool.images}
     # as the site has them: with their times where these are known
     images: list[Any] = [image for image in site.images if image.image_id in in_pool]
     unreadable = str(site.row.get("unreadable") or "")
@@ -374,7 +373,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         detector=site.detector or fingerprint_of(site),
-        blocks=blocks_of(images or list(pool.found.images), frames=request.frames),
+        blocks=blocks_of(images or list(pool.images), frames=request.frames),
         others=others,
         named=site.named,
         rest=rest,
@@ -382,6 +381,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         known=site.known,
         group=site.group,
         warnings=(
+            *without_box,
             *nothing,
             *site.left_out,
             *unreadable_warning(unreadable.split("; ") if unreadable else ()),
@@ -421,17 +421,39 @@ def fingerprint_of(site: Site) -> str:
     return f"predictions {digest.hexdigest()[:16]}"
 
 
-def _other_boxes(site: Site, pool: Pool) -> Boxes | None:
+def with_boxes_over(
+    boxes: Boxes, rest: Boxes | None, score_thr: float
+) -> tuple[np.ndarray, tuple[Notice, ...]]:
+    """Return the images with a box over a threshold: precision there depends on no other.
+
+    rest: boxes of other categories on the same images, which labels may show to count.
+    Returned: with a note where images are left out.
+    """
+    parts = (boxes,) if rest is None else (boxes, rest)
+    over = [part.image[part.scores > part.scores.dtype.type(score_thr)] for part in parts]
+    images, n_images = np.unique(np.concatenate(over)), len(boxes.images)
+    if len(images) == n_images:
+        return images, ()
+    note = Notice(
+        "images-without-box-over-threshold",
+        f"{n_images - len(images)} of {n_images} images have no box over {score_thr:g}, and "
+        "precision does not depend on them: none of them is drawn",
+        severity="note",
+    )
+    return images, (note,)
+
+
+def _other_boxes(site: Site, pool: Boxes) -> Boxes | None:
     """Return the boxes of the categories that do not count; named ones may have none."""
     vocabulary = site.boxes.categories
     words = set(vocabulary)
     if not site.named:
         words = {vocabulary[k] for k in np.unique(site.boxes.label)}
-    others = sorted(words - set(pool.found.categories))
+    others = sorted(words - set(pool.categories))
     if not others:
         return None
     boxes = site.boxes.as_categories(others, {name: name for name in others})
-    boxes = replace(boxes, images=pool.found.images)
+    boxes = replace(boxes, images=pool.images)
     return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
 
 

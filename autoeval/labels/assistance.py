@@ -18,7 +18,7 @@ from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
 from autoeval.labels.values import VariancePrior
-from autoeval.sites.site import Pool, Site
+from autoeval.sites.site import OF_BOX, Site
 
 MODEL, REFERENCE = "model", "reference"
 MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more
@@ -154,20 +154,21 @@ class LabelAssistance:
 
     def predict(
         self,
-        pool: Pool,
+        boxes: Boxes,
         others: ProbableLabels | None = None,
         expected: Sequence[RankedDetections] | None = None,
     ) -> Iterator[np.ndarray]:
         """Predict the influence of each image on each category, (10, M) by IoU threshold.
 
-        `expected` are the rankings of `BoxModel.rankings`, where they are at hand. One category at
-        a time: all together are a large array.
+        `boxes` have their features: those of `Site.pool`. `expected` are the rankings of
+        `BoxModel.rankings`, where they are at hand. One category at a time: all together are a
+        large array.
         """
-        expected = self.box_model.rankings(pool) if expected is None else expected
+        expected = self.box_model.rankings(boxes) if expected is None else expected
         slopes = self.mixing_weights(others).slopes
         second: Iterable[RankedDetections | None] = [None] * len(expected)
         if others is not None and REFERENCE in slopes:
-            second = others.rankings(pool.found)
+            second = others.rankings(boxes)
         for of_category, of_reference in zip(expected, second, strict=True):
             variates = control_variates(of_category, of_reference)
             yield np.sum([slope * variates[name] for name, slope in slopes.items()], axis=0)
@@ -186,9 +187,10 @@ class LabelAssistance:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; InputError if it is something else."""
         try:
+            if tuple(values["box_model"]["names"]) != OF_BOX:
+                raise ValueError("it reads other features of boxes")
             return cls(
                 BoxModel(
-                    tuple(values["box_model"]["names"]),
                     LinearPredictors.from_dict(values["box_model"]["true_positive"]),
                     LinearPredictors.from_dict(values["box_model"]["false_negatives"]),
                 ),
@@ -237,13 +239,12 @@ class LinearPredictors:
 class BoxModel:
     """Estimates from features what labels would say of boxes and images."""
 
-    names: tuple[str, ...]  # features of a box that it reads; see `box_features`
-    true_positive: LinearPredictors  # see `fit_true_positive`
+    true_positive: LinearPredictors  # of the features of a box; see `fit_true_positive`
     false_negatives: LinearPredictors  # see `fit_false_negatives`
 
-    def probabilities(self, pool: Pool) -> np.ndarray:
-        """Return the true-positive probability of each box, (10, N); see `probability`."""
-        return probability(self.true_positive, pool.columns(self.names))
+    def probabilities(self, boxes: Boxes) -> np.ndarray:
+        """Return the true-positive probability of each box of a `Site.pool`, (10, N)."""
+        return probability(self.true_positive, boxes.features)
 
     def n_missed(self, boxes: Boxes, probabilities: np.ndarray) -> np.ndarray:
         """Return the expected false negatives of each category and image, (K, M).
@@ -260,18 +261,16 @@ class BoxModel:
         return np.array(missed)
 
     def rankings(
-        self, pool: Pool, probabilities: np.ndarray | None = None
+        self, boxes: Boxes, probabilities: np.ndarray | None = None
     ) -> list[RankedDetections]:
         """Rank the boxes of each category, with probabilities (10, N) in place of labels."""
-        probabilities = self.probabilities(pool) if probabilities is None else probabilities
-        return expected_rankings(
-            pool.found, probabilities, self.n_missed(pool.found, probabilities)
-        )
+        probabilities = self.probabilities(boxes) if probabilities is None else probabilities
+        return expected_rankings(boxes, probabilities, self.n_missed(boxes, probabilities))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""
         return {
-            "names": list(self.names),
+            "names": list(OF_BOX),
             "true_positive": self.true_positive.to_dict(),
             "false_negatives": self.false_negatives.to_dict(),
         }

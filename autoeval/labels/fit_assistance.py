@@ -109,11 +109,7 @@ def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
     folds = image_folds(sites)
-    every = [site.pool.names for site in sites]
-    names = tuple(
-        name for name in (every or [()])[0] if all(name in features for features in every)
-    )
-    fitted = _fit(sites, pairs, folds, names)
+    fitted = _fit(sites, pairs, folds)
     if fitted is None:
         raise InputError(
             f"Expected labelled images from which a category can be learned: {FEWEST_IMAGES} that "
@@ -154,7 +150,7 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
     it: in a labelled set of many categories most images do neither, at a site whose accuracy is
     wanted most do.
     """
-    boxes = site.pool.found
+    boxes = site.pool
     for k, ranking in enumerate(site.evaluation.rankings):
         chosen = (ranking.n_true > 0) | everywhere
         chosen[boxes.image[(boxes.label == k) & (boxes.scores > SCORE_THR)]] = True
@@ -167,17 +163,14 @@ def _fit(
     sites: Sequence[Site],
     pairs: Sequence[Pair],
     folds: Sequence[np.ndarray],
-    names: tuple[str, ...],
 ) -> LabelAssistance | None:
-    """Fit on the features with these names; None where there is too little."""
+    """Fit box model and mixing weights; None where there is too little."""
     n_found = sum(
         len(np.unique(pair.ranking.image[pair.ranking.hits[AT_HALF] > 0])) for pair in pairs
     )
     if n_found < FEWEST_FOUND:
         return None
-    cross_fitted = [
-        influence for influence in _cross_fit(sites, pairs, folds, names) if influence.varies
-    ]
+    cross_fitted = [influence for influence in _cross_fit(sites, pairs, folds) if influence.varies]
     of_ap = [influence for influence in cross_fitted if influence.target == MEAN_AP]
     if not of_ap:
         return None
@@ -189,9 +182,7 @@ def _fit(
     if all(REFERENCE in influence.predicted for influence in of_ap):
         mixing[REFERENCE] = _mixing_weights(of_ap, (MODEL, REFERENCE))
     return LabelAssistance(
-        fit_box_model(
-            sites, pairs, [np.ones(len(fold_of_image), bool) for fold_of_image in folds], names
-        ),
+        fit_box_model(sites, pairs, [np.ones(len(fold_of_image), bool) for fold_of_image in folds]),
         mixing,
         fit_small_sample_bias(
             [measure_small_sample_bias(pair.ranking) for pair in pairs],
@@ -210,27 +201,26 @@ def _cross_fit(
     sites: Sequence[Site],
     pairs: Sequence[Pair],
     folds: Sequence[np.ndarray],
-    names: tuple[str, ...],
 ) -> list[CrossFitted]:
     """Predict the influence of each image by a box model that was fitted on the other folds."""
-    probabilities = [np.zeros((10, len(site.pool.found))) for site in sites]
-    n_missed = [np.zeros((len(s.boxes.categories), len(s.pool))) for s in sites]
+    probabilities = [np.zeros((10, len(site.pool))) for site in sites]
+    n_missed = [np.zeros((len(s.boxes.categories), len(s))) for s in sites]
     for fold in range(FOLDS):
         held_out = [fold_of_image == fold for fold_of_image in folds]
         if not any(mask.any() for mask in held_out):
             continue
-        model = fit_box_model(sites, pairs, [~mask for mask in held_out], names)
+        model = fit_box_model(sites, pairs, [~mask for mask in held_out])
         for site, mine, p, missed in zip(sites, held_out, probabilities, n_missed, strict=True):
             if mine.any():
-                boxes = mine[site.pool.found.image]
+                boxes = mine[site.pool.image]
                 everywhere = model.probabilities(site.pool)
                 p[:, boxes] = everywhere[:, boxes]
-                missed[:, mine] = model.n_missed(site.pool.found, everywhere)[:, mine]
+                missed[:, mine] = model.n_missed(site.pool, everywhere)[:, mine]
     predicted = []
     for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
-        expected = expected_rankings(site.pool.found, p, missed)
+        expected = expected_rankings(site.pool, p, missed)
         others = ProbableLabels.of_reference(site)
-        second = others.rankings(site.pool.found) if others else None
+        second = others.rankings(site.pool) if others else None
         for pair in (pair for pair in pairs if pair.site is site):
             ranking = expected[pair.category].take(pair.images)
             by_others = second[pair.category].take(pair.images) if second else None
@@ -255,16 +245,15 @@ def fit_box_model(
     sites: Sequence[Site],
     pairs: Sequence[Pair],
     images: Sequence[np.ndarray],
-    names: tuple[str, ...],
 ) -> BoxModel:
-    """Fit the box model on some images, (M,) bool for each site, from some features."""
+    """Fit the box model on some images, (M,) bool for each site."""
     most = max(MOST_BOXES // len(sites), LEAST_SHARE)
     of_boxes, of_matches = [], []
     for site, mask in zip(sites, images, strict=True):
         hits, ignored = site.pool_matches
-        usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.found.image])
-        usable = drawn_boxes(site.pool.found, usable, most)
-        of_boxes.append(site.pool.columns(names)[usable])
+        usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.image])
+        usable = drawn_boxes(site.pool, usable, most)
+        of_boxes.append(site.pool.features[usable])
         of_matches.append(hits[:, usable])
     features, matched = np.concatenate(of_boxes), np.concatenate(of_matches, axis=1)
     sizes = np.array([len(part) for part in of_boxes])
@@ -273,11 +262,11 @@ def fit_box_model(
     rows = []
     for site, mask in zip(sites, images, strict=True):
         if mask.any():
-            p = probability(true_positive, site.pool.columns(names))
+            p = probability(true_positive, site.pool.features)
             rows += [_missed(pair, p, mask) for pair in pairs if pair.site is site]
     described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
     fit = fit_false_negatives(described, missed, weights / weights.mean())
-    return BoxModel(names, true_positive, fit)
+    return BoxModel(true_positive, fit)
 
 
 def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
@@ -298,7 +287,7 @@ def _missed(
     pair: Pair, probabilities: np.ndarray, images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, false negatives and weights of the images of a pair."""
-    boxes, ranking = pair.site.pool.found, pair.site.evaluation.rankings[pair.category]
+    boxes, ranking = pair.site.pool, pair.site.evaluation.rankings[pair.category]
     mine, n_images = boxes.label == pair.category, len(ranking.n_true)
     columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], n_images
     hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=n_images)

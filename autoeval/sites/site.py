@@ -27,7 +27,6 @@ from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.sites.file_looks import Looks
-from autoeval.words import Notice
 
 LEAST_SHARE = 0.1
 """Expected objects of a category that counts, as a share of the mean over the categories found.
@@ -320,9 +319,9 @@ class Site:
         return np.unique(images)
 
     @cached_property
-    def pool(self) -> Pool:
+    def pool(self) -> Boxes:
         """The boxes as evaluation takes them, with their features."""
-        return pool_of_predictions(self.boxes)
+        return with_features(self.boxes)
 
     # What the labels say
 
@@ -429,56 +428,11 @@ def is_labelled_enough(n_true: np.ndarray) -> bool:
     return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
 
 
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """N boxes on the M images that an estimate is about."""
+def with_features(boxes: Boxes) -> Boxes:
+    """Describe each box among the others of its category in its image.
 
-    found: Boxes  # at most 100 boxes of a category in an image, as evaluation takes them
-    features: np.ndarray  # (N, F), see `pool_of_predictions`
-    names: tuple[str, ...]  # of its columns
-    warnings: tuple[str, ...] = ()  # what was assumed
-
-    def __len__(self) -> int:
-        """Return the number of images."""
-        return len(self.found.images)
-
-    @property
-    def image_ids(self) -> tuple[str, ...]:
-        """Names of the images."""
-        return tuple(image.image_id for image in self.found.images)
-
-    def with_boxes_over(self, score_thr: float, others: Boxes | None = None) -> Pool:
-        """Keep the images with a box over a threshold: precision there depends on no other.
-
-        `others` are boxes of other categories on the same images, which labels may show to count.
-        """
-        parts = (self.found,) if others is None else (self.found, others)
-        over = [part.image[part.scores > part.scores.dtype.type(score_thr)] for part in parts]
-        images = np.unique(np.concatenate(over))
-        if len(images) == len(self):
-            return self
-        note = Notice(
-            "images-without-box-over-threshold",
-            f"{len(self) - len(images)} of {len(self)} images have no box over {score_thr:g}, and "
-            "precision does not depend on them: none of them is drawn",
-            severity="note",
-        )
-        return replace(self.on_images(images), warnings=(*self.warnings, note))
-
-    def on_images(self, chosen: np.ndarray) -> Pool:
-        """Keep some images, (k,) int in rising order, and their boxes."""
-        kept = np.isin(self.found.image, chosen)
-        return replace(self, found=self.found.on_images(chosen), features=self.features[kept])
-
-    def columns(self, names: Sequence[str]) -> np.ndarray:
-        """Return some features of all boxes, (N, len(names))."""
-        return self.features[:, [self.names.index(name) for name in names]]
-
-
-def pool_of_predictions(boxes: Boxes) -> Pool:
-    """Make a pool of boxes, each described among the others of its category in its image.
-
-    The features of N boxes, (N, F), are `OF_BOX`: score and its log-odds; logarithm of the side
+    Returned are the at most 100 boxes of a category in an image that evaluation takes. Their
+    features, (N, F), are `OF_BOX`: score and its log-odds; logarithm of the side
     relative to the image and of the aspect ratio; logarithm of the rank among the boxes of its
     category in the image and of the number of confident ones; the best score among them; the
     largest IoU with a more and a less confident one; whether the box ends at the edge. The side
@@ -515,4 +469,4 @@ def pool_of_predictions(boxes: Boxes) -> Pool:
     np.maximum.at(below, a[is_below], overlap[is_below])
     of_one_box = [scores, np.log(inside / (1 - inside)), side, aspect]
     of_group = [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
-    return Pool(counted, np.stack([*of_one_box, *of_group, at_edge], axis=1), OF_BOX)
+    return replace(counted, features=np.stack([*of_one_box, *of_group, at_edge], axis=1))

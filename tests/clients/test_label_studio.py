@@ -19,7 +19,7 @@ from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan_folder import write_plan
 from autoeval.labels.values import ValueWithError
-from autoeval.sites.site import pool_of_predictions
+from autoeval.sites.site import with_features
 from tests.label_worlds import SIDE, make_site
 
 pytestmark = pytest.mark.clients
@@ -42,11 +42,11 @@ def site(tmp_path_factory):
         for image in made.truth.images
         for name in [f"yard {image.image_id.removesuffix('.jpg')} (1).jpg"]
     )
-    found = replace(made.pool.found, images=images)
+    found = replace(made.pool, images=images)
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = {"mAP": ValueWithError(0.45, 0.09)}
     plan = make_plan(
-        pool_of_predictions(found), assistance, PlanRequest(12), PlannedSite(priors, detector="abc")
+        with_features(found), assistance, PlanRequest(12), PlannedSite(priors, detector="abc")
     )
     files = [FileOnDisk(image.image_id, folder / "all" / image.file_name) for image in images]
     (folder / "all").mkdir()

@@ -41,7 +41,7 @@ def test_what_is_drawn_does_not_depend_on_the_order_of_a_file():
     np.testing.assert_array_equal(boxes.boxes[first], other.boxes[second])
     truth = replace(site.truth, images=images, image=place[site.truth.image])
     turned = replace(site, boxes=replace(other, categories=boxes.categories), truth=truth)
-    kept = [made.at_most(20).pool.image_ids for made in (site, turned)]
+    kept = [[image.image_id for image in made.at_most(20).pool.images] for made in (site, turned)]
     assert len(kept[0]) == 20 and set(kept[0]) == set(kept[1])
 
 
@@ -64,7 +64,7 @@ def test_one_labelled_set_is_learned_from_by_folds_of_its_images():
 def test_a_category_is_learned_from_the_images_that_hold_or_show_it():
     site = make_site(3, n_images=200, n_objects=1.0, categories=("car", "bus", "van"))
     pairs = list(pairs_of(site, everywhere=False))
-    boxes = site.pool.found
+    boxes = site.pool
     for pair in pairs:
         held = set(site.truth.image[site.truth.label == pair.category])
         shown = set(boxes.image[(boxes.label == pair.category) & (boxes.scores > 0.05)])

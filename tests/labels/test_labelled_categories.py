@@ -13,7 +13,7 @@ from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.matching import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.labels.values import ValueWithError
-from autoeval.sites.site import pool_of_predictions
+from autoeval.sites.site import with_features
 
 WORDS = ("car", "bus", "van")
 PRIORS = {"mAP": 0.4, "mAP/car": 0.5, "mAP/bus": 0.3}
@@ -31,9 +31,9 @@ def site():
 
 def plan_of(site, assistance, *, rest=False, named=False, error=0.1, n=60):
     """Of cars and buses; boxes of vans are unlikely ones, or there are none."""
-    boxes = site.pool.found
+    boxes = site.pool
     words = {word: word for word in WORDS[:2]}
-    pool = pool_of_predictions(boxes.as_categories(WORDS[:2], words))
+    pool = with_features(boxes.as_categories(WORDS[:2], words))
     vans = boxes.as_categories(("van",), {"van": "van"}) if rest else None
     priors = {name: ValueWithError(value, error) for name, value in PRIORS.items()}
     return make_plan(pool, assistance, PlanRequest(n), PlannedSite(priors, named=named, rest=vans))

@@ -11,7 +11,12 @@ from label_worlds import SIDE, label_set, make_site
 from autoeval.accuracy.measures import image_counts, influence_on, value_of
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import (
+    PlannedSite,
+    PlanRequest,
+    make_plan,
+    with_boxes_over,
+)
 from autoeval.io.labels.content import BoxColumns
 from autoeval.labels.assistance import REFERENCE, ProbableLabels
 from autoeval.labels.fit_assistance import fit_assistance, true_influence
@@ -58,11 +63,11 @@ def test_predicted_influence_goes_with_the_true_one(assistance, site):
 
 
 def test_a_site_survives_storing(site):
-    again = unpack_set(pack_set(site.pool.found, site.truth), "a", "b")
+    again = unpack_set(pack_set(site.pool, site.truth), "a", "b")
     assert again.evaluation.rankings[0].average_precision() == pytest.approx(
         site.evaluation.rankings[0].average_precision()
     )
-    np.testing.assert_array_equal(again.pool.found.boxes, site.pool.found.boxes)
+    np.testing.assert_array_equal(again.pool.boxes, site.pool.boxes)
     with pytest.raises(InputError, match="cannot be read"):
         unpack_set(b"no", "a", "b")
 
@@ -380,15 +385,14 @@ class TestAtAThreshold:
 
     def test_a_plan_for_precision_draws_images_with_a_box_alone(self, assistance, two):
         over = 0.7
-        holding = {int(image) for image in two.pool.found.image[two.pool.found.scores > over]}
-        pool = two.pool.with_boxes_over(over)
-        assert set(pool.image_ids) == {f"{k}.jpg" for k in holding}
-        assert 3 < len(holding) < len(two.pool)
-        assert f"{120 - len(holding)} of 120 images have no box over 0.7" in pool.warnings[-1]
-        inside = np.isin(two.pool.found.image, sorted(holding))
+        holding = {int(image) for image in two.pool.image[two.pool.scores > over]}
+        images, (note,) = with_boxes_over(two.pool, None, over)
+        assert images.tolist() == sorted(holding) and 3 < len(holding) < len(two)
+        assert f"{120 - len(holding)} of 120 images have no box over 0.7" in note
+        pool, inside = two.pool.on_images(images), np.isin(two.pool.image, images)
         assert (pool.features == two.pool.features[inside]).all()
 
-        plan = make_plan(pool, assistance, PlanRequest(len(pool), target=f"precision@{over}"))
+        plan = make_plan(pool, assistance, PlanRequest(len(images), target=f"precision@{over}"))
         for threshold in (over, 0.8):
             counts = np.sum(
                 [image_counts(ranking, threshold) for ranking in two.evaluation.rankings], axis=0
@@ -402,36 +406,37 @@ class TestAtAThreshold:
             estimate_with_labels(plan, label_set(two, range(120)), score_thr=0.4)
 
     def test_where_every_image_has_a_box_nothing_is_left_out(self, two):
-        assert two.pool.with_boxes_over(0.001) is two.pool
+        images, notes = with_boxes_over(two.pool, None, 0.001)
+        assert len(images) == len(two) and notes == ()
 
 
 def labels_as_boxes(site, probability=1.0):
     """The labels of a site as the boxes of a reference detector that is always right."""
     truth = site.truth
     boxes, scores = truth.boxes.astype(np.float32), np.full(len(truth.image), 0.9, np.float32)
-    found = site.pool.found
+    found = site.pool
     label_boxes = Boxes(found.images, found.categories, truth.image, truth.label, boxes, scores)
     return ProbableLabels(label_boxes, np.full(len(scores), probability))
 
 
 def test_boxes_of_a_perfect_reference_rank_as_labels_do(site):
-    (ranking,), (true,) = labels_as_boxes(site).rankings(site.pool.found), site.evaluation.rankings
+    (ranking,), (true,) = labels_as_boxes(site).rankings(site.pool), site.evaluation.rankings
     np.testing.assert_array_equal(ranking.image, true.image)
     np.testing.assert_allclose(ranking.hits, true.hits)
     np.testing.assert_allclose(ranking.average_precision(), true.average_precision())
     three = make_site(8, categories=("car", "bus", "van"))
-    each = labels_as_boxes(three).rankings(three.pool.found)
+    each = labels_as_boxes(three).rankings(three.pool)
     for ranking, labelled in zip(each, three.evaluation.rankings, strict=True):
         np.testing.assert_allclose(ranking.average_precision(), labelled.average_precision())
         np.testing.assert_allclose(ranking.n_true, labelled.n_true)
-    half = labels_as_boxes(site, 0.5).rankings(site.pool.found)[0]
+    half = labels_as_boxes(site, 0.5).rankings(site.pool)[0]
     np.testing.assert_allclose(half.hits, 0.5 * true.hits)
     np.testing.assert_allclose(half.n_true, 0.5 * true.n_true)
 
 
 def test_disagreement_by_hand(site):
     """A box that is right with .7 and matched to .9 counts .2; one without a match .7."""
-    pool = site.pool.found
+    pool = site.pool
     detected = replace(
         pool,
         image=np.array([0, 1]),
@@ -481,7 +486,7 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(priors, others=others))
     assert plan.sizes.mean() == pytest.approx(1) and plan.sizes.min() >= 0.5
     right = with_reference.box_model.probabilities(site.pool)[0]
-    counted = others.disagreement(site.pool.found, right)
+    counted = others.disagreement(site.pool, right)
     assert np.corrcoef(plan.sizes, counted)[0, 1] == pytest.approx(1)
     assert counted[plan.drawn].mean() > counted.mean()
     save_plan(plan, tmp_path)

@@ -7,7 +7,7 @@ from autoeval.boxes import Boxes, LabelledImage, box_iou
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unknown_sizes
-from autoeval.sites.site import OF_BOX, Site, pool_of_predictions
+from autoeval.sites.site import OF_BOX, Site, with_features
 
 CATEGORIES = ("car", "bus", "van")
 SIZE = (200, 220)
@@ -60,8 +60,7 @@ def of_one_image(boxes):
 
 def test_all_images_at_once_equal_one_at_a_time(evidence):
     pool = pool_of(evidence)
-    expected = [r for k in range(len(pool)) for r in of_one_image(pool.found.detections(k))]
-    assert pool.names == OF_BOX
+    expected = [r for k in range(len(pool.images)) for r in of_one_image(pool.detections(k))]
     assert pool.features == pytest.approx(np.array(expected), abs=1e-6)
     assert not pool.warnings
 
@@ -80,8 +79,9 @@ def test_what_needs_the_size_of_an_image_is_unknown_without_it():
     known, unknown = LabelledImage("0", "0", (100, 400)), LabelledImage("1", "1", None)
     found = columns((known, unknown), [[5, 5, 25, 85], [0, 0, 20, 20], [100, 10, 140, 50]])
     found.image[1:] = 1
-    pool = pool_of_predictions(found)
-    side, at_edge = pool.columns(["size", "at_edge"])[np.argsort(pool.found.boxes[:, 3])].T
+    pool = with_features(found)
+    both = pool.features[:, [OF_BOX.index("size"), OF_BOX.index("at_edge")]]
+    side, at_edge = both[np.argsort(pool.boxes[:, 3])].T
     # by their lower edges: at the corner of the second image, within it, in the first image
     nan = np.nan
     np.testing.assert_allclose(side, [nan, nan, 0.5 * np.log(20 * 80 / 40_000)])
@@ -92,6 +92,6 @@ def test_what_needs_the_size_of_an_image_is_unknown_without_it():
 
 def test_a_pool_needs_an_image():
     with pytest.raises(InputError, match="at least one image"):
-        pool_of_predictions(columns((), np.zeros((0, 4))))
+        with_features(columns((), np.zeros((0, 4))))
     with pytest.raises(InputError, match="at least one image"):
         pool_of([])

@@ -31,8 +31,8 @@ def test_matches_are_those_of_the_images_alone():
 
 def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
     site = crowded_site()
-    matched, ignored = match_categories(site.pool.found, site.truth)
-    assert len(site.pool.found) < len(site.boxes)
+    matched, ignored = match_categories(site.pool, site.truth)
+    assert len(site.pool) < len(site.boxes)
     assert (site.pool_matches[0] == matched).all()
     assert (site.pool_matches[1] == ignored).all()
     assert not ignored.any()

@@ -64,7 +64,7 @@ class Scorer(TravellingObserver):
 
         rows = scored_rows(self.observer, samples, advance=advance, watch=keep)
         if untouched:
-            found = Site.of_evidence(seen, self.observer.task.categories).pool.found
+            found = Site.of_evidence(seen, self.observer.task.categories).pool
             labels = [truth_by_image[evidence.image_id] for evidence in seen]
             truth = truth_of_samples(found, labels)
             rows[0][LABELLED] = pack_set(found, truth)

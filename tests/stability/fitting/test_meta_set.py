@@ -98,7 +98,7 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
     table, boxes = apart(pd.DataFrame(rows))
     assert "labelled_boxes" not in table
     (place,) = recorded_sets(boxes)
-    assert (place.name, place.group, len(place.pool)) == ("here", "here", len(samples))
+    assert (place.name, place.group, len(place)) == ("here", "here", len(samples))
     assert place.truth.boxes == pytest.approx(np.concatenate([s.boxes for s in samples]))
     assert place.evaluation.rankings[0].average_precision().mean() == pytest.approx(
         table["mAP"][0], abs=1e-6
