@@ -123,18 +123,38 @@ def match_labels(
         raise _none_in_pool(labels, pool.images)
     unknown = [image.file_name for image in labels.images if image.image_id not in place_of]
     images = np.array([place_of[image.image_id] for image in in_pool], np.int64)
-    words = _words(labels, pool.categories, words)
-    truth = labelled_boxes(labels, pool.categories, words, in_pool)
-    truth = ignoring_unchecked(truth, labels, pool.on_images(images), words)
+    translated = dict(words) if words else {name: name for name in pool.categories}
+    wrong = sorted(set(translated.values()) - set(pool.categories))
+    used = set(labels.boxes.words(np.ones(len(labels.boxes), bool)))
+    if wrong:
+        raise InputError(
+            f"The words of labels are translated into {listed(wrong)}, and the categories of the "
+            f"estimate are {listed(pool.categories)}: name one of these for each word (--words "
+            "WORD=CATEGORY)."
+        )
+    if used and not used & set(translated):
+        raise InputError(
+            f"Expected labels of {listed(pool.categories)} but got {listed(sorted(used))}. "
+            "Translate them with --words WORD=CATEGORY."
+        )
+    truth = labelled_boxes(labels, pool.categories, translated, in_pool)
+    truth = ignoring_unchecked(truth, labels, pool.on_images(images), translated)
     if not len(truth.where(~truth.crowd)):
         raise InputError(
             f"None of the {len(in_pool)} labelled images holds a "
             f"{' or '.join(pool.categories)}, so "
             "average precision is not defined. Are the labels finished? If so, label more images."
         )
-    return LabelledSubset(
-        images, truth, (*_warnings(labels, unknown, truth, len(in_pool)), *truth.left_out)
-    )
+    warnings = [*labels.warnings, *_not_in_pool(unknown)]
+    if empty := len(in_pool) - len(np.unique(truth.image)):
+        warnings.append(
+            Notice(
+                "empty-labelled-images",
+                f"{empty} of {len(in_pool)} labelled images hold no object: right if somebody "
+                "looked at them, wrong if they are not labelled yet",
+            )
+        )
+    return LabelledSubset(images, truth, (*warnings, *truth.left_out))
 
 
 def drawn_by_plan(
@@ -260,40 +280,6 @@ def hypergeometric_cdf(x: int, n: int, n_good: int, k: int) -> float:
 
     logs = log_choose(n_good, numbers) + log_choose(n - n_good, k - numbers) - log_choose(n, k)
     return round(float(np.exp(logs).sum()), 6)
-
-
-def _words(
-    labels: LabelSet, categories: tuple[str, ...], words: Mapping[str, str] | None
-) -> dict[str, str]:
-    chosen = dict(words) if words else {name: name for name in categories}
-    wrong = sorted(set(chosen.values()) - set(categories))
-    used = set(labels.boxes.words(np.ones(len(labels.boxes), bool)))
-    if wrong and words:
-        raise InputError(
-            f"The words of labels are translated into {listed(wrong)}, and the categories of the "
-            f"estimate are {listed(categories)}: name one of these for each word (--words "
-            "WORD=CATEGORY)."
-        )
-    if wrong or (used and not used & set(chosen)):
-        raise InputError(
-            f"Expected labels of {listed(categories)} but got {listed(sorted(used))}. "
-            "Translate them with --words WORD=CATEGORY."
-        )
-    return chosen
-
-
-def _warnings(labels: LabelSet, unknown: list[str], truth: Boxes, k: int) -> list[str]:
-    warnings = [*labels.warnings, *_not_in_pool(unknown)]
-    empty = k - len(np.unique(truth.image))
-    if empty:
-        warnings.append(
-            Notice(
-                "empty-labelled-images",
-                f"{empty} of {k} labelled images hold no object: right if somebody looked at them, "
-                "wrong if they are not labelled yet",
-            )
-        )
-    return warnings
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
-"""Arrays of a plan that take little memory, and little space in files.
+"""The folder of a plan: what the estimate from its labels needs, and what is to be labelled.
 
-`ByImage` holds numbers of each image in each category, of which most images of a category have the
-same.
+``plan.json`` and ``pool.npz`` hold the plan (`save_plan`, `load_plan`). For those who label there
+are ``annotations.json``, which names the drawn images, the images themselves where they are at
+hand, the labelling interface of Label Studio, and the detector's boxes where these are to be
+offered (`write_plan`).
 
-`compact` rearranges the arrays of a file without loss, so that they compress to about half. Numbers
-that were read from text have few decimals and become whole ones; corners of boxes become a corner
-and a size; whole numbers that rise become their steps. Then all first bytes of the numbers are
-written together, all second ones, and so on: high bytes are nearly all alike.
+`compact` rearranges the arrays without loss, so that they compress to about half. Numbers that were
+read from text have few decimals and become whole ones; corners of boxes become a corner and a size;
+whole numbers that rise become their steps. Then all first bytes of the numbers are written
+together, all second ones, and so on: high bytes are nearly all alike.
 """
 
 from __future__ import annotations
@@ -238,17 +240,6 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
     )
 
 
-def name_images(labels: LabelSet, path: Path) -> Path:
-    """Name images, without boxes, in a COCO file; where there is one, keep all that it holds.
-
-    Raises InputError if the file that is there is no COCO annotation file.
-    """
-    document = coco_document(labels, with_sizes=False)
-    if path.exists():
-        document = _added(read_json(path, "annotation file"), document["images"], path)
-    return write_json(path, document, indent=None)
-
-
 def _added(there: Any, images: list[dict[str, Any]], path: Path) -> dict[str, Any]:
     try:
         listed_names = {image["file_name"].replace("\\", "/") for image in there["images"]}
@@ -364,27 +355,46 @@ def _distinct(boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return kept
 
 
-def write_to_label(
-    plan: LabelPlan, images: Mapping[str, UnlabelledImage], folder: Path, *, prelabel: bool = False
+def write_plan(
+    plan: LabelPlan,
+    folder: Path,
+    images: Iterable[UnlabelledImage] = (),
+    *,
+    prelabel: bool = False,
 ) -> list[Path]:
-    """Copy the drawn images into a folder, with an annotation file that names them.
+    """Write a plan, and what is to be labelled; return what was written.
 
-    What the annotation file of an earlier, smaller plan holds by now is kept. With `prelabel` the
-    detector's boxes are offered, too: ``prelabels_coco.json`` (CVAT: COCO 1.0) and
-    ``prelabels_label_studio.json`` (Label Studio: tasks with predictions). People who are shown
-    boxes leave more of them as they are than they should. Returns what was written.
+    An annotation file names the drawn images, without boxes. What that of an earlier, smaller plan
+    holds by now is kept; InputError if the file that is there is no COCO annotation file. The drawn
+    images are copied where all of them are among `images`. ``label_config.xml`` is the labelling
+    interface for Label Studio. With `prelabel` the detector's boxes are offered, too:
+    ``prelabels_coco.json`` (CVAT: COCO 1.0) and ``prelabels_label_studio.json`` (Label Studio:
+    tasks with predictions). People who are shown boxes leave more of them as they are than they
+    should. InputError where boxes are wanted and the images are not at hand.
     """
-    drawn = [plan.found.images[k] for k in plan.drawn]
-    named = [
-        LabelledImage(
-            i.image_id, _file_name(images[i.image_id]), i.size or _size(images[i.image_id])
+    files = {image.image_id: image for image in images}
+    named = [plan.found.images[k] for k in plan.drawn]
+    at_hand = all(image.image_id in files for image in named)
+    if prelabel and not at_hand:
+        raise InputError(
+            "--prelabel needs the images, whose sizes the boxes are shares of: name their folder "
+            "with --images."
         )
-        for i in drawn
-    ]
-    for image in named:
-        _copy(images[image.image_id], folder / IMAGES / image.file_name)
+    written = [*save_plan(plan, folder), folder / CONFIG]
+    write_text(folder / CONFIG, label_config(plan.found.categories))
+    if at_hand:
+        for k, image in enumerate(named):
+            file = files[image.image_id]
+            size = image.size or _size(file)
+            named[k] = LabelledImage(image.image_id, _file_name(file), size)
+            _copy(file, folder / IMAGES / named[k].file_name)
+        written.append(folder / IMAGES)
     empty = LabelSet(folder / EMPTY, tuple(named), plan.found.categories)
-    written = [folder / IMAGES, name_images(empty, folder / EMPTY)]
+    document = coco_document(empty, with_sizes=False)
+    if empty.path.exists():
+        there = read_json(empty.path, "annotation file")
+        document = _added(there, document["images"], empty.path)
+    written.append(write_json(empty.path, document, indent=None))
     if prelabel:
         offered = prelabels(plan, named)
         boxes = BoxColumns.of([box for of_image in offered for box in of_image.labelled()])
@@ -394,36 +404,6 @@ def write_to_label(
             write_json(folder / "prelabels_label_studio.json", tasks),
         ]
     return written
-
-
-def write_plan(
-    plan: LabelPlan,
-    folder: Path,
-    images: Iterable[UnlabelledImage] = (),
-    *,
-    prelabel: bool = False,
-) -> list[Path]:
-    """Write a plan, and the folder to label where the images are at hand; return what was written.
-
-    The drawn ones among `images` are copied; without them the annotation file names the images.
-    ``label_config.xml`` is the labelling interface for Label Studio. For `prelabel` see
-    `write_to_label`; InputError where it is wanted and the images are not at hand.
-    """
-    files = {image.image_id: image for image in images}
-    at_hand = all(plan.found.images[k].image_id in files for k in plan.drawn)
-    if prelabel and not at_hand:
-        raise InputError(
-            "--prelabel needs the images, whose sizes the boxes are shares of: name their folder "
-            "with --images."
-        )
-    written = [*save_plan(plan, folder), folder / CONFIG]
-    write_text(folder / CONFIG, label_config(plan.found.categories))
-    if at_hand:
-        return written + write_to_label(plan, files, folder, prelabel=prelabel)
-    drawn = [plan.found.images[k] for k in plan.drawn]
-    named = tuple(LabelledImage(i.image_id, i.file_name, i.size) for i in drawn)
-    empty = LabelSet(folder / EMPTY, named, plan.found.categories)
-    return [*written, name_images(empty, folder / EMPTY)]
 
 
 def _file_name(image: UnlabelledImage) -> str:

@@ -430,10 +430,12 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
         IntervalRow(name, value, lower, upper, tuple(label_free))
         for name, value, lower, upper, *label_free in zip(*columns, strict=True)
     ]
-    note = (
-        f". {estimate.n_behind} of {n} categories are measured by labels; the others rest on the "
-        "label-free estimates and on what labels show of the rest"
-    )
+    note = f". {estimate.n_behind} of {n} categories are measured by labels"
+    if estimate.n_behind < n:
+        note += (
+            "; the others rest on the label-free estimates and on what labels show of the measured "
+            "ones"
+        )
     target = find_target(estimate.target)
     return [
         *blocks,

@@ -16,7 +16,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.find_images import ImageArray
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.plan_folder import write_to_label
+from autoeval.labels.plan_folder import write_plan
 from autoeval.labels.values import ValueWithError
 from autoeval.report.labels import (
     labelled_page,
@@ -50,9 +50,9 @@ def plan(site):
 def test_the_folder_holds_what_was_drawn(plan, tmp_path):
     for image in plan.found.images:
         cv2.imwrite(str(tmp_path / image.file_name), np.zeros((200, 200, 3), np.uint8))
-    files = {i.image_id: FileOnDisk(i.image_id, tmp_path / i.file_name) for i in plan.found.images}
+    files = [FileOnDisk(i.image_id, tmp_path / i.file_name) for i in plan.found.images]
     out = tmp_path / "out"
-    write_to_label(plan, files, out, prelabel=True)
+    write_plan(plan, out, files, prelabel=True)
     drawn = {plan.found.images[k].image_id for k in plan.drawn}
     assert {path.name for path in (out / "images").iterdir()} == drawn
     empty = read_coco(out / "annotations.json")
