@@ -8,17 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from autoeval.boxes import Boxes, Categories, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_lists import image_folders, with_sizes
 from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.category_words import read_names, spelt_as
-from autoeval.io.predictions.reading import NoBoxError
+from autoeval.io.predictions.category_words import ReadAs, read_names
+from autoeval.io.predictions.reading import read_boxes
 from autoeval.labels import PLAN
 from autoeval.runtime.files import PathLike, is_json, name_of
 from autoeval.sites.site import Site
@@ -100,23 +97,14 @@ class Predictions:
                 f"Expected the boxes of one reference detector here but got {len(self.references)}:"
                 " give those of the one that the fit reads."
             )
-        numbers = read_names(self.names) or numbers
-        same_kind = kind.startswith("text:" if self.name.is_dir() else "file:")
-        read = read_predictions(
-            self.path,
-            images=images,
-            where=where,
-            numbers=numbers,
-            words=words,
-            columns=self.columns,
-            numbering=self.numbering,
-            usual=kind.partition(":")[2] if same_kind else "",
-            undecided=True,
-        )
-        clean = spelt_as(read, [*numbers.values(), *(words or ())])
+        if self.names:
+            numbers = read_names(self.names)
+        how = ReadAs(numbers, words, self.columns, self.numbering, kind, undecided=True)
+        clean = read_boxes(self.path, how, images, where)
         reference = None
         if self.references:
-            numbers = read_names(self.reference_names) or numbers
+            if self.reference_names:
+                numbers = read_names(self.reference_names)
             reference = _read_reference(clean, self.references[0], self.name, numbers)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
@@ -184,11 +172,8 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
 
 def _read_reference(clean: Boxes, path: PathLike, where: Path, numbers: Mapping[str, str]) -> Boxes:
     """Read a reference's boxes on the same images, in the same words; its file may hold no box."""
-    try:
-        reference = read_predictions(path, images=clean.images, where=str(where), numbers=numbers)
-    except NoBoxError:
-        return clean.where(np.zeros(len(clean), bool))
-    reference = spelt_as(reference, clean.categories)
+    how = ReadAs(numbers, clean.categories)
+    reference = read_boxes(path, how, clean.images, str(where))
     words = {word: word for word in reference.categories if word in clean.categories}
     if not words:
         raise InputError(

@@ -18,7 +18,7 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site, truth_of_samples
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.category_words import find_words
+from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.model.pair_table import columns
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
@@ -262,7 +262,10 @@ def test_positions_of_categories_are_the_same_after_loading(tmp_path):
     again = Looks.from_dict(stored)
     assert list(again.numbers.items()) == list(words.items())
     used = [(number, None) for number in range(12)]
-    found = [find_words(tmp_path / "x.json", used, known.numbers) for known in (statistics, again)]
+    found = [
+        find_words(tmp_path / "x.json", used, ReadAs(known.numbers))
+        for known in (statistics, again)
+    ]
     assert [of.categories[k] for of in found for k in of.label] == [*words.values()] * 2
 
 

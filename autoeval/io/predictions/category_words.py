@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,18 +43,49 @@ CLEARLY = 0.5  # nats a box by which one way is more likely than another
 FAR = 1.0  # the same, where a file of the same kind as in the fit is doubted
 
 
+@dataclass(frozen=True)
+class ReadAs:
+    """What is known of a predictions file before it is read.
+
+    Parameters
+    ----------
+    numbers : mapping of str to str
+        The word of each category number, for boxes without a word, in the order of their list.
+    words : sequence of str, optional
+        All words of the detector, where they are known.
+    columns : sequence of str
+        The names of the columns of text files; see `text_folder.column_names`.
+    numbering : str
+        How category numbers count: one of `NUMBERINGS`.
+    kind : str
+        How they mostly do, as the `kind_of` files of the fit; by default as `numbers`, and in text
+        as positions from 0. That way is taken where all numbers have a word by it, else the one
+        way in which all have.
+    undecided : bool
+        Whether numbers that several ways fit are left to whoever reads; refused by default.
+    """
+
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    words: Sequence[str] | None = None
+    columns: Sequence[str] = ()
+    numbering: str = ""
+    kind: str = ""
+    undecided: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Words:
     """The category of each of N boxes: `label` (N,) int64 indexes into `categories`.
 
     These are the detector's words: those given for its numbers, and those in the file. `numbers`
-    has the word of each number, as far as the file has or uses numbers. `warnings` states what was
-    guessed of the numbers.
+    has the word of each number, as far as the file has or uses numbers. `left_out` states which
+    words were taken for known ones, `warnings` what was guessed of the numbers.
     """
 
     categories: tuple[str, ...]
     label: np.ndarray
     numbers: dict[str, str]
+    left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     numbering: Numbering = NO_NUMBERS
 
@@ -61,103 +93,129 @@ class Words:
 def find_words(
     path: Path,
     named: list[tuple[Any, Any]],
-    numbers: Mapping[str, str],
+    how: ReadAs,
     *,
+    own: Mapping[str, str] = MappingProxyType({}),
     text: bool = False,
-    numbering: str = "",
-    usual: str = "",
 ) -> Words:
     """Name the categories of boxes, given number and word of each, None for what is not there.
 
-    numbers: the word of each number, for boxes without a word, in the order of their list.
-    text: whether they are of text files.
-    numbering: which of `NUMBERINGS` it is, where that is known.
-    usual: which it mostly is; by default the given numbers, and positions from 0 in text. It is
-        taken where all numbers have a word by it, else the one way in which all have.
+    A word that differs from a known one only by case or separators is that one; see
+    `known_spellings`.
 
-    Raises `InputError` if a number has no word in any way, or not in the one that is named. Where
-    several other ways fit, one is used and is not `decided`.
+    own: the file's own words for numbers, which go before those that are known.
+    text: whether they are of text files.
+
+    Raises `InputError` if a number has no word in any way, or not in the one that is named, and,
+    unless that is left `undecided`, if several ways fit.
     """
     kinds = dict.fromkeys(named)
     used = list(dict.fromkeys(normal_id(n) for n, word in kinds if word is None))
-    found, chosen, warnings = Numbering(text=text), dict(numbers), tuple[str, ...]()
-    usual = usual or (FROM_0 if text else LABELS)
+    numbers = own or how.numbers
+    in_file = [str(word) for _, word in kinds if word is not None]
+    in_file += numbers.values() if used else ()
+    spelt = known_spellings(in_file, [*(how.words or how.numbers.values())])
+    left_out = (spelt_otherwise(spelt),) if spelt else ()
+    numbers = {number: spelt.get(word, word) for number, word in numbers.items()}
+    chosen, numbering, warnings = numbers, Numbering(text=text), tuple[Notice, ...]()
     if used:
-        listed_words = list(numbers.values())
-        ways = {
-            LABELS: dict(numbers),
-            FROM_0: {str(k): word for k, word in enumerate(listed_words)},
-            FROM_1: {str(k): word for k, word in enumerate(listed_words, 1)},
-        }
-        if (
-            len(listed_words) == N_COCO
-            and tuple(listed_words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO
-        ):
-            of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
-            ways[COCO] = {str(k): word for k, word in zip(of_coco, listed_words, strict=True)}
-        fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
-        way = _way(path, fits, used, numbers, usual, numbering)
-        chosen = fits[way]
-        # ways that give some number another word, each reading once
-        readings = {tuple(chosen[number] for number in used)}
-        others = []
-        for other, words_of_way in fits.items():
-            reading = tuple(words_of_way[number] for number in used)
-            if reading not in readings and not numbering:
-                readings.add(reading)
-                others.append(other)
-        expected = way in (numbering, usual)
-        warnings = () if expected or others else (_taken_as(path, way, chosen, used),)
-        decided = expected or not others
-        found = Numbering(way, {}, {k: fits[k] for k in others}, text, decided)
-    words = {
-        kind: chosen[normal_id(kind[0])] if kind[1] is None else str(kind[1]) for kind in kinds
-    }
+        chosen, numbering, warnings = _read_numbers(path, used, numbers, how, text=text)
+    other = how.numbers if own and used else {}
+    odd = [
+        f"{n} is {word}, not {other[n]}"
+        for n, word in numbers.items()
+        if other.get(n, word) != word
+    ]
+    if odd:
+        conflict = (
+            f"{path} has its own words for numbers of categories, which are used; in the labels, "
+            f"in --names or in the fit they are others: {listed(odd, 3)}"
+        )
+        warnings = (*warnings, Notice("category-numbers-differ", conflict))
+    words: dict[tuple[Any, Any], str] = {}
+    for number, word in kinds:
+        given = chosen[normal_id(number)] if word is None else str(word)
+        words[number, word] = spelt.get(given, given)
     categories = tuple(dict.fromkeys([*chosen.values(), *words.values()]))
     index = {word: k for k, word in enumerate(categories)}
     of_kind = {kind: index[word] for kind, word in words.items()}
     label = np.fromiter((of_kind[kind] for kind in named), np.int64, len(named))
-    lookups = {way: np.full(len(categories), -1) for way in found.numbers}
-    for way, lookup in lookups.items():
-        for number in used:
-            lookup[index[chosen[number]]] = index[found.numbers[way][number]]
-    only_numbers = all(word is None for _, word in kinds)
-    found = replace(found, others=lookups if only_numbers else {})
-    beside = {
-        normal_id(number): word for (number, _), word in words.items() if number is not None
-    }  # of entries with both
+    lookups: dict[str, np.ndarray] = {}
+    if all(word is None for _, word in kinds):  # numbers alone, which may be read in another way
+        for way, of_way in numbering.numbers.items():
+            lookups[way] = np.full(len(categories), -1)
+            for number in used:
+                lookups[way][index[chosen[number]]] = index[of_way[number]]
     # The numbers of the labels, and not positions in a list, where classes of text were counted.
-    by_number = dict(numbers if text and found.used == FROM_0 else chosen) if used else {}
-    return Words(categories, label, by_number if text else {**by_number, **beside}, warnings, found)
+    by_number = dict(numbers if text and numbering.used == FROM_0 else chosen) if used else {}
+    if not text:  # with the numbers of entries that have both
+        by_number |= {normal_id(n): word for (n, _), word in words.items() if n is not None}
+    numbering = replace(numbering, others=lookups)
+    found = Words(categories, label, by_number, left_out, warnings, numbering)
+    if not (numbering.decided or how.undecided):
+        raise undecided_numbers(path, found)
+    return found
 
 
-def _way(
-    path: Path,
-    fits: Mapping[str, Mapping[str, str]],
-    used: Sequence[str],
-    numbers: Mapping[str, str],
-    usual: str,
-    numbering: str,
-) -> str:
-    """Return the way in which numbers are read: the named one, the usual one, or one that fits."""
-    if numbering and numbering not in NUMBERINGS:
+def _read_numbers(
+    path: Path, used: Sequence[str], numbers: Mapping[str, str], how: ReadAs, *, text: bool
+) -> tuple[dict[str, str], Numbering, tuple[Notice, ...]]:
+    """Return the words of category numbers, how they were read, and what was guessed."""
+    if how.numbering and how.numbering not in NUMBERINGS:
         raise InputError(
-            f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{numbering}'."
+            f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{how.numbering}'."
         )
-    if numbering in fits:
-        return numbering
-    if fits and not numbering:
-        return usual if usual in fits else next(iter(fits))
+    listed_words = list(numbers.values())
+    ways = {
+        LABELS: dict(numbers),
+        FROM_0: {str(k): word for k, word in enumerate(listed_words)},
+        FROM_1: {str(k): word for k, word in enumerate(listed_words, 1)},
+    }
+    if len(listed_words) == N_COCO and tuple(listed_words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO:
+        of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
+        ways[COCO] = {str(k): word for k, word in zip(of_coco, listed_words, strict=True)}
+    fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
+    if not fits or (how.numbering and how.numbering not in fits):
+        raise _without_word(path, used, numbers, how.numbering)
+    of_fit, _, usual = how.kind.partition(":")
+    if of_fit != ("text" if text else "file"):
+        usual = FROM_0 if text else LABELS
+    way = how.numbering or (usual if usual in fits else next(iter(fits)))
+    chosen = fits[way]
+    readings, others = {tuple(chosen[number] for number in used)}, {}
+    for other, words in fits.items():  # that give some number another word, each reading once
+        reading = tuple(words[number] for number in used)
+        if reading not in readings and not how.numbering:
+            readings.add(reading)
+            others[other] = words
+    expected = way in (how.numbering, usual)
+    numbering = Numbering(way, {}, others, text, decided=expected or not others)
+    if expected or others:
+        return chosen, numbering, ()
+    examples = ", ".join(f"{number} is {chosen[number]}" for number in used[:EXAMPLES])
+    guessed = Notice(
+        "category-numbers-guessed",
+        f"{path} has category numbers that are not those of the labels or of the fit, so they were "
+        f"taken as {NUMBERINGS[way]}: {examples}. If this is wrong, write the word of each box as "
+        "'category', give the words with --names FILE, or say how numbers count with --numbering",
+    )
+    return chosen, numbering, (guessed,)
+
+
+def _without_word(
+    path: Path, used: Sequence[str], numbers: Mapping[str, str], numbering: str
+) -> InputError:
+    """Make the refusal of category numbers that have no word, or not in the way that is named."""
     known = listed([f"{k} {w}" for k, w in numbers.items()], 20)
-    lost = [number for number in used if number not in numbers]
     if numbering:
-        raise InputError(
+        return InputError(
             f"{path}: by --numbering {numbering} ({NUMBERINGS[numbering]}) not all category "
             f"numbers have a word. They are {listed(sorted(used, key=_counting), 20)}; known are "
             f"{known}."
         )
+    lost = [number for number in used if number not in numbers]
     text = f" Known are {known}." if numbers else ""
-    raise InputError(
+    return InputError(
         f"{path} names categories by numbers that have no word: "
         f"{listed(sorted(lost or used, key=_counting), 20)}.{text} Write the word of each box as "
         "'category', or give the words with --names FILE (data.yaml, or a word a line)."
@@ -167,17 +225,6 @@ def _way(
 def _counting(number: object) -> tuple[int, str]:
     number = str(number)
     return (int(number), "") if number.isdecimal() else (sys.maxsize, number)
-
-
-def _taken_as(path: Path, way: str, words: Mapping[str, str], used: Sequence[str]) -> Notice:
-    examples = ", ".join(f"{number} is {words[number]}" for number in used[:EXAMPLES])
-    how = f"taken as {NUMBERINGS[way]}"
-    return Notice(
-        "category-numbers-guessed",
-        f"{path} has category numbers that are not those of the labels or of the fit, so they were "
-        f"{how}: {examples}. If this is wrong, write the word of each box as 'category', give the "
-        "words with --names FILE, or say how numbers count with --numbering",
-    )
 
 
 def undecided_numbers(path: Path, found: Words | Boxes, why: str = "") -> InputError:
@@ -191,24 +238,6 @@ def undecided_numbers(path: Path, found: Words | Boxes, why: str = "") -> InputE
     return InputError(
         f"{several}{', and ' if why else ''}{why}: {readings}. Say which it is behind the file, or "
         "write the word of each box as 'category'."
-    )
-
-
-def numbering_conflict(
-    path: Path, words: Mapping[str, str], other: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Warn where a file's own words for numbers are not those of the labels or of the fit."""
-    odd = [
-        f"{n} is {word}, not {other[n]}" for n, word in words.items() if other.get(n, word) != word
-    ]
-    if not odd:
-        return ()
-    return (
-        Notice(
-            "category-numbers-differ",
-            f"{path} has its own words for numbers of categories, which are used; in the labels, "
-            f"in --names or in the fit they are others: {listed(odd, 3)}",
-        ),
     )
 
 
@@ -268,23 +297,6 @@ def spelt_otherwise(known: Mapping[str, str]) -> Notice:
     pairs = [f"{word} for {known[word]}" for word in known]
     text = f"words that are spelt otherwise than known ones count as these: {listed(pairs, 3)}"
     return Notice("words-spelt-otherwise", text, "note")
-
-
-def spelt_as(boxes: Boxes, words: Sequence[str]) -> Boxes:
-    """Give boxes the known spelling of their words; see `known_spellings`."""
-    used = [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label)).tolist()]
-    known = known_spellings(used, words)
-    if not known:
-        return boxes
-    named = [known.get(word, word) for word in boxes.categories]
-    index = {word: k for k, word in enumerate(dict.fromkeys(named))}
-    return replace(
-        boxes,
-        categories=tuple(index),
-        label=np.array([index[word] for word in named], np.int64)[boxes.label],
-        numbers={number: known.get(word, word) for number, word in boxes.numbers.items()},
-        left_out=(*boxes.left_out, spelt_otherwise(known)),
-    )
 
 
 def frequencies(boxes: Boxes) -> dict[str, float]:

@@ -29,7 +29,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, normal_id
 from autoeval.io.image_lists import FARTHEST
-from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
+from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.io.predictions.covered_images import place_images, uncovered_images
 from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, first_fields, read_columns
 from autoeval.io.predictions.text_folder import read_text_folder
@@ -89,8 +89,6 @@ def read_predictions(
     words: Sequence[str] | None = None,
     columns: Sequence[str] = (),
     numbering: str = "",
-    usual: str = "",
-    undecided: bool = False,
 ) -> Boxes:
     """Read what a detector has found on a set of images.
 
@@ -116,13 +114,11 @@ def read_predictions(
         Word for each number of a category, where the file has neither words nor `categories`.
     words : sequence of str, optional
         The words of the detector: with them a file without a box, of images that are known, is read
-        as nothing found.
+        as nothing found, and a word that is spelt otherwise is one of them.
     columns : sequence of str
         The names of the columns of text files, where they are known; see `column_names`.
-    numbering, usual : str
-        How numbers of categories count, or mostly do: one of `NUMBERINGS`; see `find_words`.
-    undecided : bool
-        Whether numbers that several ways fit are left to whoever reads; refused by default.
+    numbering : str
+        How numbers of categories count, one of `NUMBERINGS`; see `find_words`.
 
     Returns
     -------
@@ -136,17 +132,24 @@ def read_predictions(
         If the file is missing, malformed, without a usable box, of other images than `images`, or
         its categories have no words; if it holds each object twice.
     """
+    how = ReadAs(numbers or {}, words, columns, numbering)
+    return read_boxes(given, how, images, where)
+
+
+def read_boxes(
+    given: Any, how: ReadAs, images: Sequence[LabelledImage] | None, where: str
+) -> Boxes:
+    """Read predictions as `read_predictions`, with what is known of them as one record."""
     path = name_of(given)
-    numbers = numbers or {}
     is_file = isinstance(given, str | os.PathLike)
     text = is_file and path.is_dir()
-    if columns and not text:
+    if how.columns and not text:
         raise InputError(
             f"--columns is for a folder of text files, and {path} is none: leave it out."
         )
     if text:
-        known_words = [*dict.fromkeys([*numbers.values(), *(words or ())])]
-        content = read_text_folder(path, images, known_words=known_words, columns=columns)
+        known_words = [*dict.fromkeys([*how.numbers.values(), *(how.words or ())])]
+        content = read_text_folder(path, images, known_words=known_words, columns=how.columns)
     elif is_file:
         content = read_columns(path)
     else:
@@ -163,7 +166,7 @@ def read_predictions(
     try:
         entries = _read_entries(path, content.columns)
     except NoBoxError:
-        words = run.categories if words is None and run is not None else words
+        words = run.categories if how.words is None and run is not None else how.words
         if words is None:
             raise
         if not images:
@@ -185,20 +188,7 @@ def read_predictions(
         place = placement.index
         images = placement.images
 
-    known = find_words(
-        path,
-        entries.categories,
-        content.numbers or numbers,
-        text=text,
-        numbering=numbering,
-        usual=usual,
-    )
-    if not (known.numbering.decided or undecided):
-        raise undecided_numbers(path, known)
-    warnings = known.warnings
-    if any(word is None for _, word in entries.categories):
-        warnings += numbering_conflict(path, content.numbers, numbers)
-
+    known = find_words(path, entries.categories, how, own=content.numbers, text=text)
     read = Boxes(
         tuple(images),
         known.categories,
@@ -207,8 +197,8 @@ def read_predictions(
         entries.boxes,
         entries.scores,
         numbers=known.numbers,
-        left_out=content.warnings + entries.warnings,
-        warnings=warnings,
+        left_out=(*content.warnings, *entries.warnings, *known.left_out),
+        warnings=known.warnings,
         numbering=known.numbering,
         lists_images=own_images is not None,
         run=run,

@@ -10,6 +10,7 @@ import pytest
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.predictions.category_words import (
+    ReadAs,
     find_words,
     frequencies,
     kind_of,
@@ -21,14 +22,16 @@ FILE = Path("site.json")
 WORDS = ["person", "bicycle", "car", "bus", "boat"]
 FROM_0 = {str(k): word for k, word in enumerate(WORDS)}
 WITH_GAPS = dict(zip(["1", "2", "3", "5", "9"], WORDS, strict=True))
+NONE = {}
 OFTEN = {"person": 50.0, "bicycle": 2.0, "car": 40.0, "bus": 5.0, "boat": 1.0}
 
 
-def read(numbers, known=FROM_0, **how):
+def read(numbers, known=FROM_0, *, own=NONE, text=False, **how):
     """One box an image, each of a category number."""
     n = len(numbers)
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (100, 100)) for k in range(n))
-    words = find_words(FILE, [(number, None) for number in numbers], known, **how)
+    as_known = ReadAs(known, undecided=True, **how)
+    words = find_words(FILE, [(number, None) for number in numbers], as_known, own=own, text=text)
     columns = (np.arange(n), words.label, np.tile([10.0, 10, 50, 50], (n, 1)), np.full(n, 0.8))
     known = {"numbers": words.numbers, "numbering": words.numbering}
     return Boxes(images, words.categories, *columns, **known)
@@ -42,9 +45,6 @@ def labels_of(boxes, words):
 
 def words_of(boxes):
     return [boxes.categories[k] for k in boxes.label]
-
-
-NONE = {}
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -113,12 +113,21 @@ def test_numbers_that_are_not_those_of_the_fit_are_read_by_its_frequencies():
         numbered_by_fit(read([2, 4] * 10, WITH_GAPS), {}, "file:labels", FILE)
 
 
+def test_own_words_of_a_file_that_are_spelt_otherwise_are_those_of_the_fit_in_every_way():
+    own = {number: word.title() for number, word in FROM_0.items()}
+    boxes = read([1, 3, 3, 4] * 10, {}, own=own, words=WORDS)
+    assert words_of(boxes)[:4] == ["bicycle", "bus", "bus", "boat"]
+    otherwise = boxes.numbered("1")
+    assert words_of(otherwise)[:4] == ["person", "car", "car", "bus"]
+    assert otherwise.numbers["1"] == "person"
+
+
 def test_files_of_text_count_as_the_text_of_the_fit():
     words = ["person", "car", "car", "bus"] * 10
     boxes = read([WORDS.index(word) + 1 for word in words], text=True)
     fitted = numbered_by_labels(boxes, labels_of(boxes, words), NONE, FILE)
     assert kind_of(fitted) == "text:1"
-    later = read([1, 2, 3], fitted.numbers, text=True, usual="1")
+    later = read([1, 2, 3], fitted.numbers, text=True, kind="text:1")
     assert words_of(later) == ["person", "bicycle", "car"]
 
 
@@ -166,7 +175,7 @@ def test_frequencies_of_a_fit_tell_the_countings_apart_at_real_sites(shared, det
 
 def as_boxes(rows, known, numbers=None):
     numbers = [row["category_id"] for row in rows] if numbers is None else numbers
-    words = find_words(FILE, [(number, None) for number in numbers], known)
+    words = find_words(FILE, [(number, None) for number in numbers], ReadAs(known, undecided=True))
     n = len(rows)
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
     scores = np.array([row["score"] for row in rows])

@@ -16,10 +16,8 @@ from autoeval.errors import InputError
 from autoeval.io.image_identity import Named
 from autoeval.io.predictions import read_image_list, read_predictions
 from autoeval.io.predictions.category_words import (
+    ReadAs,
     find_words,
-    numbering_conflict,
-    spelt_as,
-    undecided_numbers,
 )
 from autoeval.io.predictions.covered_images import place_images
 
@@ -160,21 +158,26 @@ COCO = {"1": "person", "3": "car", "8": "truck"}
 
 
 def test_words_of_the_file_go_before_numbers():
-    words = find_words(FILE, [(1, "lorry"), (3, "car"), (1, "lorry")], COCO)
+    words = find_words(FILE, [(1, "lorry"), (3, "car"), (1, "lorry")], ReadAs(COCO))
     assert [words.categories[k] for k in words.label] == ["lorry", "car", "lorry"]
     assert words.numbers == {"1": "lorry", "3": "car"}
-    assert find_words(FILE, [(None, "lorry")], COCO).numbers == {}
+    assert find_words(FILE, [(None, "lorry")], ReadAs(COCO)).numbers == {}
 
 
 def test_other_words_for_a_number_are_a_conflict():
-    assert numbering_conflict(FILE, COCO, {}) == numbering_conflict(FILE, {}, COCO) == ()
-    assert numbering_conflict(FILE, {"1": "person", "9": "boat"}, COCO) == ()
-    (warning,) = numbering_conflict(FILE, {"1": "bus", "3": "car"}, COCO)
+    def warned(own, numbers=COCO):
+        return find_words(FILE, [(1, None)], ReadAs(numbers), own=own).warnings
+
+    assert warned(COCO, {}) == warned({}, COCO) == ()
+    assert warned({"1": "person", "9": "boat"}) == ()
+    assert warned({"1": "Person", "3": "car"}) == ()  # which is only spelt otherwise
+    (warning,) = warned({"1": "bus", "3": "car"})
+    assert warning.code == "category-numbers-differ"
     assert warning.endswith("others: 1 is bus, not person")
 
 
 def test_numbers_of_the_labels():
-    words = find_words(FILE, [(8, None), (1, None)], COCO)
+    words = find_words(FILE, [(8, None), (1, None)], ReadAs(COCO))
     assert [words.categories[k] for k in words.label] == ["truck", "person"]
     assert words.categories == ("person", "car", "truck")  # those it never found are known too
     assert words.numbers == COCO
@@ -182,7 +185,7 @@ def test_numbers_of_the_labels():
 
 @pytest.mark.parametrize("first", [0, 1])  # Ultralytics has counted from either
 def test_numbers_that_count_from_zero_or_one(first):
-    words = find_words(FILE, [(first, None), (first + 1, None), (first + 2, None)], COCO)
+    words = find_words(FILE, [(first, None), (first + 1, None), (first + 2, None)], ReadAs(COCO))
     np.testing.assert_array_equal(words.label, [0, 1, 2])
     assert words.numbers[str(first)] == "person"
     (warning,) = words.warnings
@@ -198,7 +201,7 @@ def test_numbers_that_count_from_zero_or_one(first):
 )
 def test_numbers_that_fit_no_name(used, numbers, message):
     with pytest.raises(InputError, match=message):
-        find_words(FILE, [(number, None) for number in used], numbers)
+        find_words(FILE, [(number, None) for number in used], ReadAs(numbers))
 
 
 def document(images, rows):
@@ -294,20 +297,20 @@ def test_images_of_splits_without_predictions_are_left_out(tmp_path):
 
 
 def test_numbers_that_may_count_from_either_are_not_decided():
-    words = find_words(FILE, [(1, None), (2, None)], COCO)
+    words = find_words(FILE, [(1, None), (2, None)], ReadAs(COCO, undecided=True))
     assert words.numbering.used == "0" and not words.numbering.decided
     assert [words.categories[k] for k in words.label] == ["car", "truck"]
     other = words.numbering.others["1"][words.label]
     assert [words.categories[k] for k in other] == ["person", "car"]
-    named = find_words(FILE, [(1, None), (2, None)], COCO, numbering="1")
+    named = find_words(FILE, [(1, None), (2, None)], ReadAs(COCO, numbering="1"))
     assert named.numbering.decided and named.numbers == {"1": "person", "2": "car", "3": "truck"}
     with pytest.raises(InputError, match=r"--numbering 0 .*: car, truck; --numbering 1 .*: person"):
-        raise undecided_numbers(FILE, words)
+        find_words(FILE, [(1, None), (2, None)], ReadAs(COCO))
 
 
 @pytest.mark.parametrize("number", [8, 8.0, "8", "8.0", " 8"])
 def test_a_number_is_one_however_it_is_written(number):
-    words = find_words(FILE, [(number, None)], COCO)
+    words = find_words(FILE, [(number, None)], ReadAs(COCO))
     assert words.categories[words.label[0]] == "truck"
 
 
@@ -318,10 +321,9 @@ def test_other_spellings_of_a_known_word_are_that_word(tmp_path):
     ]
     (tmp_path / "boxes.json").write_text(json.dumps(rows))
     words = ["person", "traffic light", "car"]
-    boxes = spelt_as(read_predictions(tmp_path / "boxes.json"), words)
+    boxes = read_predictions(tmp_path / "boxes.json", words=words)
     words = [boxes.categories[k] for k in boxes.label]
     # "Car" is another category of this detector, which has "car", too
     assert words == ["traffic light", "car", "Car", "cup-holder", "person"]
     (note,) = boxes.left_out
     assert note.code == "words-spelt-otherwise" and "Traffic_Light for traffic light" in note
-    assert spelt_as(boxes, words) is boxes
