@@ -19,7 +19,8 @@ FRAMEWORK = "framework"
 PRECISIONS = (FRAMEWORK, "single", "half")  # see `autoeval.detectors.predicting.in_precision`
 SCORE_THR = 0.05  # boxes with a lower score count in no score
 CONFIDENT = 0.3  # a box with a higher score is taken for one that the detector is sure of
-ARRAYS = ("logits", "features", "prototypes")
+ARRAYS = ("energies", "logits", "features", "prototypes")
+OF_EACH_BOX = ("energies", "logits")  # arrays with a row for each clean box
 
 
 def check_precision(precision: str) -> None:
@@ -155,6 +156,8 @@ class Evidence:
         Boxes of the network as it is, and with its weights perturbed.
     candidates : Candidates, optional
         Boxes before non-maximum suppression.
+    energies : ndarray of shape (N,), float64, optional
+        Free energy of the class logits z of each clean box, -log Σ exp z: the lower, the surer.
     logits : ndarray of shape (N, K), float32, optional
         The head's class logits of each clean box. Its K columns are the head's own, with the
         background where it has one; they stay as they are when labels are translated.
@@ -170,7 +173,7 @@ class Evidence:
     Raises
     ------
     ValueError
-        If there are logits, but not of each clean box.
+        If there are energies or logits, but not of each clean box.
     """
 
     image_id: str
@@ -181,16 +184,19 @@ class Evidence:
     reference: Detections | None = field(default=None, metadata=OF_BOXES)
     reweighted: tuple[Classified, ...] = field(default=(), metadata=OF_BOXES)
     candidates: Candidates | None = field(default=None, metadata=OF_BOXES)
+    energies: np.ndarray | None = None
     logits: np.ndarray | None = None
     features: np.ndarray | None = None
     prototypes: np.ndarray | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.logits is not None and len(self.logits) != len(self.clean):
-            raise ValueError(
-                f"Expected `logits` of {len(self.clean)} clean boxes but got {len(self.logits)}."
-            )
+        for name in OF_EACH_BOX:
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.clean):
+                raise ValueError(
+                    f"Expected `{name}` of {len(self.clean)} clean boxes but got {len(values)}."
+                )
 
     def why_missing(self, name: str) -> str | None:
         """Say why a field is not there, None if it is."""
@@ -211,6 +217,18 @@ class Evidence:
         dropped = dict.fromkeys(("candidates", *ARRAYS))
         return replace(self, views=(), reweighted=(), **dropped)  # type: ignore[arg-type]
 
+    def by_category(self, n_categories: int) -> list[Evidence]:
+        """Return the boxes of each category alone, labelled 0.
+
+        All categories of which there is no box share one object, so that they can be measured once.
+        """
+        found = [getattr(self, name) for name in BOXES]
+        every = [one for boxes in found for one in (boxes if isinstance(boxes, tuple) else [boxes])]
+        present = {int(k) for boxes in every if boxes is not None for k in np.unique(boxes.labels)}
+        nothing = self.relabel(np.full(n_categories, -1))
+        lookups = np.where(np.eye(n_categories, dtype=bool), 0, -1)
+        return [self.relabel(lookups[k]) if k in present else nothing for k in range(n_categories)]
+
     def relabel(self, lookup: np.ndarray) -> Evidence:
         """Translate the labels of every set of boxes; see `Detections.relabel`."""
         changed: dict[str, Any] = {}
@@ -220,9 +238,10 @@ class Evidence:
                 changed[name] = tuple(boxes.relabel(lookup) for boxes in evidence)
             elif evidence is not None:
                 changed[name] = evidence.relabel(lookup)
-        if self.logits is not None:
-            kept = np.asarray(lookup, np.int64)[self.clean.labels] >= 0
-            changed["logits"] = self.logits[kept]
+        kept = np.asarray(lookup, np.int64)[self.clean.labels] >= 0
+        for name in OF_EACH_BOX:
+            if getattr(self, name) is not None:
+                changed[name] = getattr(self, name)[kept]
         return replace(self, **changed)
 
 

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from autoeval.stability.network.forward.passes import branches
+from autoeval.stability.network.forward.stages import Prefix
 
 SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
 
@@ -19,6 +20,8 @@ def perturb(staged, images, spec, seeds, rows=None):
     """Return the clean features and those under one dropout, of selected samples or all."""
     layer = staged.first_layer(spec)
     clean, prefixes = staged.forward(images, {layer})
-    prefix = prefixes[layer].take(range(len(images)) if rows is None else rows)
+    prefix = prefixes[layer]
+    if rows is not None:
+        prefix = Prefix(layer, prefix.x[rows], tuple(maps[rows] for maps in prefix.features))
     ((_, perturbed),) = branches(staged, prefix, [spec], seeds)
     return clean, perturbed

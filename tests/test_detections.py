@@ -20,7 +20,8 @@ def test_selecting_candidates_selects_what_was_kept_too():
 
 def test_relabelling_keeps_the_parts_of_evidence_in_step():
     logits = np.arange(12).reshape(3, 4)
-    parts = {"candidates": CANDIDATES, "logits": logits, "features": np.ones(5)}
+    of_boxes = {"energies": logits[:, 0], "logits": logits}
+    parts = {"candidates": CANDIDATES, "features": np.ones(5), **of_boxes}
     whole = Evidence("a", (9, 9), CLEAN, (CLEAN[:2],), views=(CLEAN[1:],), **parts)
     evidence = whole.relabel(LOOKUP)
     assert evidence.clean.labels.tolist() == [1, 0]
@@ -28,6 +29,7 @@ def test_relabelling_keeps_the_parts_of_evidence_in_step():
     assert evidence.views[0].labels.tolist() == [0]
     assert evidence.candidates.scores == pytest.approx([0.9, 0.2])
     np.testing.assert_array_equal(evidence.logits, logits[[0, 2]])
+    assert evidence.energies.tolist() == [0, 8]
     assert evidence.features.shape == (5,)
 
 
@@ -36,6 +38,8 @@ def test_parts_that_do_not_fit_are_refused():
         Candidates(BOXES, CLEAN.scores, CLEAN.labels, [True])
     with pytest.raises(ValueError, match="`logits` of 3 clean boxes but got 2"):
         Evidence("a", (9, 9), CLEAN, logits=np.zeros((2, 4)))
+    with pytest.raises(ValueError, match="`energies` of 3 clean boxes but got 2"):
+        Evidence("a", (9, 9), CLEAN, energies=np.zeros(2))
 
 
 def test_what_is_missing_is_explained():

@@ -14,7 +14,14 @@ from mmengine.config import Config
 
 from autoeval.detections import FRAMEWORK, Detections, Evidence, check_precision
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
-from autoeval.detectors.predicting import Batch, Later, QuickPooling, in_precision, predict
+from autoeval.detectors.predicting import (
+    Batch,
+    HostCopy,
+    Later,
+    QuickPooling,
+    in_precision,
+    predict,
+)
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.detectors.settings import describe, fingerprint
 
@@ -110,19 +117,25 @@ class MMDetector:
         while its boxes are copied.
         """
         self._check(images, image_ids)
-        boxes, sizes = self._clean(images), [image.shape[:2] for image in images]
+
+        def launch() -> Later[list[Detections]]:
+            copy = HostCopy()
+            found = self._clean(images, copy)
+            copy.begin()
+            return found
+
+        boxes, sizes = self._halving_batches(launch), [image.shape[:2] for image in images]
         return lambda: [Evidence(*one) for one in zip(image_ids, sizes, boxes(), strict=True)]
 
-    def _clean(self, images: Sequence[np.ndarray]) -> Later[list[Detections]]:
-        """Launch a plain pass; what is returned gives the boxes of each image."""
+    def _clean(self, images: Sequence[np.ndarray], copy: HostCopy) -> Later[list[Detections]]:
+        """Launch a plain pass, whose boxes are added to a copy to the host.
 
-        def launch() -> list[tuple[list[int], Later[list[Detections]]]]:
-            return [
-                (rows, self._run(predict, self.model, batch))
-                for rows, batch in self._batches(images)
-            ]
-
-        launched = self._halving_batches(launch)
+        What is returned waits for it, and gives the boxes of each image.
+        """
+        launched = [
+            (rows, self._run(predict, self.model, batch))
+            for rows, batch in self._batches(images, copy)
+        ]
 
         def boxes() -> list[Detections]:
             boxes_of: dict[int, Detections] = {}
@@ -132,7 +145,9 @@ class MMDetector:
 
         return boxes
 
-    def _batches(self, images: Sequence[np.ndarray]) -> Iterator[tuple[list[int], Batch]]:
+    def _batches(
+        self, images: Sequence[np.ndarray], copy: HostCopy
+    ) -> Iterator[tuple[list[int], Batch]]:
         """Yield numbers of images of one size, `max_batch` at most, and what they become."""
         prepared = [self._preprocess(image) for image in images]
         by_size: dict[torch.Size, list[int]] = {}
@@ -141,7 +156,7 @@ class MMDetector:
         for alike in by_size.values():
             for start in range(0, len(alike), self.max_batch):
                 rows = alike[start : start + self.max_batch]
-                yield rows, Batch(*collate(self.model, [prepared[i] for i in rows]))
+                yield rows, Batch(*collate(self.model, [prepared[i] for i in rows]), copy)
 
     @torch.inference_mode()
     def _run(self, function: Callable, *args: Any) -> Any:

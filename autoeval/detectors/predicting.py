@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Later = Callable[[], Result]  # waits for the device, and gives the result
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Preprocessed images (N, 3, H, W) of one size.
-
-    `samples` are DetDataSamples with the size and scale of each, by which boxes return to its
-    pixels.
-    """
-
-    inputs: Tensor
-    samples: list[Any]
 
 
 def in_precision(precision: str, device: torch.device) -> AbstractContextManager[Any]:
@@ -65,22 +53,31 @@ def is_on_host(tensor: Tensor) -> bool:
 
 
 class HostCopy:
-    """Tensors on their way to the host, in one piece: a GPU is waited for once, not once a tensor.
+    """Tensors of a batch on their way to the host, in one piece: a GPU is waited for once.
 
-    The copy from a GPU goes to pinned memory while this process goes on; `arrays` waits for it.
-    Numbers of 16 bits become float32.
+    Whatever a batch leaves is added (`add`) while its passes are launched, and sent off (`begin`)
+    when all of them are. The copy from a GPU goes to pinned memory while this process goes on; the
+    first to read what it added waits for it. Numbers of 16 bits become float32.
     """
 
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        half = (torch.float16, torch.bfloat16)
-        self._tensors = [x.float() if x.dtype in half else x for x in tensors]
+    def __init__(self) -> None:
+        self._tensors: list[Tensor] = []
+        self._arrays: list[np.ndarray] | None = None
         self._content: Tensor | None = None
         self._copied: torch.cuda.Event | None = None
-        if all(map(is_on_host, tensors)):
+
+    def add(self, tensors: Sequence[Tensor]) -> Later[list[np.ndarray]]:
+        """Add tensors; what is returned gives them as arrays, after `begin`."""
+        start, half = len(self._tensors), (torch.float16, torch.bfloat16)
+        self._tensors += [x.float() if x.dtype in half else x for x in tensors]
+        end = len(self._tensors)
+        return lambda: self.arrays()[start:end]
+
+    def begin(self) -> None:
+        """Begin to copy what was added."""
+        if all(map(is_on_host, self._tensors)):
             return
-        # The widest first, so that each begins where its type may.
-        self._by_width = sorted(range(len(tensors)), key=lambda k: -self._tensors[k].element_size())
-        flat = [self._tensors[k].contiguous().reshape(-1).view(torch.uint8) for k in self._by_width]
+        flat = [x.contiguous().reshape(-1).view(torch.uint8) for x in self._by_width()]
         content = torch.cat(flat)
         if content.device.type == "cuda":
             self._content = torch.empty(content.shape, dtype=torch.uint8, pin_memory=True)
@@ -89,34 +86,68 @@ class HostCopy:
             self._copied.record(torch.cuda.current_stream(content.device))
         else:
             self._content = content.cpu()
+        # What remains is to know what the bytes are of, without holding memory of the device.
+        self._tensors = [torch.empty_like(x, device="meta") for x in self._tensors]
 
     def arrays(self) -> list[np.ndarray]:
-        """Return the tensors in their order, as arrays."""
-        if self._content is None:
-            return [tensor.numpy() for tensor in self._tensors]
+        """Wait for the copy, and return the tensors in the order in which they were added."""
+        if self._arrays is None:
+            self._arrays = self._read()
+            self._tensors, self._content = [], None
+        return self._arrays
+
+    def _by_width(self) -> list[Tensor]:
+        """Return the widest first, so that the bytes of each begin where its type may."""
+        return sorted(self._tensors, key=lambda tensor: -tensor.element_size())
+
+    def _read(self) -> list[np.ndarray]:
         content = self._content
+        if content is None:
+            return [tensor.numpy() for tensor in self._tensors]
         if self._copied is not None:
             self._copied.synchronize()
             content = content.clone()  # pinned memory is scarce, and arrays may be kept
         arrays, start = {}, 0
-        for k in self._by_width:
-            tensor = self._tensors[k]
+        for tensor in self._by_width():
             part = content[start : start + tensor.numel() * tensor.element_size()]
-            arrays[k] = part.view(tensor.dtype).reshape(tensor.shape).numpy()
+            arrays[id(tensor)] = part.view(tensor.dtype).reshape(tensor.shape).numpy()
             start += len(part)
-        return [arrays[k] for k in range(len(arrays))]
+        return [arrays[id(tensor)] for tensor in self._tensors]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Preprocessed images (N, 3, H, W) of one size.
+
+    `samples` are DetDataSamples with the size and scale of each, by which boxes return to its
+    pixels. What passes over the batch leave is added to `copy`.
+    """
+
+    inputs: Tensor
+    samples: list[Any]
+    copy: HostCopy = field(default_factory=HostCopy)
+
+
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor of the host on a device; a GPU reads pinned memory, so nobody waits for it.
+
+    A copy from other memory waits until the GPU has done all that was asked of it before.
+    """
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def predict(model: BaseDetector, batch: Batch) -> Later[list[Detections]]:
     """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`.
 
-    What is returned waits for the device and gives the boxes of each image.
+    What is returned waits for the batch's copy to the host, and gives the boxes of each image.
     """
     results = [_columns(model, result) for result in model.predict(batch.inputs, batch.samples)]
-    copy = HostCopy([column for image in results for column in image])
+    added = batch.copy.add([column for image in results for column in image])
 
     def boxes() -> list[Detections]:
-        columns = copy.arrays()
+        columns = added()
         return [Detections(*columns[k : k + 3]) for k in range(0, len(columns), 3)]
 
     return boxes
@@ -131,7 +162,9 @@ def _columns(model: BaseDetector, result: Any) -> tuple[Tensor, Tensor, Tensor]:
             "be evaluated as a detector: choose a config that detects or segments instances."
         )
     boxes = instances.bboxes
-    if "masks" in instances and not boxes.any():  # SOLO leaves its boxes at 0
+    # SOLO, which has no head for boxes, leaves them at 0; others are not asked, for the answer
+    # would have to wait for the device.
+    if "masks" in instances and not model.with_bbox and not boxes.any():
         from mmdet.structures.mask import mask2bbox
 
         boxes = mask2bbox(instances.masks)

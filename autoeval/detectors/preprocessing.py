@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from mmengine.config import Config
 from torch import Tensor
 
+from autoeval.detectors.predicting import to_device
 from autoeval.errors import InputError, first_line
 
 if TYPE_CHECKING:
@@ -127,8 +129,12 @@ class Preprocessor:
 def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Tensor, list[Any]]:
     """Pad, normalise and stack prepared images with the model's own data preprocessor.
 
+    The images, which must be of one size, go to the device in one copy, for which nobody waits.
     Returns a Tensor (N, 3, H, W) on the model's device, and the data samples.
     """
     batch = {key: [one[key] for one in prepared] for key in ("inputs", "data_samples")}
+    device = model.data_preprocessor.device
+    if device.type != "cpu":
+        batch["inputs"] = list(to_device(torch.stack(batch["inputs"]), device))
     data = model.data_preprocessor(batch, False)
     return data["inputs"], data["data_samples"]

@@ -16,7 +16,7 @@ import autoeval
 from autoeval.detections import PRECISIONS
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.predicting import HostCopy, predict, single_precision
-from autoeval.detectors.preprocessing import Preprocessor
+from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading, PassLog, observe_batches
@@ -190,16 +190,24 @@ def test_tensors_of_a_device_come_in_one_copy(monkeypatch):
     copies, of_tensor = [], torch.Tensor.cpu
     monkeypatch.setattr(torch.Tensor, "cpu", lambda x: copies.append(x.numel()) or of_tensor(x))
     monkeypatch.setattr("autoeval.detectors.predicting.is_on_host", lambda tensor: False)
-    for array, tensor in zip(HostCopy(tensors).arrays(), tensors, strict=True):
+    copy = HostCopy()
+    added = [copy.add(tensors[:2]), copy.add([]), copy.add(tensors[2:])]
+    copy.begin()
+    assert len(copies) == 1
+    first, none, last = (of_part() for of_part in added)
+    assert none == []
+    for array, tensor in zip(first + last, tensors, strict=True):
         assert array.dtype == tensor.numpy().dtype
         np.testing.assert_array_equal(array, tensor.numpy())
-    assert len(copies) == 1 and HostCopy([]).arrays() == []
+    assert len(copies) == 1
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_a_copy_from_a_gpu_is_waited_for_and_leaves_no_pinned_memory():
     values = torch.rand(64, 1000)
-    copy = HostCopy([values.cuda(), values[:0].cuda(), (values > 0.5).cuda()])
+    copy = HostCopy()
+    copy.add([values.cuda(), values[:0].cuda(), (values > 0.5).cuda()])
+    copy.begin()
     first, none, mask = copy.arrays()
     np.testing.assert_array_equal(first, values.numpy())
     np.testing.assert_array_equal(mask, values.numpy() > 0.5)
@@ -222,15 +230,29 @@ def test_a_batch_is_waited_for_when_the_next_one_is_launched(build, images, monk
     assert events == [*two, *two, "read", "read", "launched", "read", "read", "read"]
 
 
+def test_images_of_a_batch_go_to_a_device_in_one_copy(build, images, monkeypatch):
+    """A device other than the host is played by its name alone."""
+    detector, stacked = build("retinanet_r18"), []
+    prepared = [detector._preprocess(images[k]) for k in (0, 2)]
+    expected, _ = collate(detector.model, prepared)
+    monkeypatch.setattr(detector.model.data_preprocessor, "_device", torch.device("meta"))
+    monkeypatch.setattr(
+        "autoeval.detectors.preprocessing.to_device", lambda x, device: stacked.append(x) or x
+    )
+    monkeypatch.setattr(detector.model.data_preprocessor, "cast_data", lambda data: data)
+    inputs, _ = collate(detector.model, prepared)
+    assert [x.shape for x in stacked] == [(2, *prepared[0]["inputs"].shape)]
+    torch.testing.assert_close(inputs, expected, rtol=0, atol=0)
+
+
 def test_detect_takes_the_clean_pass_without_by_products(build, images, tmp_path, monkeypatch):
     """No hook, no copy but of boxes, scores and labels, and the framework's own boxes."""
-    detector, copied = build("retinanet_r18"), []
+    detector, copied, add = build("retinanet_r18"), [], HostCopy.add
     expected = [mmdet_boxes(detector, image) for image in images]
     for name in ("register_forward_hook", "register_forward_pre_hook"):
         monkeypatch.setattr(torch.nn.Module, name, lambda *given, **named: pytest.fail("a hook"))
     monkeypatch.setattr(
-        "autoeval.detectors.predicting.HostCopy",
-        lambda tensors: copied.append([tuple(x.shape) for x in tensors]) or HostCopy(tensors),
+        HostCopy, "add", lambda self, x: copied.append([tuple(y.shape) for y in x]) or add(self, x)
     )
     found = autoeval.detect(detector, images, tmp_path / "boxes.parquet")
     assert copied == [[(len(e), 4), (len(e),), (len(e),)] for e in expected]

@@ -10,26 +10,27 @@ all later selections leave those of the final boxes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from autoeval.detections import Candidates
-from autoeval.detectors.predicting import HostCopy, wrapped
+from autoeval.detections import Candidates, Classified, Detections
+from autoeval.detectors.predicting import HostCopy, Later, wrapped
 from autoeval.errors import first_line
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 ARGUMENTS = ("boxes", "scores", "idxs", "nms_cfg")
-CAPTURED = ("candidates", "logits", "features", "prototypes")
+CAPTURED = ("candidates", "energies", "logits", "features", "prototypes")
+REWEIGHTED = "reweighted"
 MOST_POOLED = 1000  # candidates of an image, the best
 LOGITS = "class_logits"
 DIGIT = 256  # whole numbers up to which bfloat16 holds
@@ -127,16 +128,23 @@ def recorded(runs: list[tuple[Tensor, ...]], nms: Callable, *args: Any, **kwargs
     return detections, keep
 
 
-class _OnHost(NamedTuple):
-    """What was captured of N images, as arrays of the host.
+def free_energy(logits: Tensor) -> Tensor:
+    """Return the free energy (N,), float64, of boxes with class logits z (N, K): -log Σ exp z.
 
-    `found` are the boxes (M, 4) and scores (M,) of each image; `logits` (M, K) by its number.
+    The lower, the surer. Source: Liu et al. 2020, equation 4, with a temperature of 1.
     """
+    return -torch.logsumexp(logits.double(), dim=1)
 
-    suppressions: list[Suppression]
-    found: list[tuple[np.ndarray, np.ndarray]]
-    logits: dict[int, np.ndarray]
-    features: np.ndarray | None
+
+def class_probabilities(logits: Tensor, n_categories: int | None) -> Tensor:
+    """Return the probabilities (N, K + 1), float32, of K categories and of none of them.
+
+    They are the softmax of the logits. Those without a column for the background (N, K), as heads
+    of sigmoids give them, have 0 there: a single category then has its sigmoid.
+    """
+    if logits.shape[1] == n_categories:
+        logits = nn.functional.pad(logits, (0, 1))
+    return logits.double().softmax(dim=1).float()
 
 
 @dataclass
@@ -147,6 +155,9 @@ class Capture:
     network pixels to one image pixel, `suppressions` the fields of each `Suppression` in the order
     they ran, those of region proposals included; `features` (N, C) are the averages of the
     backbone's last `maps` (N, C, H, W), of which `to_map` cells make one network pixel.
+
+    All of it stays on the device until `reduce` has made of it what `fields` reads, and added that
+    to the batch's copy to the host: `copied`, by name and number of the image.
     """
 
     wants: Collection[str]
@@ -159,15 +170,30 @@ class Capture:
     to_map: float = 0.0
     n_categories: int | None = None
     failures: CaptureFailures = field(default_factory=CaptureFailures)
+    copied: dict[tuple[str, int], Later[list[np.ndarray]]] = field(default_factory=dict)
 
-    def fields(self, i: int) -> dict[str, Any]:
+    def fields(self, i: int, clean: Detections) -> dict[str, Any]:
         """Return the fields of `Evidence` for image i, with the reasons for what is missing."""
         fields: dict[str, Any] = {"missing": {}}
+        find: dict[str, Callable[[], Any]] = {
+            "candidates": lambda: self._candidates(i, clean),
+            "energies": lambda: self._of_logits("energies", i),
+            "logits": lambda: self._of_logits("logits", i),
+            "features": lambda: self._features(i),
+            "prototypes": lambda: self._prototypes(i, clean),
+        }
         for name in CAPTURED:
             if name in self.wants:
-                value = getattr(self, f"_{name}")(i)
+                value = find[name]()
                 (fields["missing"] if isinstance(value, str) else fields)[name] = value
         return fields
+
+    def classified(self, i: int, clean: Detections) -> Classified | str:
+        """Return the boxes with the probability of every category, or why it is not known."""
+        found = self._of_logits(REWEIGHTED, i)
+        if isinstance(found, str):
+            return found
+        return Classified(clean.boxes, clean.scores, clean.labels, found)
 
     def keep_instances(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
         """Call the model's ``predict`` and keep the final boxes."""
@@ -185,87 +211,133 @@ class Capture:
             if "prototypes" in self.wants:
                 self.maps, self.to_map = last, last.shape[-1] / inputs[0].shape[-1]
 
-    def begin_copy(self) -> None:
-        """Begin to copy to the host what `fields` reads, while perturbed passes run."""
-        _ = self._copy
+    def reduce(self, copy: HostCopy) -> None:
+        """Reduce what was captured where it is, and add what `fields` reads to a copy to the host.
 
-    @cached_property
-    def _copy(self) -> HostCopy:
-        """The copy of all that `fields` reads, in one piece."""
-        tensors = [tensor for run in self.suppressions for tensor in run]
-        for instances in self.instances:
-            tensors += [instances.bboxes, instances.scores]
-        tensors += [i[LOGITS].float() for i in self.instances if LOGITS in i]
-        tensors += [] if self.features is None else [self.features.float()]
-        return HostCopy(tensors)
+        Nothing waits for the device: what has to be known for that are numbers of boxes, which
+        suppression has told.
+        """
+        runs = self._final_suppressions()
+        for i, run in runs.items():
+            self.copied["candidates", i] = copy.add(run)
+        if self.maps is not None and self.n_categories is not None:
+            for i, sums in self._sums_by_category(self.maps, self.n_categories, runs).items():
+                self.copied["prototypes", i] = copy.add([sums])
+        if self.features is not None:
+            for i, averages in enumerate(self.features.float()):
+                self.copied["features", i] = copy.add([averages])
+        classified = {i: one[LOGITS] for i, one in enumerate(self.instances) if LOGITS in one}
+        if classified:
+            logits = torch.cat([*classified.values()]).float()
+            reduced = {
+                "logits": lambda: logits,
+                "energies": lambda: free_energy(logits),
+                REWEIGHTED: lambda: class_probabilities(logits, self.n_categories),
+            }
+            sizes = [len(rows) for rows in classified.values()]
+            for name in reduced.keys() & self.wants:
+                for i, rows in zip(classified, reduced[name]().split(sizes), strict=True):
+                    self.copied[name, i] = copy.add([rows])
+        self.suppressions, self.instances, self.features, self.maps = [], [], None, None
 
-    @cached_property
-    def _host(self) -> _OnHost:
-        classified = [i for i, instances in enumerate(self.instances) if LOGITS in instances]
-        copied = iter(self._copy.arrays())
-        return _OnHost(
-            [Suppression(*(next(copied) for _ in run)) for run in self.suppressions],
-            [(next(copied), next(copied)) for _ in self.instances],
-            {i: next(copied) for i in classified},
-            next(copied, None),
-        )
+    def _final_suppressions(self) -> dict[int, tuple[Tensor, ...]]:
+        """Return the last run of each image that has boxes, by the number of the image.
 
-    def _candidates(self, i: int) -> Candidates | str:
-        """Find the run that gave the image's boxes; without boxes there were no candidates."""
-        boxes, scores = self._host.found[i]
-        if not len(boxes):
+        Images come in their order, and those of region proposals before all others. Whether it is
+        indeed the run that gave the boxes is decided by their values, in `_candidates`.
+        """
+        with_boxes = [i for i, one in enumerate(self.instances) if len(one.bboxes)]
+        runs = [run for run in self.suppressions if len(run[-1])]
+        if not with_boxes or len(runs) < len(with_boxes):
+            return {}
+        return dict(zip(with_boxes, runs[-len(with_boxes) :], strict=True))
+
+    def _sums_by_category(
+        self, maps: Tensor, n_categories: int, runs: Mapping[int, tuple[Tensor, ...]]
+    ) -> dict[int, Tensor]:
+        """Pool the backbone's last maps over the best candidates, and sum them by category.
+
+        Returned by the number of the image, (K + 1, C + 1): see `Evidence.prototypes`.
+        """
+        if not runs:
+            return {}
+        from mmcv.ops import roi_align
+
+        height, width = (length / self.to_map for length in maps.shape[2:])
+        regions, best = [], []
+        for i, (boxes, scores, labels, detections, _) in runs.items():
+            chosen = torch.argsort(scores, descending=True, stable=True)[:MOST_POOLED]
+            # Where mmdet rescales after suppression, candidates are in pixels of the network.
+            final = self.instances[i].bboxes
+            in_image = (detections[: len(final), :4] == final).all()
+            to_x, to_y = (torch.where(in_image, float(s), 1.0) for s in self.scales[i][:2])
+            left, top, right, bottom = boxes[chosen].float().unbind(1)
+            number = torch.full_like(left, i)
+            x = [(side * to_x).clamp(0, width) for side in (left, right)]
+            y = [(side * to_y).clamp(0, height) for side in (top, bottom)]
+            regions.append(torch.stack([number, x[0], y[0], x[1], y[1]], dim=1))
+            best.append((scores[chosen].float(), labels[chosen].long()))
+        pooled = roi_align(maps, torch.cat(regions).to(maps.dtype), 1, self.to_map)
+        sums, sizes = {}, [len(of_image) for of_image in regions]
+        for i, (scores, labels), rows in zip(
+            runs, best, pooled.flatten(1).float().split(sizes), strict=True
+        ):
+            weights = scores.new_zeros(n_categories + 1, len(scores))
+            weights.scatter_(0, labels[None], scores[None])
+            weights[-1] = 1 - scores
+            sums[i] = weights @ nn.functional.pad(rows, (0, 1), value=1.0)
+        return sums
+
+    def _candidates(self, i: int, clean: Detections) -> Candidates | str:
+        """Return what suppression was given, where it gave the image's boxes.
+
+        Without boxes there were no candidates.
+        """
+        if not len(clean):
             return Candidates(np.zeros((0, 4)), np.zeros(0), np.zeros(0), np.zeros(0))
-        for suppression in reversed(self._host.suppressions):
-            scale = suppression.scale_to(boxes, scores, self.scales[i])
+        if ("candidates", i) in self.copied:
+            suppression = Suppression(*self.copied["candidates", i]())
+            scale = suppression.scale_to(clean.boxes, clean.scores, self.scales[i])
             if scale is not None:
                 return suppression.candidates(scale)
         return f"the boxes of {self.detector} do not come out of mmdet's non-maximum suppression"
 
-    def _logits(self, i: int) -> np.ndarray | str:
-        if i in self._host.logits:
-            return self._host.logits[i]
+    def _of_logits(self, name: str, i: int) -> np.ndarray | str:
+        if (name, i) in self.copied:
+            return self.copied[name, i]()[0]
         return (
             f"the head of {self.detector} does not state which class logits a box comes from"
             f"{self.failures}"
         )
 
     def _features(self, i: int) -> np.ndarray | str:
-        if self._host.features is None:
-            return f"the backbone of {self.detector} gives no feature maps"
-        return self._host.features[i]
+        if ("features", i) in self.copied:
+            return self.copied["features", i]()[0]
+        return f"the backbone of {self.detector} gives no feature maps"
 
-    def _prototypes(self, i: int) -> np.ndarray | str:
-        """Pool the backbone's last maps over the best candidates, and sum them by category."""
-        candidates, without = self._candidates(i), self._features(i)
+    def _prototypes(self, i: int, clean: Detections) -> np.ndarray | str:
+        candidates, without = self._candidates(i, clean), self._features(i)
         if isinstance(candidates, str) or isinstance(without, str):
             return candidates if isinstance(candidates, str) else str(without)
-        if self.maps is None or self.n_categories is None:
+        if self.n_categories is None:
             return f"the head of {self.detector} does not state how many categories it has"
-        from mmcv.ops import roi_align
-
-        candidates = candidates[np.argsort(-candidates.scores, kind="stable")[:MOST_POOLED]]
-        scale = np.tile(np.asarray(self.scales[i])[:2], 2)
-        size = np.tile(np.array(self.maps.shape[:1:-1]) / self.to_map, 2)
-        boxes = np.clip(candidates.boxes * scale, 0, size)
-        rois = np.column_stack([np.full(len(candidates), i), boxes])
-        at = torch.as_tensor(rois, dtype=self.maps.dtype, device=self.maps.device)
-        pooled = roi_align(self.maps, at, 1, self.to_map).flatten(1).float().cpu().numpy()
-        weights = np.zeros((self.n_categories + 1, len(candidates)), np.float32)
-        weights[candidates.labels, np.arange(len(candidates))] = candidates.scores
-        weights[-1] = 1 - candidates.scores
-        return weights @ np.column_stack([pooled, np.ones(len(candidates), np.float32)])
+        if ("prototypes", i) in self.copied:
+            return self.copied["prototypes", i]()[0]
+        return np.zeros((self.n_categories + 1, len(without) + 1), np.float32)
 
 
 @contextmanager
-def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
+def capture(model: BaseDetector, wants: Collection[str], copy: HostCopy) -> Iterator[Capture]:
     """Capture what a model leaves on the way while the body runs one batch through it.
 
-    `wants` are any of `CAPTURED`; with none of them nothing is touched.
+    `wants` are any of `CAPTURED`, and `REWEIGHTED` for the probabilities of all categories; with
+    none of them nothing is touched. What is wanted is added to `copy` when the body ends.
     """
     n_categories = getattr(final_head(model), "num_classes", None)
     captured = Capture(wants, type(model).__name__, n_categories=n_categories)
+    watched = not {*CAPTURED, REWEIGHTED}.isdisjoint(wants)
     with ExitStack() as stack:
-        if not set(CAPTURED).isdisjoint(wants):
+        if watched:
             stack.enter_context(wrapped(model, "predict", captured.keep_instances))
         if {"candidates", "prototypes"} & set(wants):
             from mmcv.ops.nms import batched_nms
@@ -273,14 +345,15 @@ def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
             stack.enter_context(
                 wrapped_everywhere(batched_nms, partial(recorded, captured.suppressions))
             )
-        if "logits" in wants:
+        if {"energies", "logits", REWEIGHTED} & set(wants):
             stack.enter_context(attached_logits(model, captured.failures))
         if {"features", "prototypes"} & set(wants):
             hook = model.backbone.register_forward_hook(captured.pool_features)
             stack.callback(hook.remove)
         yield captured
-    if not set(CAPTURED).isdisjoint(wants):
-        captured.begin_copy()
+    if watched:
+        with torch.autocast(next(model.parameters()).device.type, enabled=False):
+            captured.reduce(copy)
 
 
 @contextmanager

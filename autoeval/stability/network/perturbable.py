@@ -11,33 +11,61 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from mmengine.config import Config
-from scipy.special import softmax
-from torch import nn
+from torch import Tensor, nn
 from typing_extensions import Unpack
 
 from autoeval.detections import FRAMEWORK, Classified, Detections, Evidence
 from autoeval.detectors.detector import MMDetector
-from autoeval.detectors.predicting import Batch, Later
-from autoeval.stability.network.capture import CAPTURED, capture, final_head
+from autoeval.detectors.predicting import Batch, HostCopy, Later
+from autoeval.stability.network.capture import CAPTURED, REWEIGHTED, capture
 from autoeval.stability.network.forward.dropout import sample_seed
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.forward.passes import (
     StagedPasses,
     choose_passes,
     part_costs,
+    stacked,
     stage_names,
-    take_samples,
 )
-from autoeval.stability.network.viewed_black_box import MorePasses, views_of
+from autoeval.stability.network.viewed_black_box import MorePasses, altered_images
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
-REWEIGHTED, VIEWED = "reweighted", "views"
+VIEWED = "views"
 STACKED = 4  # as many perturbed samples as images go through what is left of the network at once
-Perturbed = dict[DropoutSpec, list[Detections]]
-OfImage = tuple[Detections, Perturbed, dict[str, Any]]  # the last are fields of `Evidence`
 STEP = 1.0  # length of the change of all weights, as one vector (Yu et al. 2024)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is run and kept beside a clean pass; see `MorePasses`."""
+
+    dropouts: Sequence[DropoutSpec] = ()
+    repeats: int = 0
+    seed: int = 0
+    wants: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the passes over one image have found.
+
+    `captured` are fields of `Evidence`; `classified` the clean boxes with the probability of every
+    category, or why these are not known.
+    """
+
+    clean: Detections
+    perturbed: dict[DropoutSpec, list[Detections]]
+    captured: dict[str, Any]
+    classified: Classified | str
+
+    def evidence(
+        self, image_id: str, image: np.ndarray, dropout: DropoutSpec | None = None
+    ) -> Evidence:
+        """Put together the clean boxes and those under one dropout."""
+        perturbed = tuple(self.perturbed[dropout]) if dropout in self.perturbed else ()
+        return Evidence(image_id, image.shape[:2], self.clean, perturbed, **self.captured)
 
 
 class PerturbableDetector(MMDetector):
@@ -59,6 +87,7 @@ class PerturbableDetector(MMDetector):
     ) -> None:
         super().__init__(model, config, categories, precision=precision)
         self._passes = choose_passes(model, stages)
+        self._changes: dict[int, list[Tensor]] = {}
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -105,25 +134,35 @@ class PerturbableDetector(MMDetector):
     ) -> Later[list[Evidence]]:
         """Begin to observe images, as `observe`; what is returned waits, and gives the evidence."""
         dropout, repeats = passes.get("dropout"), passes.get("repeats", 0)
-        seed = passes.get("seed", 0)
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
-        specs, wants = [dropout] if dropout and repeats else [], {*passes.get("wants", ())}
-        if REWEIGHTED in wants:
-            wants.add("logits")
-        launched = self._all_passes(images, image_ids, specs, repeats, seed, wants)
-        views: list[tuple[Detections, ...]] = [()] * len(images)
-        if VIEWED in wants:
-            views = views_of(images, lambda altered: self._clean(altered)())
+        seed, wants = passes.get("seed", 0), {*passes.get("wants", ())}
+        request = _Request([dropout] if dropout and repeats else [], repeats, seed, wants)
+        self._check_request(images, image_ids, request)
 
-        def evidence() -> list[Evidence]:
-            seen = [
-                replace(image_passes.evidence(dropout), views=image_views)
-                for image_passes, image_views in zip(launched(), views, strict=True)
-            ]
-            return self._reweighted(images, seen, seed) if REWEIGHTED in wants else seen
+        def launch() -> Later[list[Evidence]]:
+            copy = HostCopy()
+            found = self._all_passes(images, image_ids, request, copy)
+            views: list[Later[list[Detections]]] = []
+            if VIEWED in wants:
+                views = [self._clean(altered, copy) for altered in altered_images(images)]
+            again: Later[list[_Seen]] | None = None
+            if REWEIGHTED in wants:
+                with changed_weights(self.model, self._change_of_weights(seed)):
+                    again = self._all_passes(images, image_ids, _Request(wants={REWEIGHTED}), copy)
+            copy.begin()
 
-        return evidence
+            def evidence() -> list[Evidence]:
+                seen = found()
+                each = list(map(_Seen.evidence, seen, image_ids, images, [dropout] * len(images)))
+                if views:
+                    boxes = zip(*(of_view() for of_view in views), strict=True)
+                    each = [replace(e, views=v) for e, v in zip(each, boxes, strict=True)]
+                return each if again is None else list(map(_reweighted, each, seen, again()))
+
+            return evidence
+
+        return self._halving_batches(launch)
 
     def observe_each(
         self,
@@ -142,147 +181,134 @@ class PerturbableDetector(MMDetector):
         """
         if not dropouts or len(set(dropouts)) < len(dropouts):
             raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
-        passes = self._all_passes(images, image_ids, dropouts, repeats, seed)
-        return [{spec: seen.evidence(spec) for spec in dropouts} for seen in passes()]
+        request = _Request(dropouts, repeats, seed)
+        self._check_request(images, image_ids, request)
+
+        def launch() -> Later[list[_Seen]]:
+            copy = HostCopy()
+            found = self._all_passes(images, image_ids, request, copy)
+            copy.begin()
+            return found
+
+        passes = zip(self._halving_batches(launch)(), image_ids, images, strict=True)
+        return [
+            {spec: seen.evidence(name, image, spec) for spec in dropouts}
+            for seen, name, image in passes
+        ]
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
         """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
-        ((_, batch),) = self._batches([image])
+        ((_, batch),) = self._batches([image], HostCopy())
         return part_costs(self._passes, batch)
+
+    def _check_request(
+        self, images: Sequence[np.ndarray], image_ids: Sequence[str], request: _Request
+    ) -> None:
+        self._check(images, image_ids)
+        unknown = sorted(set(request.wants) - set(self.gives))
+        if unknown:
+            raise ValueError(
+                f"Expected `wants` among {', '.join(self.gives)}, got {', '.join(unknown)}."
+            )
+        if request.repeats < 0:
+            raise ValueError(f"Expected `repeats` 0 or more, got {request.repeats}.")
 
     def _all_passes(
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        dropouts: Sequence[DropoutSpec],
-        repeats: int,
-        seed: int,
-        wants: Collection[str] = (),
-    ) -> Later[list[_Passes]]:
+        request: _Request,
+        copy: HostCopy,
+    ) -> Later[list[_Seen]]:
         """Launch the passes of all images, those of one size together."""
-        self._check(images, image_ids)
-        unknown = sorted(set(wants) - set(self.gives))
-        if unknown:
-            raise ValueError(
-                f"Expected `wants` among {', '.join(self.gives)}, got {', '.join(unknown)}."
-            )
-        if repeats < 0:
-            raise ValueError(f"Expected `repeats` 0 or more, got {repeats}.")
+        launched = []
+        for rows, batch in self._batches(images, copy):
+            seeds = [
+                sample_seed(request.seed, image_ids[i], repeat)
+                for repeat in range(request.repeats)
+                for i in rows
+            ]
+            launched.append((rows, self._run(self._launch_batch, batch, request, seeds)))
 
-        def launch() -> list[tuple[list[int], Later[list[OfImage]]]]:
-            launched = []
-            for rows, batch in self._batches(images):
-                seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
-                launched.append(
-                    (rows, self._run(self._launch_batch, batch, dropouts, seeds, wants))
-                )
-            return launched
-
-        launched, sizes = self._halving_batches(launch), [image.shape[:2] for image in images]
-
-        def passes() -> list[_Passes]:
-            found: dict[int, _Passes] = {}
+        def passes() -> list[_Seen]:
+            found: dict[int, _Seen] = {}
             for rows, of_batch in launched:
-                for i, (clean, perturbed, captured) in zip(rows, self._run(of_batch), strict=True):
-                    found[i] = _Passes(image_ids[i], sizes[i], clean, perturbed, captured)
-            return [found[i] for i in range(len(sizes))]
+                found.update(zip(rows, of_batch(), strict=True))
+            return [found[i] for i in range(len(images))]
 
         return passes
 
     def _launch_batch(
-        self,
-        batch: Batch,
-        dropouts: Sequence[DropoutSpec],
-        seeds: Sequence[int],
-        wants: Collection[str],
-    ) -> Later[list[OfImage]]:
+        self, batch: Batch, request: _Request, seeds: Sequence[int]
+    ) -> Later[list[_Seen]]:
         """Launch all passes of n images; seeds come in rounds of n."""
-        n_images = len(batch.samples)
-        with capture(self.model, wants) as captured:
+        n_images, dropouts = len(batch.samples), request.dropouts
+        with capture(self.model, request.wants, batch.copy) as captured:
             clean, prefixes = self._passes.clean(batch, dropouts if seeds else ())
-        repeats: list[tuple[list[int], DropoutSpec, Later[list[Detections]]]] = []
-        at_once = self.max_batch if self.max_batch == 1 else STACKED * self.max_batch
-        for start in range(0, len(seeds) if dropouts else 0, at_once):
-            part = seeds[start : start + at_once]
-            rows = [(start + i) % n_images for i in range(len(part))]
-            begun = {layer: prefix.take(rows) for layer, prefix in prefixes.items()}
-            again = take_samples(batch, rows)
-            for spec, detections in self._passes.perturbed(again, begun, dropouts, part):
-                repeats.append((rows, spec, detections))
+        launched: list[tuple[DropoutSpec, Later[list[Detections]]]] = []
+        at_once = 1 if self.max_batch == 1 else STACKED * self.max_batch // n_images
+        for first in range(0, request.repeats if dropouts else 0, at_once):
+            times = min(at_once, request.repeats - first)
+            begun = {layer: prefix.stacked(times) for layer, prefix in prefixes.items()}
+            part = seeds[first * n_images :][: times * n_images]
+            launched += self._passes.perturbed(stacked(batch, times), begun, dropouts, part)
 
-        def found() -> list[OfImage]:
-            perturbed: list[Perturbed] = [{spec: [] for spec in dropouts} for _ in range(n_images)]
-            for rows, spec, detections in repeats:
-                for row, boxes in zip(rows, detections(), strict=True):
-                    perturbed[row][spec].append(boxes)
-            fields = [captured.fields(i) for i in range(n_images)]
-            return list(zip(clean(), perturbed, fields, strict=True))
+        def found() -> list[_Seen]:
+            perturbed: list[dict[DropoutSpec, list[Detections]]] = [
+                {spec: [] for spec in dropouts} for _ in range(n_images)
+            ]
+            for spec, detections in launched:
+                for number, boxes in enumerate(detections()):
+                    perturbed[number % n_images][spec].append(boxes)
+            return [
+                _Seen(boxes, perturbed[i], captured.fields(i, boxes), captured.classified(i, boxes))
+                for i, boxes in enumerate(clean())
+            ]
 
         return found
 
-    def _reweighted(
-        self, images: Sequence[np.ndarray], evidence: Sequence[Evidence], seed: int
-    ) -> list[Evidence]:
-        """Add what is found with perturbed weights, or the reason why nothing is."""
-        names = [one.image_id for one in evidence]
-        with perturbed_weights(self.model, seed):
-            perturbed = self.observe(images, names, wants=["logits"])
-        n_categories = getattr(final_head(self.model), "num_classes", len(self.categories))
-
-        def both(clean: Evidence, other: Evidence) -> Evidence:
-            for one in (clean, other):
-                if reason := one.why_missing("logits"):
-                    return replace(clean, missing={**clean.missing, REWEIGHTED: reason})
-            pair = [classified(e.clean, e.require("logits"), n_categories) for e in (clean, other)]
-            return replace(clean, reweighted=tuple(pair))
-
-        return [both(*pair) for pair in zip(evidence, perturbed, strict=True)]
+    def _change_of_weights(self, seed: int) -> list[Tensor]:
+        """Return the change of the weights by a seed, which is drawn once for many batches."""
+        if seed not in self._changes:
+            self._changes = {seed: weight_change(self.model, seed)}
+        return self._changes[seed]
 
 
-@dataclass(frozen=True)
-class _Passes:
-    """What all passes over one image have found."""
+def _reweighted(evidence: Evidence, seen: _Seen, again: _Seen) -> Evidence:
+    """Add what is found with perturbed weights, or the reason why nothing is."""
+    clean, perturbed = seen.classified, again.classified
+    if isinstance(clean, Classified) and isinstance(perturbed, Classified):
+        return replace(evidence, reweighted=(clean, perturbed))
+    reason = clean if isinstance(clean, str) else str(perturbed)
+    return replace(evidence, missing={**evidence.missing, REWEIGHTED: reason})
 
-    image_id: str
-    image_size: tuple[int, int]
-    clean: Detections
-    perturbed: Perturbed
-    captured: dict[str, Any]
 
-    def evidence(self, dropout: DropoutSpec | None) -> Evidence:
-        """Put together the clean boxes and those under one dropout."""
-        perturbed = tuple(self.perturbed[dropout]) if dropout in self.perturbed else ()
-        return Evidence(self.image_id, self.image_size, self.clean, perturbed, **self.captured)
+def weight_change(model: nn.Module, seed: int, *, step: float = STEP) -> list[Tensor]:
+    """Draw a change of the weights of a model.
+
+    All parameters together are one vector; the change is ``step * r / ||r||``, r uniform on [0, 1)
+    in every coordinate, drawn on the CPU by `seed`, so that it is the same on any device.
+    """
+    weights, drawn = list(model.parameters()), torch.Generator().manual_seed(seed)
+    change = [torch.rand(weight.shape, generator=drawn) for weight in weights]
+    norm = float(torch.stack([part.double().square().sum() for part in change]).sum().sqrt())
+    return [
+        (step / norm * part).to(weight.data) for weight, part in zip(weights, change, strict=True)
+    ]
 
 
 @contextmanager
-def perturbed_weights(model: nn.Module, seed: int, *, step: float = STEP) -> Iterator[None]:
-    """Perturb the weights of a model while the body runs; afterwards they are as before, exactly.
+def changed_weights(model: nn.Module, change: Sequence[Tensor]) -> Iterator[None]:
+    """Add a change to the weights of a model while the body runs; then they are as before, exactly.
 
-    All parameters together are one vector, to which ``step * r / ||r||`` is added, r uniform on [0,
-    1) in every coordinate, drawn on the CPU by `seed`, so that it is the same on any device.
+    A GPU is not waited for.
     """
     weights = [weight.data for weight in model.parameters()]
     before = [weight.clone() for weight in weights]
-    drawn = torch.Generator().manual_seed(seed)
-    change = [torch.rand(weight.shape, generator=drawn) for weight in weights]
-    norm = float(torch.stack([part.double().square().sum() for part in change]).sum().sqrt())
     try:
         for weight, part in zip(weights, change, strict=True):
-            weight += (step / norm * part).to(weight)
+            weight += part
         yield
     finally:
         for weight, kept in zip(weights, before, strict=True):
             weight.copy_(kept)
-
-
-def classified(detections: Detections, logits: np.ndarray, n_categories: int) -> Classified:
-    """Add the probabilities of all K categories to N boxes: the softmax of their logits.
-
-    Logits (N, K), without a column for the background, as heads of sigmoids give them, have 0
-    there: a single category then has its sigmoid.
-    """
-    if logits.shape[1] == n_categories:
-        logits = np.pad(logits, ((0, 0), (0, 1)))
-    probabilities = softmax(logits.astype(np.float64), axis=1).astype(np.float32)
-    return Classified(detections.boxes, detections.scores, detections.labels, probabilities)

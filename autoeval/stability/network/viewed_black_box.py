@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 from typing_extensions import TypedDict, Unpack
 
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import Evidence
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
@@ -16,6 +16,7 @@ from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
     "candidates": "a black box does not state which boxes it suppressed",
+    "energies": "a black box returns scores, no class logits",
     "logits": "a black box returns scores, no class logits",
     "features": "a black box does not show its features",
     "prototypes": "a black box does not show its features",
@@ -25,10 +26,6 @@ NAME_STAGES = (
     "it is not known at which modules of its network; name them, in the order they run: "
     "--stages NAME,NAME"
 )
-LEVELS = np.arange(256)
-# What each view makes of each pixel value, before rounding to 0..255.
-VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
-
 LEVELS = np.arange(256)
 
 VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
@@ -47,10 +44,10 @@ class MorePasses(TypedDict, total=False):
     seed : int
         The masks derive from it, the name of the image and the number of the repeat (default: 0).
     wants : collection of str
-        Further fields of `Evidence`: ``candidates``, ``logits``, ``features`` and ``prototypes``
-        are by-products of the clean pass, ``views`` are one more clean pass for each of `VIEWS`,
-        and ``reweighted`` one with perturbed weights, the same ones for a seed, which adds
-        ``logits``. What a detector does not give is missing from the evidence, with the reason.
+        Further fields of `Evidence`: ``candidates``, ``energies``, ``logits``, ``features`` and
+        ``prototypes`` are by-products of the clean pass, ``views`` are one more clean pass for each
+        of `VIEWS`, and ``reweighted`` one with perturbed weights, the same ones for a seed. What a
+        detector does not give is missing from the evidence, with the reason.
     """
 
     dropout: DropoutSpec | None
@@ -105,10 +102,8 @@ class ViewedBlackBox(BlackBoxDetector):
         if "views" not in passes.get("wants", ()):
             return evidence
 
-        def find(altered: Sequence[np.ndarray]) -> list[Detections]:
-            return self._detect(altered, image_ids)
-
-        views = views_of(images, find)
+        by_view = [self._detect(altered, image_ids) for altered in altered_images(images)]
+        views = zip(*by_view, strict=True)
         return [
             replace(image_evidence, views=image_views)
             for image_evidence, image_views in zip(evidence, views, strict=True)
@@ -126,9 +121,6 @@ def alter(image: np.ndarray, view: str) -> np.ndarray:
     return np.clip(np.rint(VIEWS[view]), 0, 255).astype(np.uint8)[image]
 
 
-def views_of(
-    images: Sequence[np.ndarray], find: Callable[[Sequence[np.ndarray]], list[Detections]]
-) -> list[tuple[Detections, ...]]:
-    """Return the boxes of each image on each of its views; `find` is a plain pass."""
-    by_view = [find([alter(image, view) for image in images]) for view in VIEWS]
-    return list(zip(*by_view, strict=True))
+def altered_images(images: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """Return the images as each of the `VIEWS` shows them."""
+    return [[alter(image, view) for image in images] for view in VIEWS]

@@ -36,7 +36,7 @@ from autoeval.stability.scores.box_stability_settings import BoxStabilitySetting
 from autoeval.stability.scores.feature_statistics import UNREADABLE, FeatureStatistics
 
 # What a clean pass leaves behind at next to no cost.
-BY_PRODUCTS = ("candidates", "logits", "features")
+BY_PRODUCTS = ("candidates", "energies", "features")
 PRESETS = {
     "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings()),
     "paper_skip_empty": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),

@@ -47,9 +47,9 @@ class FlatnessIndex(RatioScore):
     """Mean over images of `flatness_cost` between the network as it is and with perturbed weights.
 
     Images without a box in either pass are left out. The perturbation is that of
-    `autoeval.stability.network.forward.reweighting`, one draw for all images. Choices that the
-    paper leaves open: boxes count from the score threshold of the pass; a head of sigmoids gets a
-    background of logit 0.
+    `autoeval.stability.network.perturbable.weight_change`, one draw for all images. Choices that
+    the paper leaves open: boxes count from the score threshold of the pass; a head of sigmoids gets
+    a background of logit 0.
     """
 
     name = "das_flatness"

@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import logsumexp
 from typing_extensions import Self
 
 from autoeval.detections import SCORE_THR, Evidence
 from autoeval.stability.scores.base import Score, falling, register, undirected
-
-
-def energy(logits: np.ndarray, *, temperature: float = 1.0) -> np.ndarray:
-    """Free energy of each box.
-
-    Source: Liu et al. 2020, equation 4.
-
-    logits (N, K): class logits z.
-    temperature: T of E = -T log Σ exp(z / T).
-    Returned: (N,), float64: the lower, the surer.
-
-    >>> energy(np.log([[1., 3.]])).round(6)
-    array([-1.386294])
-    """
-    z = np.asarray(logits, np.float64)
-    return -temperature * logsumexp(z / temperature, axis=1)
 
 
 @register
@@ -34,7 +16,8 @@ class Energy(Score):
     r"""Energies of the N boxes of a set.
 
     ``energy``
-        Mean of E over the boxes, see `energy`.
+        Mean over the boxes of their free energy E = -log Σ exp z, z their class logits (Liu et al.
+        2020, equation 4).
     ``energy_mde``
         Meta-distribution energy, :math:`-\frac{1}{N} \sum_j \log (e^{E_j} / \sum_k e^{E_k})`: minus
         the mean log-softmax of E over the set. It grows with log N.
@@ -43,7 +26,6 @@ class Energy(Score):
 
     Parameters
     ----------
-    temperature : float
     score_thr : float
         Only boxes with a score above it count.
     """
@@ -51,31 +33,22 @@ class Energy(Score):
     name = "energy"
     meaning = "free energy of the class logits: its mean, and its spread over the boxes"
     features = falling("energy") | undirected("energy_mde", "energy_spread")
-    needs = frozenset({"logits"})
+    needs = frozenset({"energies"})
     given = ("score_thr",)
     source = "Peng et al. 2024, equations 3 and 4"
 
-    def __init__(self, *, temperature: float = 1.0, score_thr: float = SCORE_THR) -> None:
-        self.temperature = temperature
+    def __init__(self, *, score_thr: float = SCORE_THR) -> None:
         self.score_thr = score_thr
         self._parts: list[tuple[int, float, float]] = []
 
     def update(self, evidence: Evidence) -> None:
-        self.update_batch([evidence])
-
-    def update_batch(self, images: Sequence[Evidence]) -> None:
-        logits = [e.require("logits")[e.clean.scores > self.score_thr] for e in images]
-        with_boxes = [rows for rows in logits if len(rows)]
-        values = np.zeros(0)
-        if with_boxes:
-            values = energy(np.concatenate(with_boxes), temperature=self.temperature)
-        for part in np.split(values, np.cumsum([len(rows) for rows in logits])[:-1]):
-            if not len(part):
-                self._parts.append((0, 0.0, -math.inf))
-                continue
-            largest = float(part.max())
-            log_sum = largest + math.log(math.fsum(np.exp(part - largest)))
-            self._parts.append((len(part), math.fsum(part), log_sum))
+        energies = evidence.require("energies")[evidence.clean.scores > self.score_thr]
+        if not len(energies):
+            self._parts.append((0, 0.0, -math.inf))
+            return
+        largest = float(energies.max())
+        log_sum = largest + math.log(math.fsum(np.exp(energies - largest)))
+        self._parts.append((len(energies), math.fsum(energies), log_sum))
 
     def merge(self, other: Self) -> None:
         self._parts.extend(other._parts)

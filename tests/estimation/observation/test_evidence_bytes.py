@@ -38,6 +38,7 @@ def full(rng, name, n):
         reference=boxes(rng, 1),
         reweighted=(classified(rng, n), classified(rng, 0)),
         candidates=candidates(rng, 7),
+        energies=rng.normal(size=n),
         logits=rng.normal(size=(n, 5)).astype(np.float32),
         features=rng.normal(size=9).astype(np.float16),
         prototypes=rng.normal(size=(3, 10)).astype(np.float32),

@@ -6,11 +6,13 @@ import pytest
 import torch
 from branching import same
 from mmengine.structures import InstanceData
-from scipy.special import expit, softmax
+from scipy.special import expit, logsumexp, softmax
 from small_detectors import RESIZE, TWO_STAGE
 
+from autoeval.detections import Detections
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
+from autoeval.detectors.predicting import HostCopy
 from autoeval.detectors.preprocessing import collate
 from autoeval.stability.network import capture as capture_module
 from autoeval.stability.network.capture import Capture, CaptureFailures
@@ -18,7 +20,7 @@ from autoeval.stability.network.perturbable import PerturbableDetector
 from autoeval.stability.network.viewed_black_box import VIEWS, alter
 
 NAMES = ("retinanet_r18", "faster_rcnn_r50", "yolox_nano", "rtmdet_tiny")
-ALL = ("candidates", "logits", "features", "prototypes")
+ALL = ("candidates", "energies", "logits", "features", "prototypes")
 FIELDS = ("boxes", "scores", "labels")
 
 
@@ -167,21 +169,40 @@ def test_prototypes_are_weighted_by_the_scores_of_the_best_candidates(detector, 
     np.testing.assert_allclose(evidence.prototypes[-1, -1], (1 - scores).sum(), rtol=1e-4)
 
 
-def test_features_of_candidates_are_averaged_over_their_boxes():
-    """On a map that rises by 1 a cell, the mean over a box is the value at its centre."""
+@pytest.mark.parametrize("after", [False, True])
+def test_features_of_candidates_are_averaged_over_their_boxes(after):
+    """On a map that rises by 1 a cell, the mean over a box is the value at its centre.
+
+    Where mmdet brings boxes to pixels of the image before suppression, candidates are in these.
+    """
     boxes, scores = torch.tensor([[8.0, 8, 24, 40], [16, 0, 48, 16]]), torch.tensor([0.75, 0.5])
+    final = boxes / 2  # pixels of the image, of which one is two of the network
     captured = Capture(["prototypes"], "made", n_categories=2)
     labels, kept = torch.tensor([1, 0]), torch.tensor([0, 1])
-    detections = torch.column_stack([boxes, scores])
-    captured.suppressions.append((boxes, scores, labels, detections, kept))
-    captured.instances.append(InstanceData(bboxes=boxes / 2, scores=scores))
+    given = boxes if after else final
+    detections = torch.column_stack([given, scores])
+    captured.suppressions.append((given, scores, labels, detections, kept))
+    captured.instances.append(InstanceData(bboxes=final, scores=scores))
     captured.scales.append((2.0, 2.0))
     ramp = torch.arange(8.0).expand(8, 8)
     captured.pool_features(None, (torch.zeros(1, 3, 64, 64),), (torch.stack([ramp, ramp.T])[None],))
+    copy = HostCopy()
+    captured.reduce(copy)
+    copy.begin()
     # centres (16, 24) and (32, 8) lie at (1.5, 2.5) and (3.5, .5) among the centres of cells
     first, second = np.array([1.5, 2.5, 1]), np.array([3.5, 0.5, 1])
     expected = [0.5 * second, 0.75 * first, 0.25 * first + 0.5 * second]
-    np.testing.assert_allclose(captured.fields(0)["prototypes"], expected, rtol=1e-6)
+    clean = Detections(final.numpy(), scores.numpy(), labels.numpy())
+    np.testing.assert_allclose(captured.fields(0, clean)["prototypes"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("max_batch", [1, 8])
+def test_energies_are_those_of_the_logits(detector, images, monkeypatch, max_batch):
+    monkeypatch.setattr(detector, "max_batch", max_batch)
+    for evidence in observe(detector, images, wants=["energies", "logits"]):
+        expected = -logsumexp(evidence.logits.astype(float), axis=1)
+        assert evidence.energies.dtype == np.float64 and len(expected)
+        np.testing.assert_allclose(evidence.energies, expected, rtol=1e-12)
 
 
 def test_everything_is_put_back(detector, images):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 from branching import same
+from device_waits import device_waits
 
 from autoeval.detectors import MMDetector, predicting
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.detectors.predicting import HostCopy
 from autoeval.errors import InputError
 from autoeval.stability.network import capture
 from autoeval.stability.network.as_perturbable import as_perturbable
@@ -117,16 +117,34 @@ def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
             np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["yolox_nano", "retinanet_r18"])
-def test_a_batch_is_copied_three_times_and_draws_nothing_on_the_host(
-    build, images, monkeypatch, name
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Play a device other than the host: what is added to a copy is copied."""
+    monkeypatch.setattr(predicting, "is_on_host", lambda tensor: False)
+
+
+EVERYTHING = (*BY_PRODUCTS, "logits", "prototypes", "views", "reweighted")
+
+
+@pytest.mark.parametrize(
+    ("name", "wants"),
+    [
+        ("yolox_nano", ()),
+        ("yolox_nano", BY_PRODUCTS),
+        ("yolox_nano", EVERYTHING),
+        pytest.param("retinanet_r18", EVERYTHING, marks=pytest.mark.rare),
+        pytest.param("faster_rcnn_r50", EVERYTHING, marks=pytest.mark.rare),
+    ],
+)
+def test_a_batch_is_launched_without_waiting_but_for_mmdets_own_post_processing(
+    build, images, monkeypatch, elsewhere, name, wants
 ):
-    """Clean boxes, what the clean pass leaves, and the boxes of all repeats: one copy each."""
+    """All that its passes leave comes in one copy, and nothing is drawn on the host."""
     detector, spec = build(name), DropoutSpec("after", (1, 2), 0.15)
+    batch, ids = [images[0], images[2]], list("ab")
+    options = {"dropout": spec, "repeats": 2, "wants": wants}
     monkeypatch.setattr(detector, "max_batch", 4)
-    copies = []
-    for module in (capture, predicting):
-        monkeypatch.setattr(module, "HostCopy", lambda x: copies.append(len(x)) or HostCopy(x))
+    expected = detector.observe(batch, ids, **options)  # also draws the change of the weights
     for owner, function in (
         (torch, "rand"),
         (torch, "bernoulli"),
@@ -135,12 +153,37 @@ def test_a_batch_is_copied_three_times_and_draws_nothing_on_the_host(
         (torch.nn.functional, "dropout"),
     ):
         monkeypatch.setattr(owner, function, drawn_on_the_host)
-    detector.observe([images[0]] * 3, list("abc"), dropout=spec, repeats=4, wants=BY_PRODUCTS)
-    assert len(copies) == 3
+    with device_waits() as waits:
+        seen = detector.launch(batch, ids, **options)
+    (copy,) = waits.ours
+    assert copy.startswith("predicting.py:") and copy.endswith(" cpu")
+    for one, other in zip(expected, seen(), strict=True):
+        assert same(one.clean, other.clean) and all(map(same, one.perturbed, other.perturbed))
+        assert all(map(same, one.views, other.views)) and one.missing == other.missing == {}
 
 
 def drawn_on_the_host(*args, **kwargs):
     raise AssertionError("a mask was drawn on the host")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        *("x.sum().item()", "bool(x.any())", "float(x[0, 0])", "x.nonzero()"),
+        *("x.cpu()", "x.to('cpu')", "x.numpy()", "numpy.asarray(x)", "x.tolist()"),
+        *("x[x[:, 0] > 0]", "x[x > 0]", "x[[0, 0]]", "x[numpy.array([0])]"),
+        "torch.tensor([1.0], device=x.device)",
+    ],
+)
+def test_a_read_before_the_copy_would_be_seen(build, images, monkeypatch, read):
+    detector = build("yolox_nano")
+    names = {"torch": torch, "numpy": np, "reduce": capture.free_energy}
+    lines = f"def reads(x):\n    {read}\n    return reduce(x)\n"
+    exec(compile(lines, capture.__file__, "exec"), names)
+    monkeypatch.setattr(capture, "free_energy", names["reads"])
+    with device_waits() as waits:
+        detector.launch(images[:1], ["a"], wants=BY_PRODUCTS)
+    assert waits.ours and all(where.startswith("capture.py:2 ") for where in waits.ours)
 
 
 def test_any_detector_is_made_perturbable(build):

@@ -23,7 +23,7 @@ def test_views_are_found_on_altered_images(detector):
 
 def test_each_image_has_its_own_views(detector):
     images = [street(), np.zeros((8, 8, 3), np.uint8)]
-    first, second = detector.observe(images, ["a", "b"], wants=("views", "logits"))
+    first, second = detector.observe(images, ["a", "b"], wants=("views", "energies"))
     (plain,) = BlackBoxDetector(find_bright, WORDS).observe(images[:1], ["a"])
     np.testing.assert_array_equal(first.clean.boxes, plain.clean.boxes)
     assert [len(view) for view in second.views] == [0, 0, 0]
@@ -31,7 +31,8 @@ def test_each_image_has_its_own_views(detector):
 
 def test_what_is_missing_has_a_reason(detector):
     (evidence,) = detector.observe([street()], ["a"])
-    for field in ("perturbed", "candidates", "logits", "features", "prototypes", "reweighted"):
+    fields = ("perturbed", "candidates", "energies", "logits", "features", "prototypes")
+    for field in (*fields, "reweighted"):
         assert "black box" in evidence.why_missing(field)
     assert evidence.why_missing("views") == "the pass was made without views"
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import logsumexp
 
 from autoeval.detections import Candidates, Classified, Detections, Evidence
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
@@ -70,7 +71,7 @@ def random_evidence(seed, *, repeats=2):
         reference=shaken(rng, clean)[1:],
         reweighted=tuple(classified(of, *rng.dirichlet((1, 1, 1), 6)) for of in doubles[:2]),
         candidates=candidates,
-        logits=rng.normal(0, 3, (6, 4)).astype(np.float32),
+        energies=-logsumexp(rng.normal(0, 3, (6, 4)), axis=1),
         features=rng.normal(0, 1, 5).astype(np.float32),
         prototypes=rng.uniform(1, 2, (3, 6)).astype(np.float32),
     )

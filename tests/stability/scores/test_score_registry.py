@@ -18,7 +18,7 @@ from autoeval.stability.scores.box_stability import image_stabilities
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.score_set import ScoreSet
 
-EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "reference"}
+EVIDENCE = {"perturbed", "candidates", "energies", "features", "views", "reference"}
 EVIDENCE |= {"reweighted", "prototypes"}
 ARROWS = {Direction.RISES: " ↑", Direction.FALLS: " ↓", Direction.UNKNOWN: ""}
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "scores.md"

@@ -15,7 +15,7 @@ IMAGES.append(replace(evidence(8, found(), found(), found()), views=(found(),)))
 IMAGES[-1] = replace(
     IMAGES[-1],
     candidates=IMAGES[0].candidates[:0],
-    logits=np.zeros((0, 4)),
+    energies=np.zeros(0),
     features=np.zeros(5),
     prototypes=np.zeros((3, 6)),
     reweighted=(classified(found(), *np.zeros((0, 3))),) * 2,
@@ -61,7 +61,7 @@ def test_the_order_of_boxes_changes_nothing():
         return replace(
             image,
             clean=image.clean[order],
-            logits=image.logits[order],
+            energies=image.energies[order],
             candidates=shuffled(image.candidates),
             perturbed=tuple(map(shuffled, image.perturbed)),
             views=tuple(map(shuffled, image.views)),
@@ -113,7 +113,7 @@ def test_images_at_once_give_the_numbers_of_one_after_another_to_the_last_bit():
 
 def test_a_score_that_one_of_several_images_lacks_is_absent_from_the_whole():
     scores = score_set()
-    without = replace(IMAGES[3], logits=None, missing={"logits": "the head gives none"})
+    without = replace(IMAGES[3], energies=None, missing={"energies": "the head gives none"})
     scores.update_batch([IMAGES[0], without, IMAGES[1]])
     scores.update_batch(IMAGES[4:6])
     assert scores.absent == {"energy": "the head gives none"}
@@ -122,7 +122,7 @@ def test_a_score_that_one_of_several_images_lacks_is_absent_from_the_whole():
 
 def test_a_score_that_one_shard_lacks_is_absent_from_the_whole():
     one, other = score_set(IMAGES[:2]), score_set()
-    other.update(replace(IMAGES[3], logits=None, missing={"logits": "the head gives none"}))
+    other.update(replace(IMAGES[3], energies=None, missing={"energies": "the head gives none"}))
     one.merge(other)
     assert one.absent == {"energy": "the head gives none"}
     assert "energy" not in one.rows()[0]
@@ -169,8 +169,8 @@ def test_values_that_are_not_finite_are_refused_by_name(field, array, bad, word)
     assert word in str(error.value)
 
 
-@pytest.mark.parametrize("field", ["logits", "features"])
-def test_logits_and_features_that_are_not_finite_are_refused(field):
+@pytest.mark.parametrize("field", ["energies", "features"])
+def test_energies_and_features_that_are_not_finite_are_refused(field):
     values = getattr(IMAGES[1], field).copy()
     values.flat[0] = -np.inf
     with pytest.raises(InputError, match=f"{field} of image '1' holds 0 NaN and 1 infinite"):

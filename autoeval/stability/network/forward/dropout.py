@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from autoeval.detectors.predicting import to_device
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 
@@ -65,7 +66,7 @@ def draw_uniform(
     device = torch.device(device)
     halves = [divmod(_hash(seed, stage), 2**32) for seed in seeds]
     keys = torch.tensor([[_signed(half) for half in pair] for pair in halves], dtype=torch.int32)
-    first, second = keys.reshape(-1, 2, 1).to(device, non_blocking=True).unbind(1)
+    first, second = to_device(keys.reshape(-1, 2, 1), device).unbind(1)
     size = math.prod(shape)
     draws = torch.empty((len(seeds), size), dtype=torch.float32, device=device)
     step = CACHED if device.type == "cpu" else max(size, 1)

@@ -25,7 +25,7 @@ from autoeval.detectors.predicting import Batch, Later, predict
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout import draw_uniform, drop_below, feature_dropout
 from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
-from autoeval.stability.network.forward.stages import HookPoints, Prefix, StagedBackbone, take_rows
+from autoeval.stability.network.forward.stages import HookPoints, Prefix, StagedBackbone, stack
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -88,10 +88,10 @@ def _descend(
             yield from ((spec, features) for spec in group)
 
 
-def take_samples(batch: Batch, rows: Sequence[int]) -> Batch:
-    """Select images; one may be taken several times. Predictions stay behind."""
-    samples = [type(batch.samples[i])(metainfo=batch.samples[i].metainfo) for i in rows]
-    return Batch(take_rows(batch.inputs, rows), samples)
+def stacked(batch: Batch, times: int) -> Batch:
+    """Return all images of a batch several times over. Predictions stay behind."""
+    samples = [type(sample)(metainfo=sample.metainfo) for sample in batch.samples * times]
+    return Batch(stack(batch.inputs, times), samples, batch.copy)
 
 
 class StagedPasses:

@@ -45,15 +45,15 @@ class Prefix:
     x: Tensor
     features: tuple[Tensor, ...]
 
-    def take(self, rows: Sequence[int]) -> Prefix:
-        """Select samples of the batch; a sample may be taken several times."""
-        features = tuple(take_rows(feature, rows) for feature in self.features)
-        return Prefix(self.layer, take_rows(self.x, rows), features)
+    def stacked(self, times: int) -> Prefix:
+        """Return it for the whole batch several times over."""
+        features = tuple(stack(feature, times) for feature in self.features)
+        return Prefix(self.layer, stack(self.x, times), features)
 
 
-def take_rows(x: Tensor, rows: Sequence[int]) -> Tensor:
-    """Select rows of a tensor (N, ...); all of them in their order are the tensor, not a copy."""
-    return x if list(rows) == list(range(len(x))) else x[list(rows)]
+def stack(x: Tensor, times: int) -> Tensor:
+    """Return a tensor (N, ...) several times over, (times N, ...); once it is no copy."""
+    return x if times == 1 else x.repeat(times, *[1] * (x.ndim - 1))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ ops.register()
 
 
 class Model:
-    """Gives what it was made with."""
+    """Gives what it was made with; as SOLO, it has no head for boxes, or has one."""
+
+    with_bbox = False
 
     def __init__(self, result):
         self.result = result
@@ -44,6 +46,13 @@ def test_boxes_are_taken_as_they_are():
     boxes = torch.tensor([[0.0, 0, 2, 2], [1, 1, 3, 3]])
     assert found(bboxes=boxes).boxes.tolist() == boxes.tolist()
     assert found(bboxes=boxes, masks=torch.ones(2, 6, 8)).boxes.tolist() == boxes.tolist()
+
+
+def test_boxes_of_a_head_for_boxes_are_taken_even_where_they_are_zero(monkeypatch):
+    """They are not looked at, which would wait for the device."""
+    monkeypatch.setattr(Model, "with_bbox", True)
+    none = torch.zeros(2, 4)
+    assert found(bboxes=none, masks=torch.ones(2, 6, 8)).boxes.tolist() == none.tolist()
 
 
 def test_a_model_without_boxes_is_told():

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.detections import Detections
-from autoeval.stability.network.perturbable import classified, perturbed_weights
+from autoeval.stability.network.capture import class_probabilities
+from autoeval.stability.network.perturbable import changed_weights, weight_change
 
 pytestmark = pytest.mark.rare
 
@@ -18,7 +18,7 @@ def weights_of(model):
 def test_all_weights_move_by_one_step_and_back(build, step):
     model = build("yolox_nano").model
     before = weights_of(model).clone()
-    with perturbed_weights(model, 3, step=step):
+    with changed_weights(model, weight_change(model, 3, step=step)):
         moved = weights_of(model) - before
     assert torch.equal(weights_of(model), before)
     assert float(moved.double().norm()) == pytest.approx(step, rel=1e-3)
@@ -30,7 +30,8 @@ def test_a_seed_fixes_the_change_and_an_error_undoes_it(build):
     model = build("yolox_nano").model
     before, moved = weights_of(model).clone(), []
     for seed in (0, 0, 1):
-        with pytest.raises(RuntimeError), perturbed_weights(model, seed):
+        change = weight_change(model, seed)
+        with pytest.raises(RuntimeError), changed_weights(model, change):
             moved.append(weights_of(model).clone())
             raise RuntimeError
         assert torch.equal(weights_of(model), before)
@@ -57,11 +58,20 @@ def test_boxes_before_and_after_are_the_same_to_the_last_bit(build, images, name
 
 
 def test_heads_of_sigmoids_get_a_background():
-    found = Detections(np.zeros((2, 4)), np.zeros(2), np.zeros(2))
-    one = classified(found, np.array([[0.0], [np.log(3)]]), 1)
-    np.testing.assert_allclose(one.probabilities, [[0.5, 0.5], [0.75, 0.25]], rtol=1e-6)
-    with_background = classified(found, np.log([[1.0, 3.0], [1.0, 1.0]]), 1)
-    np.testing.assert_allclose(with_background.probabilities, [[0.25, 0.75], [0.5, 0.5]])
+    one = class_probabilities(torch.tensor([[1.0], [3.0]]).log(), 1)
+    np.testing.assert_allclose(one, [[0.5, 0.5], [0.75, 0.25]], rtol=1e-6)
+    with_background = class_probabilities(torch.tensor([[1.0, 3.0], [1.0, 1.0]]).log(), 1)
+    np.testing.assert_allclose(with_background, [[0.25, 0.75], [0.5, 0.5]], rtol=1e-6)
+
+
+def test_the_change_of_the_weights_is_drawn_once_for_many_batches(build, images, monkeypatch):
+    detector, drawn = build("yolox_nano"), []
+    monkeypatch.setattr(detector, "_changes", {})
+    rand = torch.rand
+    monkeypatch.setattr(torch, "rand", lambda *a, **k: drawn.append(a) or rand(*a, **k))
+    for seed, n_draws in ((0, 1), (0, 1), (1, 2)):
+        detector.observe(images[:1], ["a"], wants=["reweighted"], seed=seed)
+        assert len(drawn) == n_draws * len(list(detector.model.parameters()))
 
 
 def test_a_head_that_cannot_be_followed_gives_the_reason(build, images, monkeypatch):

@@ -10,7 +10,7 @@ from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout import feature_dropout
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.forward.passes import guess_hook_points
-from autoeval.stability.network.forward.stages import take_rows
+from autoeval.stability.network.forward.stages import stack
 
 pytestmark = pytest.mark.rare
 
@@ -119,8 +119,7 @@ def test_a_forward_of_its_own_is_not_split():
     assert guess_hook_points(backbone).exits == layers
 
 
-def test_a_whole_batch_is_taken_without_a_copy():
-    x = torch.arange(6.0).reshape(3, 2)
-    assert take_rows(x, range(3)) is x
-    assert take_rows(x, [2, 0, 0]).tolist() == [[4, 5], [0, 1], [0, 1]]
-    assert take_rows(x, [0, 1]).tolist() == [[0, 1], [2, 3]]
+def test_a_batch_is_stacked_several_times_over_and_once_without_a_copy():
+    x = torch.arange(4.0).reshape(2, 2)
+    assert stack(x, 1) is x
+    assert stack(x, 2).tolist() == [[0, 1], [2, 3], [0, 1], [2, 3]]
