@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.observing import Observer
@@ -42,10 +40,10 @@ class Tally:
             for sample, evidence in images:
                 measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
         self.scores.update_batch([evidence for _, evidence in images])
-        for k, category_scores in enumerate(self.by_category.values()):
-            only = np.full(len(self.by_category), -1)
-            only[k] = 0
-            category_scores.update_batch([evidence.relabel(only) for _, evidence in images])
+        if self.by_category:
+            alone = [evidence.by_category(len(self.by_category)) for _, evidence in images]
+            groups = list(zip(*alone, strict=True))
+            ScoreSet.update_groups(list(self.by_category.values()), groups)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a repeat; see `scored_rows`."""

@@ -171,6 +171,12 @@ class Score(ABC):
         for evidence in images:
             self.update(evidence)
 
+    @classmethod
+    def update_groups(cls, scores: Sequence[Self], groups: Sequence[Sequence[Evidence]]) -> None:
+        """Take in several groups of images, each by its own score; all scores are of one kind."""
+        for score, images in zip(scores, groups, strict=True):
+            score.update_batch(images)
+
     @abstractmethod
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
@@ -231,6 +237,17 @@ class RatioScore(Score):
     def update_batch(self, images: Sequence[Evidence]) -> None:
         above, below = self.measure_batch(images)
         self._blocks.append((np.asarray(above, np.float64), np.asarray(below, np.float64)))
+
+    @classmethod
+    def update_groups(cls, scores: Sequence[Self], groups: Sequence[Sequence[Evidence]]) -> None:
+        """Measure the images of all groups at once, and one that is in several groups once."""
+        images = {id(evidence): evidence for group in groups for evidence in group}
+        rows = {key: row for row, key in enumerate(images)}
+        above, below = scores[0].measure_batch(list(images.values()))
+        above, below = np.asarray(above, np.float64), np.asarray(below, np.float64)
+        for score, group in zip(scores, groups, strict=True):
+            chosen = [rows[id(evidence)] for evidence in group]
+            score._blocks.append((above[chosen], below[chosen]))
 
     def merge(self, other: Self) -> None:
         self._blocks.extend(other._blocks)

@@ -88,10 +88,25 @@ class ScoreSet:
         """Take in several images, which costs less than one after another; numbers are the same."""
         for evidence in images:
             check_finite(evidence)
-        self._n_images += len(images)
-        self._feed(self._clean, images)
-        for k, repeat in enumerate(self._repeats):
-            self._feed(repeat, [replace(e, perturbed=(e.perturbed[k],)) for e in images])
+        self.update_groups([self], [images])
+
+    @staticmethod
+    def update_groups(sets: Sequence[ScoreSet], groups: Sequence[Sequence[Evidence]]) -> None:
+        """Take in several groups of images, each by its own set; all sets are of the same scores.
+
+        It costs less than one set after another, above all where groups share images.
+        """
+        images = {id(evidence): evidence for group in groups for evidence in group}
+        _feed([of_set._clean for of_set in sets], groups, sets)
+        for k in range(len(sets[0]._repeats)):
+            of_repeat = {
+                key: replace(evidence, perturbed=(evidence.perturbed[k],))
+                for key, evidence in images.items()
+            }
+            repeated = [[of_repeat[id(evidence)] for evidence in group] for group in groups]
+            _feed([of_set._repeats[k] for of_set in sets], repeated, sets)
+        for of_set, group in zip(sets, groups, strict=True):
+            of_set._n_images += len(group)
 
     def merge(self, other: Self) -> None:
         """Take in all that ``other`` has seen."""
@@ -124,16 +139,6 @@ class ScoreSet:
         clean = self._resampled(self._clean, counts)
         return [clean | self._resampled(scores, counts) for scores in self._repeats] or [clean]
 
-    def _feed(self, scores: dict[str, Score], images: Sequence[Evidence]) -> None:
-        for name, score in scores.items():
-            if name in self.absent:
-                continue
-            reason = next((r for evidence in images if (r := score.absence(evidence))), None)
-            if reason is not None:
-                self.absent[name] = reason
-            else:
-                score.update_batch(images)
-
     def _features(self, scores: dict[str, Score]) -> dict[str, float]:
         return _joined(score.compute() for score in self._present(scores))
 
@@ -142,6 +147,24 @@ class ScoreSet:
 
     def _present(self, scores: dict[str, Score]) -> list[Score]:
         return [score for name, score in scores.items() if name not in self.absent]
+
+
+def _feed(
+    scores: Sequence[dict[str, Score]],
+    groups: Sequence[Sequence[Evidence]],
+    sets: Sequence[ScoreSet],
+) -> None:
+    """Feed the same scores of several sets, each its group; one that cannot be given is absent."""
+    images = list({id(evidence): evidence for group in groups for evidence in group}.values())
+    for name, score in scores[0].items():
+        if name in sets[0].absent:
+            continue
+        reason = next((r for evidence in images if (r := score.absence(evidence))), None)
+        if reason is None:
+            score.update_groups([of_set[name] for of_set in scores], groups)
+        else:
+            for of_set in sets:
+                of_set.absent[name] = reason
 
 
 def _joined(parts: Iterable[dict[str, T]]) -> dict[str, T]:

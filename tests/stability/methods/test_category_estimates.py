@@ -16,6 +16,7 @@ from autoeval.stability.methods.categories import (
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.passes.presets import ScoredSettings
 from autoeval.stability.passes.tally import Tally
+from autoeval.stability.scores.box_stability import StrictBoxStability
 
 OFFSET = {"car": 0.1, "person": -0.1, "van": 0.0}
 
@@ -140,6 +141,22 @@ def test_eighty_categories_keep_numbers_not_boxes():
     each = [row[f"boxes_per_image/{name}"] for name in names]
     own = [tally.by_category[name].rows()[0]["boxes_per_image"] for name in names]
     assert each == pytest.approx(own) and sum(each) == pytest.approx(row["boxes_per_image"])
+
+
+def test_each_image_is_measured_once_for_all_categories_and_once_for_those_it_has_not(monkeypatch):
+    """Whatever their number: the boxes of three categories, and none for the 77 others."""
+    boxes, labels = np.tile([0.0, 0, 9, 9], (4, 1)), np.array([5, 9, 9, 70])
+    found, calls = Detections(boxes, np.full(4, 0.9), labels), []
+    measure = StrictBoxStability.measure
+    monkeypatch.setattr(
+        StrictBoxStability,
+        "measure",
+        lambda self, evidence: calls.append(len(evidence.clean)) or measure(self, evidence),
+    )
+    (row,) = tallied(tuple(f"c{k}" for k in range(80)), (found, found)).rows()
+    assert sorted(calls) == [0, 1, 1, 2, 4]
+    assert [row[f"boxes_per_image/c{k}"] for k in (0, 5, 9, 70)] == [0, 1, 2, 1]
+    assert row["bos_strict/c9"] == 1 and row["bos_strict/c0"] == 0
 
 
 def test_a_category_without_any_box_says_nothing_and_harms_nothing():
