@@ -34,7 +34,7 @@ OF_INPUT = frozenset(
 )
 """Codes of warnings that inputs do not seem to belong together, so that any number may be wrong."""
 
-ALWAYS_PRINTED = frozenset({"category-not-common", "images-unreadable"})
+ALWAYS_PRINTED = frozenset({"category-not-common", "images-unreadable", "same-boxes"})
 """Codes of warnings that the short form does not cut: what they name is not in the number."""
 
 #: Parameters whose option is given several times, and so named in the singular.

@@ -100,7 +100,7 @@ def on_common_ground(
     Raises
     ------
     InputError
-        If no image or no category is common, or two detectors found exactly the same boxes.
+        If no image or no category is common.
     """
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
     images, warnings = _common_images(sites)
@@ -137,7 +137,6 @@ def on_common_ground(
         chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
-    found: dict[bytes, str] = {}  # a detector by its boxes
     for name, site in common_sites.items():
         if without := [category for category in names if category not in words_of[name]]:
             category_warnings.append(
@@ -148,15 +147,8 @@ def on_common_ground(
                     "that count with --category",
                 )
             )
-        common_sites[name] = site = on_categories(site, names)
-        content = site.boxes.boxes.tobytes() + site.boxes.scores.tobytes()
-        if content and content in found:
-            raise InputError(
-                f"{found[content]} and {name} found exactly the same boxes: is one detector given "
-                "twice?"
-            )
-        found[content] = name
-    return fits, common_sites, [*warnings, *category_warnings]
+        common_sites[name] = on_categories(site, names)
+    return fits, common_sites, [*warnings, *category_warnings, *_with_same_boxes(common_sites)]
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
@@ -260,3 +252,30 @@ def _common_categories(
             "Name one with the words of each detector: --category NAME=WORD,WORD."
         )
     return kept, warnings
+
+
+def same_boxes(a: Site, b: Site) -> bool:
+    """Whether two detectors found the same boxes on common ground, and at least one.
+
+    Both have then the same accuracy, whatever it is.
+    """
+    columns = [
+        np.column_stack([boxes.image, boxes.label, boxes.boxes, boxes.scores])
+        for boxes in (a.boxes, b.boxes)
+    ]
+    if not len(columns[0]) or columns[0].shape != columns[1].shape:
+        return False
+    first, second = (rows[np.lexsort(rows.T)] for rows in columns)
+    return bool((first == second).all())
+
+
+def _with_same_boxes(sites: Mapping[str, Site]) -> list[str]:
+    return [
+        Notice(
+            "same-boxes",
+            f"{a} and {b} found exactly the same boxes, so their difference is 0: is one of them "
+            "given twice?",
+        )
+        for a, b in itertools.combinations(sites, 2)
+        if same_boxes(sites[a], sites[b])
+    ]

@@ -18,6 +18,7 @@ from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import (
     check_fits,
     on_common_ground,
+    same_boxes,
 )
 from autoeval.comparison.comparison import ALL, Comparison, PairForecast
 from autoeval.comparison.paired_labels import (
@@ -202,18 +203,21 @@ def _difference(
     level: float,
 ) -> PairDifference:
     """Estimate the difference of two detectors label-free, or with labels where there are some."""
-    names, n_pool, k = a.site.boxes.categories, len(a.site), 0
+    names, n_pool = a.site.boxes.categories, len(a.site)
+    k = 0 if paired is None else len(paired.sample.images)
     free = compare_label_free(a, b, target, prior, categories)
-    each = [LabelDifference(NOTHING, value, value) for value in free.each]
+    same = same_boxes(a.site, b.site)
     whole = LabelDifference(NOTHING, free.whole, free.whole)
-    if paired is not None:
-        k = len(paired.sample.images)
+    each = [LabelDifference(NOTHING, value, value) for value in free.each]
+    if same:
+        whole = LabelDifference(NOTHING, ITSELF, ITSELF)
+        each = [whole] * len(names)
+    elif paired is not None:
         each, whole = paired.difference(a.name, b.name, prior, free)
+    outlook: Outlook | None = None
     if whole.labels.known:
-        outlook: Outlook | None = outlook_after(
-            whole.labels, k, n_pool, prior=whole.prior, level=level
-        )
-    else:
+        outlook = outlook_after(whole.labels, k, n_pool, prior=whole.prior, level=level)
+    elif not same:
         outlook = outlook_without_labels(free, n_pool, level)
     by_category = dict(zip(names, each, strict=True)) | ({ALL: whole} if len(names) > 1 else {})
     return PairDifference(by_category, free.carried, PairForecast(whole.combined, outlook, k))
@@ -281,7 +285,7 @@ def _rows(
     """Return the rows of two detectors in `Comparison.pairs`; `sign` is -1 where b is the first."""
     rows = []
     for category, found in pair.each.items():
-        difference = replace(found.combined, value=sign * found.combined.value)
+        difference = replace(found.combined, value=sign * found.combined.value + 0.0)  # no -0.0
         ends = [difference.value, *difference.interval(level)]
         value, lower, upper = np.clip(ends, -1, 1).tolist()
         if abs(difference.value) > difference.half_width(level):

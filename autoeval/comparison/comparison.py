@@ -47,7 +47,7 @@ class PairForecast:
 
     def turned(self) -> PairForecast:
         """Return the same of the second detector less the first."""
-        difference = replace(self.difference, value=-self.difference.value)
+        difference = replace(self.difference, value=0.0 - self.difference.value)  # no -0.0
         return replace(self, difference=difference)
 
     def labels_to_decide(self, border: float, level: float) -> int | None:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from autoeval.accuracy.coco_evaluation import rank_categories
-from autoeval.accuracy.measures import RankedDetections, image_counts
+from autoeval.accuracy.measures import RankedDetections, denominators, image_counts
 from autoeval.comparison.common_ground import (
     check_fits,
     on_categories,
     on_common_ground,
+    same_boxes,
 )
 from autoeval.comparison.unlabelled_difference import (
     SPREAD,
@@ -87,6 +88,29 @@ class LabelDifference:
     combined: ValueWithError
 
 
+def one_found_by_either(of_a: np.ndarray, of_b: np.ndarray) -> list[VariancePrior | None]:
+    r"""Return priors of the variance of K differences of counts: one image more than was labelled.
+
+    There one of the detectors, each with probability 1/2, finds an object that the other has
+    missed. Labelled images in which both find the same objects show no variance, and what others
+    hold would be ruled out: two discordant pairs of half an observation each are added, as to the
+    table of paired proportions (Agresti & Min 2005, Statistics in Medicine 24, section 3.2).
+
+    of_a, of_b: influence of one more true positive on the measure of each, (K,).
+    Returned: None where a measure is not defined.
+
+    Examples
+    --------
+    >>> one_found_by_either(np.array([0.4]), np.array([0.2]))  # (.16 + .04) / 2
+    [VariancePrior(variance=0.1, dof=1.0)]
+    """
+    variances = (np.square(of_a) + np.square(of_b)) / 2
+    return [
+        VariancePrior(round(variance, 12), 1.0) if math.isfinite(variance) else None
+        for variance in variances.tolist()
+    ]
+
+
 def difference_with_labels(
     accuracy: SampleAccuracy,
     sample: LabelledSample,
@@ -145,6 +169,8 @@ class PairedLabels:
     warnings: tuple[str, ...]
     pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)  # counts, at a threshold
     sizes: np.ndarray | None = None  # see `LabelPlan`, (N,)
+    # at a threshold, influence of one more true positive on each category and on all, (K + 1,)
+    of_one: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def difference(
         self, a: str, b: str, prior: PairPrior, free: LabelFree
@@ -155,18 +181,21 @@ class PairedLabels:
         difference; errors of the two parts are added, since they may be alike.
         """
         accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
-        parts = zip(accuracies, free.each, free.influences, free.residuals, strict=True)
+        residuals = free.residuals
+        if self.pooled:
+            *residuals, of_all = one_found_by_either(self.of_one[a], self.of_one[b])
+        parts = zip(accuracies, free.each, free.influences, residuals, strict=True)
         each = [difference_with_labels(accuracy, self.sample, *rest) for accuracy, *rest in parts]
         if self.pooled:
             together = difference_of(self.pooled[a], self.pooled[b])
-            influence = free.influences.sum(axis=0)
-            return each, difference_with_labels(together, self.sample, free.whole, influence, None)
+            none = np.zeros(len(self.blocks))  # is predicted
+            return each, difference_with_labels(together, self.sample, free.whole, none, of_all)
         labelled = [k for k, accuracy in enumerate(accuracies) if accuracy.measured]
         mean = free.whole
         if not labelled:
             return each, LabelDifference(NOTHING, mean, mean)
         measured = [accuracies[k] for k in labelled]
-        residuals = [residual for k in labelled if (residual := free.residuals[k]) is not None]
+        known = [residual for k in labelled if (residual := residuals[k]) is not None]
         whole = difference_with_labels(
             replace(
                 measured[0],
@@ -177,8 +206,8 @@ class PairedLabels:
             prior.mean([free.each[k] for k in labelled]),
             free.influences[labelled].mean(axis=0),
             VariancePrior(
-                sum(residual.variance for residual in residuals) / len(labelled) ** 2,
-                residuals[0].dof,
+                sum(residual.variance for residual in known) / len(labelled) ** 2,
+                known[0].dof,
             ),
         )
         if len(labelled) == len(each):
@@ -229,7 +258,7 @@ def pair_labels(
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
     found = {name: site.boxes.on_images(subset.images) for name, site in sites.items()}
     warnings = [*subset.warnings, *check_labels(truth, list(found.values()))]
-    rankings, accuracies, pooled = {}, {}, {}
+    rankings, accuracies, pooled, of_one = {}, {}, {}, {}
     for name, boxes in found.items():
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
@@ -240,10 +269,16 @@ def pair_labels(
         point = OperatingPoint.of(target)
         if point is not None:
             counts = [image_counts(ranking, point.score_thr, point.level) for ranking in ranked]
-            of_all = measure_counts(point.measure, np.sum(counts, axis=0), weights)
+            counts.append(np.sum(counts, axis=0))
+            of_all = measure_counts(point.measure, counts[-1], weights)
             pooled[name] = replace(of_all, complete=sample.complete)
+            sums = [denominators(point.measure, count) for count in counts]
+            with np.errstate(divide="ignore"):  # a measure that is not defined
+                of_one[name] = 1 / np.average(sums, axis=1, weights=weights)
     warnings += labelled_twice(truth)
-    return PairedLabels(sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled, sizes)
+    return PairedLabels(
+        sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled, sizes, of_one
+    )
 
 
 def _by_plan(
@@ -314,11 +349,17 @@ def plan_difference(
     """Draw images spread over their predicted influence on the difference of two detectors.
 
     The plan is that of the first, with the forecast of the precision that labels give of the
-    difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`.
+    difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`, and where
+    both found the same boxes.
     """
     check_fits(fits)
     fits, common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
+    if same_boxes(common[first], common[second]):
+        raise InputError(
+            f"{first} and {second} found exactly the same boxes: no label tells them apart. Is one "
+            "detector given twice?"
+        )
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
     against = plan_estimated(other, estimates[second], request)
 

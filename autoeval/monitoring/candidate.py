@@ -28,6 +28,7 @@ from autoeval.words import as_notice, listed, prefixed
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"
 COLUMNS = ["site", "n_images", "difference", "lower", "upper", "p_better", "result"]
+NAMED = ("category-not-common", "same-boxes")  # warnings of a comparison that are about its site
 OF_KNOWN = ["known", "by_known", "by_known_lower", "by_known_upper"]
 
 
@@ -79,8 +80,8 @@ def compare_at_sites(
             warnings.append(f"{site}: {error}")
             continue
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
-        left_out = [w for w in result.warnings if as_notice(w).code == "category-not-common"]
-        warnings += prefixed(site, left_out)
+        named = [w for w in result.warnings if as_notice(w).code in NAMED]
+        warnings += prefixed(site, named)
         if given:
             rows[-1] |= _of_current(result.ranking, known[site])
     table = pd.DataFrame(rows, columns=[*COLUMNS, *(OF_KNOWN if known else ())])

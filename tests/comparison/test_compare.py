@@ -9,16 +9,21 @@ import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 from scipy import stats
 
-from autoeval import AccuracyEstimator, compare, fit
+from autoeval import compare, fit, plan_labels
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import image_counts
 from autoeval.comparison.compare_sites import joint_covariance, probability_of_best
+from autoeval.comparison.paired_labels import difference_with_labels, one_found_by_either
+from autoeval.comparison.unlabelled_difference import SPREAD
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
+from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
+from autoeval.labels.values import NOTHING
 from autoeval.report.comparison import comparison_text, comparison_values
 from autoeval.runtime.files import plain
+from autoeval.words import as_notice
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +90,71 @@ def test_with_labels_of_all_images_it_is_the_true_difference(world):
         assert rows.loc[name, "upper"] - rows.loc[name, "lower"] < 1e-6
     assert rows.loc["all", "difference"] == pytest.approx(truth.mean(), abs=1e-6)
     assert result.n_labelled == 80
+
+
+@pytest.mark.parametrize("labels", [None, {1, 2, 3, 4}])
+def test_a_detector_differs_from_itself_by_nothing(world, tmp_path, labels):
+    """As where a release changes no weights: its boxes may be written in another order."""
+    (file,) = site_predictions(world, "strong")
+    turned = tmp_path / "turned.json"
+    turned.write_text(json.dumps(json.loads(Path(file).read_text())[::-1]))
+    twice = {"new": world / "strong", "old": world / "strong"}
+    given = {"labels": some_labels(world, tmp_path / "some.json", labels)} if labels else {}
+    result = compare(twice, [file, turned], images=site_labels(world), **given)
+    columns = ["difference", "lower", "upper", "label_free"]
+    assert (result.pairs[columns] == 0).all().all() and (result.pairs["p_better"] == 0.5).all()
+    assert "same-boxes" in [as_notice(warning).code for warning in result.warnings]
+    gate = result.gate(0.0)
+    assert gate.outcome == "passed" and not np.signbit(gate.losses[0].value)
+    with pytest.raises(InputError, match="same boxes"):
+        plan_labels(
+            world / "strong",
+            file,
+            images=site_labels(world),
+            compare=world / "strong",
+            compare_predictions=turned,
+        )
+
+
+def test_the_same_boxes_of_other_categories_are_others(world, tmp_path):
+    (file,) = site_predictions(world, "strong")
+    entries = json.loads(Path(file).read_text())
+    numbers = sorted({entry["category_id"] for entry in entries})
+    exchanged = dict(zip(numbers, numbers[::-1], strict=True))
+    for entry in entries:
+        entry["category_id"] = exchanged[entry["category_id"]]
+    other = tmp_path / "exchanged.json"
+    other.write_text(json.dumps(entries))
+    twice = {"right": world / "strong", "wrong": world / "strong"}
+    labels = site_labels(world)
+    result = compare(twice, [file, other], images=labels, labels=labels)
+    assert result.detectors == ("right", "wrong") and result.value > 0.1
+
+
+def test_labels_that_show_no_difference_of_counts_leave_one(world, tmp_path):
+    """Both have found equally many objects in each labelled image; in others they have not."""
+    hits = [
+        np.sum([image_counts(of, 0.05)[0] for of in rankings(world, name)], axis=0)
+        for name in ("weak", "strong")
+    ]
+    equal = np.flatnonzero(hits[0] == hits[1])[:8]
+    assert len(equal) == 8
+    ids = [image["id"] for image in json.loads(site_labels(world).read_text())["images"]]
+    labels = some_labels(world, tmp_path / "some.json", {ids[k] for k in equal})
+    result = compared(world, target="recall", score_thr=0.05, labels=labels)
+    assert result.value == pytest.approx(0, abs=0.02) and result.lower < -0.05 < 0.05 < result.upper
+    assert result.gate(0.0, "weak").outcome == "undecided"
+
+
+def test_the_variance_of_a_difference_of_counts_knows_one_image_more():
+    """Four of 16 images with 2 objects each, in which both find the same: 1/4 counts as one."""
+    nothing = SampleAccuracy(0.0, np.zeros(4), n_true=8, n_holding=4)
+    sample = LabelledSample(np.arange(4), 16)
+    (one,) = one_found_by_either(np.array([0.5]), np.array([0.5]))
+    difference = difference_with_labels(nothing, sample, NOTHING, np.zeros(16), one)
+    variance = 1 / 4 * (1 + 3 * 0) / (1 + 3)
+    assert difference.labels.error == pytest.approx(SPREAD * np.sqrt((1 - 4 / 16) * variance / 4))
+    assert difference.labels.dof == 4
 
 
 @pytest.mark.parametrize(("target", "below"), [("recall@0.3", 2), ("precision@0.3", 1)])
@@ -176,9 +246,6 @@ def test_bad_input(world, tmp_path):
         compare([world / "strong", world / "strong"], files)
     with pytest.raises(InputError, match="predictions of each of 2 detectors"):
         compare(fits(world), files[:1])
-    twice = {"a": world / "strong", "b": AccuracyEstimator.load(world / "strong/estimator.parquet")}
-    with pytest.raises(InputError, match="exactly the same boxes"):
-        compare(twice, [files[0], files[0]])
     other = fit(world / "set.json", world / "set_weak_predictions.json", target="mAP50")
     with pytest.raises(InputError, match="one target"):
         compare({"strong": world / "strong", "other": other}, files)
