@@ -142,13 +142,14 @@ def estimate_page(
     about : mapping of str to str, optional
         What the page is about; see `autoeval.report.page.about`.
     """
-    from autoeval.report.charts import chart_of_panel, scatter_blocks
+    from autoeval.report.scatter import chart_of_panel
 
     curve = site_curve(estimate, estimator, curve)
     estimator = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     blocks = [
         *answer_blocks(estimate, estimator.fit_result_),
-        *scatter_blocks(title, chart_of_panel(estimator, estimate)),
+        Heading(f"{find_target(estimate.target).name} against the scores"),
+        chart_of_panel(estimator, estimate).block(),
         *category_blocks(estimate),
     ]
     if curve is not None and len(curve):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.report.charts import Fitted
+    from autoeval.report.scatter import Fitted
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 SAME = 0.0005  # of accuracies that are printed as one number, or nearly
@@ -147,7 +147,7 @@ def fit_page(
     about : mapping of str to str, optional
         What the page is about; see `autoeval.report.page.about`.
     """
-    from autoeval.report.charts import chart_of_panel, scatter_blocks
+    from autoeval.report.scatter import chart_of_panel
 
     fit = estimator.fit_result_
     summary = fit_summary(estimator.regression_, fit)
@@ -175,7 +175,8 @@ def fit_page(
             *headlines,
             *error_headlines(fit),
             Warnings([warning for warning in fit_warnings(fit) if warning != BY_CATEGORY]),
-            *scatter_blocks(title, chart_of_panel(estimator)),
+            Heading(f"{target.name} against the scores"),
+            chart_of_panel(estimator).block(),
             *evaluation_blocks(estimator),
             *run_blocks(estimator, detector),
             *facts_table("about", "What this page is about", about),

@@ -299,7 +299,7 @@ class Chart:
 class Scatter:
     """A scatter plot that names each point, and lets the reader choose the score.
 
-    data: see `autoeval.report.charts.ScatterChart.to_dict`.
+    data: see `autoeval.report.scatter.ScatterChart.block`.
     """
 
     kind: ClassVar = "scatter"

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
-from autoeval.report.charts import ScatterChart, scatter_blocks
 from autoeval.report.estimate import answer_blocks, category_blocks
 from autoeval.report.page import Page
+from autoeval.report.scatter import ScatterChart
 from autoeval.stability.methods.source_regression import PublishedEstimate
 from autoeval.targets import find_target
 
@@ -55,8 +55,7 @@ def report(estimate=ESTIMATE, results=(), target=MAP, scores=("bos", "ac"), titl
     star = {"value": estimate.value, **estimate.features}
     table = points().rename(columns={"mAP": target.name})
     chart = ScatterChart(table, scores, target, estimate=star)
-    answer, scatter = answer_blocks(estimate, fit), scatter_blocks(title, chart)
-    return Page(title, [*answer, *scatter, *category_blocks(estimate)])
+    return Page(title, [*answer_blocks(estimate, fit), chart.block(), *category_blocks(estimate)])
 
 
 def blocks(page, kind):

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.report.charts import Cloud, RegressionBand, ScatterChart, plot_scatter
+from autoeval.report.charts import plot_scatter
+from autoeval.report.scatter import Cloud, RegressionBand, ScatterChart
 from autoeval.targets import find_target
 
 MAP = find_target("mAP")
@@ -34,7 +35,7 @@ def test_the_chart_says_how_well_each_score_goes_with_the_target():
     table = points()
     table.loc[3, "ac"] = math.nan
     chart = ScatterChart(table, ["bos", "ac", "same"], MAP, estimate={"value": 0.4, "ac": 0.3})
-    drawn = chart.to_dict()
+    drawn = chart.block().data
     assert list(drawn["scores"]) == ["bos", "ac"]  # "same" has but one value
     samples = table[table["kind"] == "sample"].dropna()
     r, rho = (f(samples["ac"], samples["mAP"]).statistic for f in (stats.pearsonr, stats.spearmanr))
@@ -55,27 +56,21 @@ def test_a_band_is_drawn_in_the_unit_of_the_target():
         "bos": RegressionBand(ends, ends / 2, ends / 4, ends, "the regression in use"),
         "ac": RegressionBand(ends, ends, np.full(2, np.nan), np.full(2, np.nan)),
     }
-    drawn = ScatterChart(points(), ["bos", "ac"], MAP, lines).to_dict()["scores"]
+    drawn = ScatterChart(points(), ["bos", "ac"], MAP, lines).block().data["scores"]
     assert drawn["bos"]["line"] == {"x": [0, 1], "y": [0, 50], "lower": [0, 25], "upper": [0, 100]}
     assert drawn["ac"]["line"] == {"x": [0, 1], "y": [0, 100]}
     assert drawn["bos"]["about"] == "the regression in use"
 
 
-def test_a_cloud_stands_behind_the_scores_that_it_has(tmp_path):
+def test_a_cloud_stands_behind_the_scores_that_it_has():
     values, y = np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.6, 0.4])
     cloud = Cloud({"bos": values}, y, "three others")
     star = {"value": 0.4, "lower": 0.3, "upper": 0.55, "bos": 0.5}
-    drawn = ScatterChart(points(), ["bos", "ac"], MAP, {}, star, cloud).to_dict()
+    drawn = ScatterChart(points(), ["bos", "ac"], MAP, {}, star, cloud).block().data
     assert drawn["cloud"] == {"about": "three others", "y": [20, 60, 40]}
     assert drawn["scores"]["bos"]["cloud"] == values.tolist()
     assert drawn["scores"]["ac"]["cloud"] is None
     assert drawn["estimate"] == {"value": 40, "lower": 30, "upper": 55}
-    axes = plot_scatter(points(), x="bos", target=MAP, cloud=cloud)
-    np.testing.assert_allclose(
-        axes.collections[0].get_offsets(), np.column_stack([values, 100 * y])
-    )
-    axes = plot_scatter(points(), x="ac", target=MAP, cloud=cloud)
-    assert all(len(marks.get_offsets()) < 4 for marks in axes.collections)
 
 
 def test_names_of_sources_are_not_markup_to_the_plot(tmp_path):

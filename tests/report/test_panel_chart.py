@@ -12,9 +12,9 @@ from made_reports import blocks
 import autoeval
 from autoeval.model.priors import panel_pairs
 from autoeval.model.train_prior import FLOORS, shown_pairs
-from autoeval.report.charts import chart_of_panel
 from autoeval.report.estimate import estimate_page
 from autoeval.report.fit import fit_page, fit_summary
+from autoeval.report.scatter import chart_of_panel
 from autoeval.runtime.files import shipped_config
 
 pytestmark = pytest.mark.usefixtures("drawn")

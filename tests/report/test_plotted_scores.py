@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.charts import LEFT_OUT
+from autoeval.report.scatter import LEFT_OUT
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.reports.method_page import method_chart
 

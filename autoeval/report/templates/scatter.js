@@ -1,5 +1,12 @@
 "use strict";
 const SVG = "http://www.w3.org/2000/svg", REACH = 28, STAR = "M0-11 2.6-3.6 10.5-3.4 4.2 1.4 6.5 8.9 0 4.4-6.5 8.9-4.2 1.4-10.5-3.4-2.6-3.6Z";
+// Marks of the sources, about two units wide, and their colours: neighbours differ, however many there are.
+const MARKS = [
+  "M-1 0A1 1 0 1 0 1 0 1 1 0 1 0-1 0Z", "M-1-.5-.5-1 0-.5.5-1 1-.5.5 0 1 .5.5 1 0 .5-.5 1-1 .5-.5 0Z",
+  "M-.35-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z", "M0-1.2 1.2 0 0 1.2-1.2 0Z", "M-.9-.9H.9V.9H-.9Z",
+  "M-1-1H1L0 1Z", "M-1 1H1L0-1Z", "M1-1V1L-1 0Z", "M-1-1V1L1 0Z",
+];
+const mark = (k) => ({ d: MARKS[k % MARKS.length], fill: `hsl(${(215 + 97 * k) % 360} 65% 48%)` });
 
 function element(name, attributes, parent) {
   const made = document.createElementNS(SVG, name);
@@ -58,13 +65,13 @@ class Scatter {
   }
   fillLegend(legend) {
     legend.append("labelled:");
-    this.data.sources.forEach((source, k) => {
+    this.data.sources.forEach((name, k) => {
       const button = document.createElement("button");
       button.type = "button";
       button.setAttribute("aria-pressed", "false");
       const icon = element("svg", { viewBox: "-7 -7 14 14", "aria-hidden": "true" });
-      element("path", { d: source.path, fill: source.color, transform: "scale(5)" }, icon);
-      button.append(icon, source.name);
+      element("path", { ...mark(k), transform: "scale(5)" }, icon);
+      button.append(icon, name);
       button.addEventListener("click", () => {
         if (!this.chosen.delete(k)) this.chosen.add(k);
         button.setAttribute("aria-pressed", String(this.chosen.has(k)));
@@ -146,15 +153,15 @@ class Scatter {
     const { data } = this, order = data.points.map((p, k) => k);
     order.sort((a, b) => data.points[a].own - data.points[b].own);
     for (const k of order) {
-      const p = data.points[k], value = score.values[k], source = data.sources[p.source];
+      const p = data.points[k], value = score.values[k];
       if (value === null || p.y === null) continue;
       const faded = this.chosen.size && !this.chosen.has(p.source);
       const shape = element("path", {
-        d: source.path, fill: source.color, "vector-effect": "non-scaling-stroke",
+        ...mark(p.source), "vector-effect": "non-scaling-stroke",
         class: (p.own ? "own" : "sample") + (faded ? " faded" : ""),
         transform: `translate(${x(value)} ${y(p.y)}) scale(${p.own ? 7.5 : 4})`,
       }, this.svg);
-      const lines = [source.name, p.what, `${data.unit} ${p.set}`].filter(Boolean);
+      const lines = [data.sources[p.source], p.what, `${data.unit} ${p.set}`].filter(Boolean);
       lines.push(`${this.select.value} ${value.toPrecision(4)}`, `${data.target} ${p.y.toFixed(data.digits)}`);
       if (!faded) this.marks.push({ shape, x: x(value), y: y(p.y), text: lines.join("\n") });
     }

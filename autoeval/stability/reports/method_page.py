@@ -16,13 +16,7 @@ import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import BASELINE, FitResult
-from autoeval.report.charts import (
-    OWN,
-    RegressionBand,
-    ScatterChart,
-    chart_of_scores,
-    scatter_blocks,
-)
+from autoeval.report.charts import plot_scatter
 from autoeval.report.estimate import (
     answer_blocks,
     category_blocks,
@@ -59,6 +53,7 @@ from autoeval.report.page import (
     result_text,
 )
 from autoeval.report.pictures import SHOWN, Pictures, picture_of
+from autoeval.report.scatter import OWN, RegressionBand, ScatterChart, chart_of_scores
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
@@ -173,6 +168,26 @@ def method_page(
         *facts_table("about", "What this page is about", about),
     ]
     return Page(title, blocks)
+
+
+def scatter_blocks(title: str, chart: ScatterChart) -> list[Block]:
+    """Return the chart for a page, and its first score as a picture beside it."""
+    first, highlight = chart.scores[0], None
+    if chart.estimate is not None:
+        highlight = (chart.estimate.get(first, np.nan), chart.estimate["value"], "estimate")
+    ax = plot_scatter(
+        chart.points,
+        x=first,
+        target=chart.target,
+        band=chart.lines.get(first),
+        highlight=highlight,
+    )
+    ax.set_title(title, fontsize=11, parse_math=False)
+    return [
+        Heading(f"{chart.target.name} against the scores"),
+        chart.block(),
+        Chart(ax, name="scatter", on_page=False),
+    ]
 
 
 def sample_sets_table(chart: ScatterChart) -> Table:

@@ -1,0 +1,316 @@
+"""Accuracy against the scores: what the script of a page draws, one score at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from autoeval.estimation.category_scores import feature_columns
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.protocol import FitResult
+from autoeval.model import predict_intervals
+from autoeval.model.priors import panel_pairs
+from autoeval.model.regression import DEFAULT_METHOD
+from autoeval.report.page import Scatter, explained
+from autoeval.result_base import ENDS
+from autoeval.targets import TARGETS, Target, find_target
+from autoeval.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST_POINTS = 3
+SAMPLE_SET, PAIR = "sample set", "pair"
+OWN = "its own images"
+LEAST_SQUARES = "least squares over the points"
+LEFT_OUT = "held-out estimate"
+STEPS = 30  # points of a line
+ABOUT = "what the fit expects of a category at a new site, where other scores are as usual"
+PANEL = "pairs of detector, site and category of the panel (docs/explanation/calibration.md)"
+MARKS = {
+    SAMPLE_SET: "A small mark is a transformed sample set, a large one the own images of a source.",
+    PAIR: "A coloured mark is a category of a labelled set, at its measured accuracy. A grey one "
+    "is a category at a site of the panel, by one of its detectors: from these the fit takes what "
+    "one labelled set cannot show.",
+}
+HOW_TO_READ = "Point at a mark to see what it is, click a source to single it out."
+KEYS = ["source", "sample_set", "kind", "transforms"]
+
+
+class FittedRegression(Protocol):
+    """What a page shows of a regression."""
+
+    training_range_: dict[str, tuple[float, float]]
+    sources_: list[str]
+    table_: Any
+    """The rows that it was fitted on: a DataFrame, or arrays by column."""
+
+    @property
+    def residuals_(self) -> np.ndarray:
+        """Mean absolute errors of what was left out."""
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of `table_` without its source."""
+
+
+class Fitted(Protocol):
+    """What a page shows of an estimator, whichever its method."""
+
+    @property
+    def target(self) -> str:
+        """What is estimated."""
+
+    @property
+    def level(self) -> float:
+        """Nominal coverage of its intervals."""
+
+    @property
+    def fit_result_(self) -> FitResult | None:
+        """How it was evaluated when it was fitted."""
+
+    @property
+    def context_(self) -> Mapping[str, Any]:
+        """What the rows were made with."""
+
+    @property
+    def table_(self) -> pd.DataFrame:
+        """The rows that it was fitted on."""
+
+    @property
+    def regression_(self) -> FittedRegression:
+        """The regression on them."""
+
+
+@dataclass(frozen=True)
+class RegressionBand:
+    """A line with its prediction interval, all of shape (N,) and sorted by ``x``.
+
+    The bounds are NaN where there is no interval; ``about`` says what the line is.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Points that stand behind others, of shape (N,): scores by name, and the target.
+
+    ``about`` names them in a legend.
+    """
+
+    scores: Mapping[str, np.ndarray]
+    y: np.ndarray
+    about: str
+
+
+@dataclass(frozen=True)
+class ScatterChart:
+    """Accuracy against scores, one at a time, as the script of a page draws it.
+
+    `points` has one row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a
+    source's own images), ``transforms``, the target, and the scores. The first of `scores` is
+    shown; others without two different values are left out. `lines` are drawn for their scores, for
+    the others a least-squares line over the sample sets; the note of each score says which.
+    `estimate` is one more point, drawn as a star: ``value`` and its scores, and the ends of its
+    interval, ``lower`` and ``upper``, where it has one. The `cloud` stands behind all points, for
+    the scores that it has. `about` explains some of the scores; `unit` is what a point is called;
+    `level` is that of the bands, for the legend.
+    """
+
+    points: pd.DataFrame
+    scores: Sequence[str]
+    target: Target
+    lines: Mapping[str, RegressionBand] = field(default_factory=dict)
+    estimate: Mapping[str, Any] | None = None
+    cloud: Cloud | None = None
+    unit: str = SAMPLE_SET
+    level: float = 0.9
+    about: Sequence[str] = ()
+
+    def block(self) -> Scatter:
+        """Return the chart as plain values, fit for JSON; missing numbers are None."""
+        table, target = self.points, self.target
+        sources = list(dict.fromkeys(table["source"]))
+        heights = _rounded(target.scale * table[target.name].to_numpy(np.float64))
+        columns = (table[name] for name in KEYS)
+        points = [
+            {
+                "source": sources.index(source),
+                "set": str(sample_set),
+                "own": kind == "seed",
+                "what": transforms or (OWN if self.unit == SAMPLE_SET else ""),
+                "y": y,
+            }
+            for source, sample_set, kind, transforms, y in zip(*columns, heights, strict=True)
+        ]
+        star, cloud, about = None, None, [MARKS[self.unit]]
+        if self.estimate is not None:
+            ends = [end for end in ENDS if end in self.estimate]
+            values = _rounded([target.scale * self.estimate[end] for end in ends])
+            star = dict(zip(ends, values, strict=True))
+            about.append("The red star is the estimate.")
+        if self.cloud is not None:
+            cloud = {"about": self.cloud.about, "y": _rounded(target.scale * self.cloud.y)}
+        first, *others = self.scores
+        shown = [first, *(name for name in others if table[name].nunique() > 1)]
+        data = {
+            "target": target.name,
+            "axis": f"{target.name} ({target.unit})",
+            "digits": target.digits,
+            "sources": sources,
+            "points": points,
+            "scores": {name: self._score(name) for name in shown},
+            "estimate": star,
+            "cloud": cloud,
+            "unit": self.unit,
+            "level": f"{self.level:.0%}",
+        }
+        return Scatter(data, " ".join([*about, HOW_TO_READ, *filter(None, self.about)]))
+
+    def _score(self, name: str) -> dict[str, Any]:
+        """Return where the points stand along a score, and its line with what that is."""
+        table, scale = self.points, self.target.scale
+        known = table[name].notna() & table[self.target.name].notna()
+        if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
+            known &= table["kind"] != "seed"
+        x, y = (table.loc[known, n].astype(np.float64) for n in (name, self.target.name))
+        line, about, note = self.lines.get(name), "", ""
+        if len(x) >= FEWEST_POINTS and x.nunique() > 1 and y.nunique() > 1:
+            r, rho = x.corr(y), x.rank().corr(y.rank())
+            note = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over "
+            note = note.replace("-", "\N{MINUS SIGN}") + counted(len(x), self.unit)
+            if line is None:
+                ends, none = np.array([x.min(), x.max()]), np.full(2, np.nan)
+                fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
+                line = RegressionBand(ends, fitted, none, none, LEAST_SQUARES)
+        drawn = None
+        if line is not None:
+            about = line.about
+            parts = {"y": line.y, "lower": line.lower, "upper": line.upper}
+            parts = {key: values for key, values in parts.items() if np.isfinite(values).all()}
+            if "y" in parts:
+                drawn = {"x": _rounded(line.x)}
+                drawn |= {key: _rounded(scale * values) for key, values in parts.items()}
+        in_cloud = self.cloud is not None and name in self.cloud.scores
+        return {
+            "values": _rounded(table[name]),
+            "estimate": _rounded([(self.estimate or {}).get(name, math.nan)])[0],
+            "note": note,
+            "about": about,
+            "line": drawn,
+            "cloud": _rounded(self.cloud.scores[name]) if self.cloud and in_cloud else None,
+        }
+
+
+def _rounded(values: Iterable[float]) -> list[float | None]:
+    """Keep six significant digits, as many as a screen can show; None for a missing number."""
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values]
+
+
+def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = None) -> ScatterChart:
+    """Make the chart of a fit by the default method, and of an estimate: with the panel's pairs.
+
+    A line along a score is what is predicted of one category at a new site, as far as the scores of
+    the estimate. The other scores are there what pairs usually have at that value of the score: on
+    the least-squares line through the panel's pairs, or through the labelled ones where there are
+    none. The band is the prediction interval; a line ends where no estimate would be given.
+    """
+    import pandas as pd
+
+    regression, cloud = estimator.regression_, None
+    pairs, target = panel_pairs(regression.floor), regression.target
+    if target in pairs:  # the panel has not all targets
+        scores = {feature: pairs[feature] for feature in regression.features_ if feature in pairs}
+        cloud = Cloud(scores, pairs[target], f"{len(pairs[target])} {PANEL}")
+    n_images = estimate.n_images if estimate else int(np.median(regression.pairs_["n_images"]))
+    labelled = pd.DataFrame(regression.pairs_)[list(regression.features_)]
+    usual = labelled if cloud is None else pd.DataFrame(cloud.scores)
+    lines = {}
+    for name in regression.features_:
+        if name not in usual:  # agreement with a reference detector, which the panel has not
+            continue
+        here = estimate.features.get(name, np.nan) if estimate else np.nan
+        ends = [*usual[name], *labelled[name], here]
+        grid = np.linspace(np.nanmin(ends), np.nanmax(ends), STEPS)
+        if not np.ptp(grid) > 0:
+            continue
+        rows = pd.DataFrame({name: grid, "n_images": n_images})
+        for other in regression.features_:
+            if other == name:
+                continue
+            if other not in usual:
+                rows[other] = np.nan  # filled from the others by the fit
+                continue
+            both = usual[[name, other]].astype(np.float64)
+            both = both[np.isfinite(both).all(axis=1)]
+            degree = 1 if both[name].nunique() > 1 else 0
+            rows[other] = np.polynomial.Polynomial.fit(both[name], both[other], degree)(grid)
+        intervals = predict_intervals(regression.distribution(rows), regression.level)
+        given = [k for k, interval in enumerate(intervals) if not interval.refused]
+        if len(given) > 1:
+            y, lower, upper = (
+                np.array([getattr(intervals[k], end) for k in given]) for end in ENDS
+            )
+            lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
+    chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
+    return replace(chart, about=[*chart.about, explained(regression.features_)])
+
+
+def chart_of_scores(
+    estimator: Fitted,
+    method: str,
+    estimate: Estimate | None = None,
+    lines: Mapping[str, RegressionBand] | None = None,
+    cloud: Cloud | None = None,
+) -> ScatterChart:
+    """Make the chart of every score of the training table, and of the held-out estimates.
+
+    The scores in use come first where there are `lines` along some of them, else the held-out
+    estimates. Scores of single categories are left out. The `cloud` stands behind.
+    """
+    import pandas as pd
+
+    target = find_target(estimator.target)
+    # The default method reads own images alone, and makes a target at a threshold of their counts.
+    rows = pd.DataFrame(estimator.regression_.table_)
+    table = rows.assign(**{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()})
+    pairs = "transforms" not in table
+    if pairs:
+        table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
+    table = table.assign(transforms=table["transforms"].fillna(""))
+    used = [name for name in estimator.regression_.training_range_ if name in table]
+    others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
+    scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
+    if not lines:
+        scores = list(dict.fromkeys([LEFT_OUT, *scores]))
+    drawn, about = dict(lines or {}), []
+    if table[LEFT_OUT].isna().all():
+        scores.remove(LEFT_OUT)
+    else:
+        ends, none = table[LEFT_OUT].agg(["min", "max"]).to_numpy(), np.full(2, np.nan)
+        drawn[LEFT_OUT] = RegressionBand(
+            ends, ends / target.scale, none, none, "where it would be right"
+        )
+        about.append(
+            f"‘{LEFT_OUT}’ is what ‘{method}’ estimates of each sample set ({target.unit}) "
+            "when it was fitted without its source."
+        )
+    names = ["n_images", "n_boxes", target.name, *scores]
+    present = [name for name in dict.fromkeys(names) if name in table]
+    points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
+    star = None
+    if estimate is not None and estimate.site is not None:  # where it stands among the scores
+        star = {**estimate.site.row, **estimate.features}
+        star |= {LEFT_OUT: target.scale * estimate.value}
+        star |= {end: getattr(estimate, end) for end in ENDS}
+    unit = PAIR if pairs else SAMPLE_SET
+    return ScatterChart(points, scores, target, drawn, star, cloud, unit, estimator.level, about)
