@@ -279,7 +279,7 @@ def fit_sets(
     evaluated = FitResult(
         estimator.table_,
         results,
-        (*warnings, *looks.warnings, *why_none, *not_read),
+        (*useless, *warnings, *looks.warnings, *why_none, *not_read),
         by_category=by_category,
         reliability=reliability(sets, probabilities),
         target=settings.target,

@@ -15,15 +15,15 @@ import numpy as np
 from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import PREDICTIVE, Estimate
-from autoeval.estimation.protocol import FitResult, worse_than_constant
+from autoeval.estimation.protocol import FitResult
 from autoeval.model.mixed_model import WIDEST
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.fit import (
+    NOT_EVALUATED,
     OF_FIT,
-    error_headlines,
+    error_figures,
     evaluation_blocks,
     evaluation_details,
-    evaluation_head,
     evaluation_values,
     pairs_text,
     run_blocks,
@@ -43,13 +43,14 @@ from autoeval.report.page import (
     category_intervals,
     explained,
     facts_table,
+    figures_text,
     notice_values,
     result_text,
 )
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
 from autoeval.targets import OperatingPoint, find_target
-from autoeval.words import counted, ordered_warnings
+from autoeval.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,10 +87,10 @@ def estimate_text(
     of_fit: warnings that the fit has printed: without `verbose` they are counted alone.
     """
     fit = estimator.fit_result_
-    heads = [estimate_head(estimate), evaluation_head(fit)]
+    heads = [estimate_head(estimate), figures_text(error_figures(fit)) if fit else ""]
     details = estimate_details(estimate, estimator, curve) if verbose else []
-    own, of_fit_alone = estimate_warnings(estimate, fit)
-    return result_text(heads, [*own, *of_fit_alone], details, verbose=verbose, of_fit=of_fit)
+    warnings = [*estimate.all_warnings(), *(fit.warnings if fit else ())]
+    return result_text(heads, warnings, details, verbose=verbose, of_fit=of_fit)
 
 
 def estimate_values(
@@ -102,8 +103,8 @@ def estimate_values(
 ) -> dict[str, Any]:
     """Return the content of ``result.json``; the parameters are those of `estimate_page`."""
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
-    _, of_fit_alone = estimate_warnings(estimate, fit)
-    notices = notice_values(of_fit_alone)
+    own = estimate.all_warnings()
+    notices = notice_values(of for of in (fit.warnings if fit else ()) if of not in own)
     at_site = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     return {
         "estimate": estimate_fields(estimate),
@@ -111,7 +112,7 @@ def estimate_values(
         "warnings": notices["warnings"],
         "notes": notices["notes"],
         **({"curve": curve.to_dict("records")} if curve is not None and len(curve) else {}),
-        **evaluation_values(fit),
+        **(evaluation_values(fit) if fit else NOT_EVALUATED),
         "facts": run_facts(at_site, DEFAULT_METHOD, detector),
         "about": dict(about),
     }
@@ -275,16 +276,6 @@ def why_left_out(estimate: Estimate, category: str) -> str:
     )
 
 
-def estimate_warnings(estimate: Estimate, fit: FitResult | None) -> tuple[list[str], list[str]]:
-    """Return the warnings of an estimate and of its evaluation, and those of its fit alone."""
-    if fit is None:  # of a saved estimator, whose looks hold what was warned of
-        return ordered_warnings(estimate.all_warnings()), []
-    evaluated = worse_than_constant(fit.cross_validation, by_category=fit.by_category)
-    own = ordered_warnings([*estimate.all_warnings(), *evaluated])
-    shown = {str(warning) for warning in own}
-    return own, [warning for warning in fit.warnings if str(warning) not in shown]
-
-
 def estimate_details(
     estimate: Estimate, estimator: AccuracyEstimator, curve: pd.DataFrame | None = None
 ) -> list[str]:
@@ -349,7 +340,8 @@ def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
     )
     ends = (100 * value, 100 * low, 100 * high) if target.upper == 1 else (math.nan,) * 3
     shown = "–" if math.isnan(value) else target.text(value)
-    above, (own, of_fit) = estimate.width_warning, estimate_warnings(estimate, fit)
+    above, own = estimate.width_warning, estimate.all_warnings()
+    of_fit = [warning for warning in (fit.warnings if fit else ()) if warning not in own]
     others = "; ".join(x for x in other_target_lines(estimate) if NOT_DEFINED not in x)
     warnings = [warning for warning in own if warning != above]
     none = "" if warnings else "None of the checks of this estimate gives a warning."
@@ -361,7 +353,7 @@ def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
         Warnings(warnings),
         Text(none),
         Warnings([*of_fit, *[lost] * bool(lost)], OF_FIT),
-        *error_headlines(fit),
+        *(error_figures(fit) if fit else ()),
     ]
 
 

@@ -9,16 +9,15 @@ import math
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from autoeval.estimation.calibrating import CALIBRATED, UNCALIBRATED, calibration_error
-from autoeval.estimation.protocol import BASELINE, FitResult, worse_than_constant
+from autoeval.estimation.protocol import BASELINE, FitResult
 from autoeval.model.pair_table import CATEGORY, category_weights
-from autoeval.model.regression import DEFAULT_METHOD, Regression
+from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import (
     Block,
     Chart,
@@ -30,6 +29,7 @@ from autoeval.report.page import (
     Warnings,
     explained,
     facts_table,
+    figures_text,
     notice_values,
     result_text,
 )
@@ -76,6 +76,8 @@ RELIABILITY = (
     "that have not seen the labels of these images. ‘confidence itself’: if confidences were taken "
     "for probabilities."
 )
+LESS = "to act on less, label twenty images there (`autoeval label plan`)"
+NOT_EVALUATED: Mapping[str, Any] = MappingProxyType({"held_out": [], "per_source": {}})
 METHOD_FORMATS = {
     **dict.fromkeys(("± repeats", "R²", "ρ", "score R²", "score ρ"), "{:.2f}"),
     **dict.fromkeys(("coverage %", "no estimate"), "{:.0f}"),
@@ -87,26 +89,12 @@ def fit_text(estimator: AccuracyEstimator, *, verbose: bool = True) -> str:
 
     verbose: all warnings, and the error on each source that was left out.
     """
-    fit, lines = estimator.fit_result_, []
-    summary = fit_summary(estimator.regression_, fit)
-    target = summary.target
-    if not math.isnan(summary.coco):
-        n = counted(summary.n_labelled_categories, "category", "categories")
-        what = f"all images, mean of {n} with a label"
-        if summary.n_sets > 1:
-            what = f"all images; mean of {summary.n_sets} labelled sets"
-        printed = f"{target.text(summary.coco)} (as pycocotools prints it: {what})"
-        lines.append(f"{target.name} on the labelled images: {printed}")
-        if summary.differs:
-            lines.append(f"  fitted are {target.text(summary.accuracy)}: {summary.fitted_on}")
-    if not math.isnan(summary.half_width):
-        lines.append(
-            f"interval at a new site: about ±{target.text(summary.half_width)}; to act on less, "
-            "label twenty images there (`autoeval label plan`)"
-        )
-    heads = ["\n".join(lines), evaluation_head(fit) or known_error(estimator)]
+    fit = estimator.fit_result_
+    errors = figures_text(error_figures(fit)) if fit else ""
+    heads = [figures_text(fit_figures(estimator)), errors or known_error(estimator)]
+    warnings = [*fit.warnings, *[BY_CATEGORY] * (bool(errors) and fit.by_category)] if fit else []
     details = [*evaluation_details(estimator), pairs_text(estimator)] if verbose else []
-    return result_text(heads, fit_warnings(fit), details, verbose=verbose)
+    return result_text(heads, warnings, details, verbose=verbose)
 
 
 def fit_values(
@@ -122,7 +110,7 @@ def fit_values(
         "unreadable": "",
         "warnings": notices["warnings"],
         "notes": notices["notes"],
-        **evaluation_values(fit),
+        **(evaluation_values(fit) if fit else NOT_EVALUATED),
         "facts": run_facts(estimator, DEFAULT_METHOD, detector),
         "about": dict(about),
     }
@@ -150,32 +138,13 @@ def fit_page(
     from autoeval.report.scatter import chart_of_panel
 
     fit = estimator.fit_result_
-    summary = fit_summary(estimator.regression_, fit)
-    target, known = summary.target, not math.isnan(summary.coco)
-    categories = counted(summary.n_categories, "category", "categories")
-    headlines = []
-    if known:
-        about_coco = "as pycocotools prints it: all images, all categories with a label"
-        name = f"{target.name} on labelled images"
-        headlines.append(Headline(name, target.text(summary.coco), about_coco))
-    if summary.differs or not known:
-        note = f"mean of {counted(summary.n_sets, 'labelled set')}, {categories}, in {target.unit}"
-        note = f"{summary.fitted_on}; {note}" if known else note
-        headlines.append(
-            Headline(f"{target.name} that is fitted", target.text(summary.accuracy), note)
-        )
-    half, note = "none", "it would be too wide where boxes score as on the labelled images"
-    if not math.isnan(summary.half_width):
-        half = f"±{target.text(summary.half_width)}"
-        note = f"{summary.level:.0%} interval where boxes score as on the labelled images"
-    headlines.append(Headline("Interval at a new site", half, note))
     return Page(
         title,
         [
-            *headlines,
-            *error_headlines(fit),
-            Warnings([warning for warning in fit_warnings(fit) if warning != BY_CATEGORY]),
-            Heading(f"{target.name} against the scores"),
+            *fit_figures(estimator),
+            *(error_figures(fit) if fit else ()),
+            Warnings(fit.warnings if fit else ()),
+            Heading(f"{find_target(estimator.target).name} against the scores"),
             chart_of_panel(estimator).block(),
             *evaluation_blocks(estimator),
             *run_blocks(estimator, detector),
@@ -184,120 +153,74 @@ def fit_page(
     )
 
 
-@dataclass(frozen=True)
-class FitSummary:
-    """The mean accuracy on labelled images, and the half-width of intervals at new sites like them.
+def fit_figures(estimator: AccuracyEstimator) -> list[Headline]:
+    """Return the accuracy on labelled images, and the half-width of intervals at sites like them.
 
-    Both in [0, 1]; the second is NaN where no estimate would be given.
-
-    coco: what pycocotools prints, mean over the labelled sets; NaN where it is not known.
-    differs: whether the accuracy that is fitted is another.
-    fitted_on: how it differs, in words.
-    n_labelled_categories: categories with a label, of all sets.
-    """
-
-    target: Target
-    accuracy: float
-    half_width: float
-    level: float
-    n_sets: int
-    n_categories: int
-    coco: float
-    differs: bool
-    fitted_on: str
-    n_labelled_categories: int
-
-
-def fit_summary(regression: Regression, fit: FitResult | None = None) -> FitSummary:
-    """Predict each labelled set as if it were a new site; the median half-width counts.
-
-    fit: where it was fitted in this process.
+    The accuracy as pycocotools prints it, the mean over the labelled sets, where it is known; that
+    which was fitted where it is another. For the half-width each labelled set is predicted as if it
+    were a new site; the median counts.
     """
     import pandas as pd
 
-    rows, name = pd.DataFrame(regression.pairs_), regression.target
+    fit, regression = estimator.fit_result_, estimator.regression_
+    rows, target = pd.DataFrame(regression.pairs_), find_target(estimator.target)
     accuracies, halves = [], []
     for _, site in rows.groupby("source" if "source" in rows else "group", sort=False):
-        accuracies.append(category_weights(site, name) @ site[name].to_numpy(np.float64))
+        values = site[target.name].to_numpy(np.float64)
+        accuracies.append(category_weights(site, target.name) @ values)
         interval = regression.predict_mean(site)
         halves.append((interval.upper - interval.lower) / 2)
-    bounded = [half for half in halves if not math.isnan(half)]
+    fitted, n_sets = float(np.mean(accuracies)), counted(len(accuracies), "labelled set")
+    n_fitted = counted(len(regression.categories_), "category", "categories")
+    figures, printed = [], math.nan
     sets = None if fit is None else fit.labelled_sets
-    accuracy, coco = float(np.mean(accuracies)), math.nan
-    if sets is not None and name in sets:
-        coco = float(sets[name].mean())
-    n_categories = len(regression.categories_)
-    fitted_on = (
-        f"{counted(n_categories, 'category', 'categories')} with {FEWEST_BOXES} labelled boxes in "
-        f"{FEWEST_IMAGES} images or more"
-    )
-    if "kind" in rows and (rows["kind"] == CATEGORY).any():
-        fitted_on += ", each on the images that hold it"
-    return FitSummary(
-        find_target(name),
-        accuracy,
-        float(np.median(bounded)) if bounded else math.nan,
-        regression.level,
-        len(accuracies),
-        n_categories,
-        coco,
-        abs(coco - accuracy) >= SAME,
-        fitted_on,
-        0 if sets is None else int(sets["n_categories"].sum()),
-    )
+    if sets is not None and target.name in sets:
+        printed = sets[target.name].mean()
+        n = counted(int(sets["n_categories"].sum()), "category", "categories")
+        what = f"mean of {n} with a label" if len(sets) == 1 else f"mean of {n_sets}"
+        note = f"as pycocotools prints it: all images, {what}"
+        figures.append(
+            Headline(f"{target.name} on the labelled images", target.text(printed), note)
+        )
+    if not abs(printed - fitted) < SAME:
+        note = f"{n_fitted} with {FEWEST_BOXES} labelled boxes in {FEWEST_IMAGES} images or more"
+        if "kind" in rows and (rows["kind"] == CATEGORY).any():
+            note += ", each on the images that hold it"
+        note += f"; mean of {n_sets}" if len(accuracies) > 1 else ""
+        figures.append(Headline(f"{target.name} that is fitted", target.text(fitted), note))
+    half, note = "none", "it would be too wide where boxes score as on the labelled images"
+    if known := [half for half in halves if not math.isnan(half)]:
+        half = f"±{target.text(float(np.median(known)))}"
+        note = (
+            f"{regression.level:.0%} interval where boxes score as on the labelled images; {LESS}"
+        )
+    return [*figures, Headline("Interval at a new site", half, note)]
 
 
-def fit_warnings(fit: FitResult | None) -> list[str]:
-    """Return the warnings of a fit, that of its evaluation first."""
-    if fit is None:
-        return []
-    evaluated = worse_than_constant(fit.cross_validation, by_category=fit.by_category)
-    one_site = [BY_CATEGORY] if fit.cross_validation and fit.by_category else []
-    return list(dict.fromkeys([*evaluated, *fit.warnings, *one_site]))
-
-
-def evaluation_head(fit: FitResult | None) -> str:
+def error_figures(fit: FitResult) -> list[Headline]:
     """Return the error on what was left out of the fit, and how often intervals hold.
 
     Empty where nothing was left out.
     """
-    if fit is None or not fit.cross_validation:
-        return ""
-    results = fit.cross_validation
-    used, last = results[0].summary(), results[-1].summary()
-    target = find_target(results[0].target)
-    what = "categories of the same images" if fit.by_category else "sources"
-    head = (
-        f"MAE on {len(results[0].per_source)} held-out {what}: "
-        f"{target.text(used['mean_absolute_error'])} ({target.name}, in {target.unit})"
-    )
-    if last["method"] == BASELINE != used["method"]:
-        constant = target.text(last["mean_absolute_error"])
-        head += f"; with the mean of the others as the estimate: {constant}"
-    if math.isnan(used["coverage"]):
-        return head
-    width = target.text(used["width"])
-    return f"{head}\nintervals: {used['coverage']:.0%} hold the true value, mean width {width}"
-
-
-def error_headlines(fit: FitResult | None) -> list[Block]:
-    """Return the error on what was left out of the fit, large; nothing where it is not known."""
-    if fit is None or not fit.cross_validation:
+    if not fit.cross_validation:
         return []
     results = fit.cross_validation
     used, last = results[0].summary(), results[-1].summary()
     target = find_target(results[0].target)
     what = "categories of the same images" if fit.by_category else "sources"
-    error, baseline = (target.text(s["mean_absolute_error"]) for s in (used, last))
-    note = f"{target.unit}, by ‘{used['method']}’"
-    headlines: list[Block] = [Headline(f"MAE on held-out {what}", error, note)]
+    held_out = f"{len(results[0].per_source)} held-out {what}"
+    error, baseline, width = (
+        target.text(value)
+        for value in (used["mean_absolute_error"], last["mean_absolute_error"], used["width"])
+    )
+    figures = [Headline(f"MAE on {held_out}", error, f"{target.name}, in {target.unit}")]
     if last["method"] == BASELINE != used["method"]:
-        headlines.append(Headline("MAE of the baseline", baseline, f"the mean of the other {what}"))
+        note = "the mean of the others as the estimate of each"
+        figures.append(Headline("MAE of the baseline", baseline, note))
     if not math.isnan(used["coverage"]):
-        n, width = len(results[0].per_source), target.text(used["width"])
-        note = f"of {n} held-out {what}; mean width {width}"
-        headlines.append(Headline("True value in the interval", f"{used['coverage']:.0%}", note))
-    return headlines
+        note = f"of {held_out}; mean width {width}"
+        figures.append(Headline("True value in the interval", f"{used['coverage']:.0%}", note))
+    return figures
 
 
 def known_error(estimator: Fitted) -> str:
@@ -317,14 +240,13 @@ def known_error(estimator: Fitted) -> str:
     )
 
 
-def evaluation_values(fit: FitResult | None) -> dict[str, Any]:
-    """Return the evaluation of a fit as JSON has it."""
-    results = fit.cross_validation if fit else ()
+def evaluation_values(fit: FitResult) -> dict[str, Any]:
+    """Return the evaluation of a fit as JSON has it; see `NOT_EVALUATED`."""
     values: dict[str, Any] = {
-        "held_out": [result.summary() for result in results],
-        "per_source": {r.method: r.per_source.to_dict("records") for r in results},
+        "held_out": [result.summary() for result in fit.cross_validation],
+        "per_source": {r.method: r.per_source.to_dict("records") for r in fit.cross_validation},
     }
-    if fit is not None and fit.reliability is not None:
+    if fit.reliability is not None:
         scales = fit.reliability.groupby("scale")
         values["calibration_error"] = {scale: calibration_error(rows) for scale, rows in scales}
     return values
@@ -336,12 +258,9 @@ def evaluation_details(estimator: Fitted) -> list[str]:
     if fit is None or not fit.cross_validation:
         details = [known_error(estimator)]
     else:
-        target = find_target(fit.cross_validation[0].target)
-        details = [
-            f"Cross-validation, one group of sources held out ({target.name}, in {target.unit}):",
-            held_out_table(fit).text(),
-            methods_table(fit).text(),
-        ]
+        target, (methods, held_out) = find_target(estimator.target), held_out_tables(fit)
+        head = f"Cross-validation, one group of sources held out ({target.name}, in {target.unit}):"
+        details = [head, held_out.text(), methods.text()]
     if fit is not None and fit.reliability is not None:
         details.append(reliability_text(fit.reliability))
     return details
@@ -356,12 +275,9 @@ def evaluation_blocks(estimator: Fitted) -> list[Block]:
     if fit is None or not fit.cross_validation:
         blocks.append(Text(known_error(estimator)))
     else:
-        blocks += [
-            Warnings([BY_CATEGORY] if by_category else []),
-            methods_table(fit),
-            Text(ABOUT_R2),
-            held_out_table(fit),
-        ]
+        methods, held_out = held_out_tables(fit)
+        only = [BY_CATEGORY] if by_category else []
+        blocks += [Warnings(only), methods, Text(ABOUT_R2), held_out]
     if fit is None or fit.reliability is None:
         return blocks
     from autoeval.report.charts import plot_curves
@@ -383,15 +299,21 @@ def evaluation_blocks(estimator: Fitted) -> list[Block]:
     ]
 
 
-def held_out_table(fit: FitResult) -> Table:
-    """Lay out each source that was left out, one row a source, methods side by side.
+def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
+    """Lay out the methods that were evaluated, one row each, and each source that was left out.
 
-    People see them in the unit of the target, with the mean errors in the last row.
+    The method in use comes first. A row of the second table is a source, with the methods side by
+    side; people see it in the unit of the target, with the mean errors in the last row.
     """
     import pandas as pd
 
     results = fit.cross_validation
+    summaries = [result.summary() for result in results]
     target, first = find_target(results[0].target), results[0].per_source
+    shown = method_rows(summaries, target)
+    formats = {name: target.format for name in shown if name != "method"} | METHOD_FORMATS
+    caption = f"Methods over all held-out sources, in {target.unit}"
+    methods = Table("methods", pd.DataFrame(summaries), shown, formats, caption)
     shown = first[["source", "n_images"]].rename(columns={"n_images": "images"})
     shown[f"true {target.name}"] = target.scale * first["true"]
     for result in results:
@@ -408,19 +330,7 @@ def held_out_table(fit: FitResult) -> Table:
     formats = {name: target.format for name in shown if name not in ("source", "interval")}
     formats["images"] = "{:.0f}"
     caption = f"Estimates of held-out sources, in {target.unit}"
-    return Table("held_out", table, shown, formats, caption, n_footer=1)
-
-
-def methods_table(fit: FitResult) -> Table:
-    """Lay out the methods that were evaluated, one row each, that in use first."""
-    import pandas as pd
-
-    summaries = [result.summary() for result in fit.cross_validation]
-    target = find_target(fit.cross_validation[0].target)
-    shown = method_rows(summaries, target)
-    formats = {name: target.format for name in shown if name != "method"} | METHOD_FORMATS
-    caption = f"Methods over all held-out sources, in {target.unit}"
-    return Table("methods", pd.DataFrame(summaries), shown, formats, caption)
+    return methods, Table("held_out", table, shown, formats, caption, n_footer=1)
 
 
 def method_rows(summaries: Sequence[Mapping[str, Any]], target: Target) -> pd.DataFrame:

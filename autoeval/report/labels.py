@@ -20,10 +20,9 @@ from autoeval.report.estimate import (
     estimate_head,
     estimate_page,
     estimate_values,
-    estimate_warnings,
     image_table,
 )
-from autoeval.report.fit import evaluation_head
+from autoeval.report.fit import error_figures
 from autoeval.report.page import (
     ALL,
     Block,
@@ -40,6 +39,7 @@ from autoeval.report.page import (
     category_intervals,
     explained,
     facts_table,
+    figures_text,
     notice_values,
     result_text,
 )
@@ -251,9 +251,10 @@ def unplanned_text(
     For the options see `autoeval.report.estimate.estimate_text`.
     """
     fit = estimator.fit_result_
-    heads = [*labelled_heads(labelled), estimate_head(estimate), evaluation_head(fit)]
-    own, of_fit_alone = estimate_warnings(estimate, fit)
-    warnings = [*labelled.warnings, *own, *of_fit_alone]
+    of_evaluation = figures_text(error_figures(fit)) if fit else ""
+    heads = [*labelled_heads(labelled), estimate_head(estimate), of_evaluation]
+    of_both = [*labelled.warnings, *estimate.all_warnings()]
+    warnings = [*of_both, *(fit.warnings if fit else ())]
     details = []
     if verbose:
         details = ["\n".join(labelled_details(labelled)), *estimate_details(estimate, estimator)]

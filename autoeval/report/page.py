@@ -223,6 +223,11 @@ class Headline:
     note: str = ""
 
 
+def figures_text(figures: Iterable[Headline]) -> str:
+    """Return what a terminal shows of large figures, one in a line."""
+    return "\n".join(f"{of.name}: {of.value}{f' ({of.note})' * bool(of.note)}" for of in figures)
+
+
 @dataclass(frozen=True)
 class IntervalHeadline:
     """A very large figure with its interval, in words, or why there is none.

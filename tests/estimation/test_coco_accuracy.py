@@ -11,7 +11,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from autoeval.estimation.fitting import fit_sets
-from autoeval.report.fit import fit_summary, fit_text
+from autoeval.report.fit import fit_figures, fit_text
 
 WORDS = ("car", "person", "dog")
 
@@ -65,8 +65,8 @@ def test_the_number_of_pycocotools_is_printed_beside_the_one_that_is_fitted(fitt
     assert (row["n_categories"], row["n_fitted"], row["n_images"]) == (3, 2, 40)
     own = estimator.regression_.pairs_["mAP"].mean()
     assert abs(own - row["mAP"]) > 0.01
-    summary = fit_summary(estimator.regression_, estimator.fit_result_)
-    assert (summary.coco, summary.accuracy) == pytest.approx((row["mAP"], own))
+    printed, of_fit, _ = fit_figures(estimator)
+    assert [printed.value, of_fit.value] == [f"{100 * x:.1f}" for x in (row["mAP"], own)]
     text = fit_text(estimator, verbose=False)
     assert f"{100 * row['mAP']:.1f} (as pycocotools" in text
-    assert f"fitted are {100 * own:.1f}: 2 categories" in text
+    assert f"mAP that is fitted: {100 * own:.1f} (2 categories" in text

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
-from autoeval.report.fit import held_out_table, method_rows
+from autoeval.report.fit import held_out_tables, method_rows
 from autoeval.report.page import format_cells
 from autoeval.targets import find_target
 
@@ -19,6 +19,7 @@ RESULTS = pd.DataFrame(
         "error": [0.1, 0.05],
         "lower": [0.15, math.nan],
         "upper": [0.6, math.nan],
+        "missing": False,
     }
 )
 SUMMARY = {
@@ -42,7 +43,7 @@ SUMMARY = {
 )
 def test_values_are_shown_in_the_unit_of_the_target(name, expected):
     result = LeaveOneSourceOut("bos", name, RESULTS, np.array([0.075]), {})
-    table = held_out_table(FitResult(RESULTS, (result,)))
+    _, table = held_out_tables(FitResult(RESULTS, (result,)))
     shown = format_cells(table.shown, table.formats)
     columns = [f"true {name}", "bos", "interval", "error bos"]
     assert [*shown.loc[0, columns], shown["error bos"].iloc[-1]] == expected

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from made_reports import ESTIMATE, HOSTILE, NONE, blocks, held_out, points, report, text
 
-from autoeval.estimation.protocol import FitResult
-from autoeval.report.estimate import estimate_head, estimate_warnings, sampling_text
-from autoeval.report.fit import evaluation_head
-from autoeval.report.page import result_text
+from autoeval.estimation.protocol import FitResult, worse_than_constant
+from autoeval.report.estimate import estimate_head, sampling_text
+from autoeval.report.fit import error_figures
+from autoeval.report.page import figures_text, result_text
 from autoeval.targets import find_target
 from autoeval.words import Notice
 
@@ -28,8 +28,11 @@ def test_the_answer_comes_before_everything_else():
 def test_the_answer_comes_first_on_the_terminal_and_the_details_last():
     few = Notice("few-images", "only 3 images")
     estimate, fit = replace(ESTIMATE, warnings=(few,)), FitResult(points(), held_out(bos=0.1))
-    heads = [estimate_head(estimate), evaluation_head(fit)]
-    warnings, _ = estimate_warnings(estimate, fit)
+    heads = [estimate_head(estimate), figures_text(error_figures(fit))]
+    assert heads[1].startswith(
+        "MAE on 3 held-out sources: 10.0 (mAP, in points of 100)\nTrue value"
+    )
+    warnings = estimate.all_warnings()
     whole = result_text(heads, warnings, ["details"])
     assert whole.split("\n\n") == [*heads, "warning: only 3 images", "details"]
     assert "details" not in result_text(heads, warnings, ["details"], verbose=False)
@@ -55,8 +58,7 @@ def test_warnings_are_shown_in_their_words():
 @pytest.mark.parametrize(("error", "doubted"), [(0.2, True), (0.1, True), (0.099, False)])
 def test_a_method_no_better_than_a_constant_is_warned_of(error, doubted):
     results = held_out(bos=error, constant=0.1)
-    warnings, _ = estimate_warnings(ESTIMATE, FitResult(points(), results))
-    assert [of.code for of in warnings] == ["no-better-than-constant"] * doubted
+    assert [of.code for of in worse_than_constant(results)] == ["no-better-than-constant"] * doubted
     figures = blocks(report(results=results), "headline")
     assert figures[0].value == f"{100 * error:.1f}" and figures[2].value == "67%"
 

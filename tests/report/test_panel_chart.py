@@ -13,7 +13,7 @@ import autoeval
 from autoeval.model.priors import panel_pairs
 from autoeval.model.train_prior import FLOORS, shown_pairs
 from autoeval.report.estimate import estimate_page
-from autoeval.report.fit import fit_page, fit_summary
+from autoeval.report.fit import fit_figures, fit_page
 from autoeval.report.scatter import chart_of_panel
 from autoeval.runtime.files import shipped_config
 
@@ -94,9 +94,9 @@ def test_a_page_begins_with_its_number_and_ends_with_what_it_is_about(fitted, es
 def test_the_width_to_expect_is_that_of_a_new_site_like_the_labelled_one(fitted):
     rows = fitted.regression_.pairs_
     found = fitted.regression_.predict_mean(rows)
-    answer = fit_summary(fitted.regression_)
-    assert answer.half_width == pytest.approx((found.upper - found.lower) / 2)
-    assert (answer.n_sets, answer.n_categories) == (1, 6)
+    _, of_fit, half = fit_figures(fitted)
+    assert half.value == f"±{50 * (found.upper - found.lower):.1f}"
+    assert of_fit.note.startswith("6 categories ")
 
 
 def test_categories_are_dots_with_intervals_the_highest_first(fitted, estimate):

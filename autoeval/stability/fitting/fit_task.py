@@ -166,7 +166,7 @@ def fit_task(
     result = FitResult(
         table,
         results,
-        (*warnings, *of_sets),
+        (*warnings, *of_sets, *_useless(results, methods[0], target)),
         by_category=by_category,
         reliability=bins,
         files=tuple(files),

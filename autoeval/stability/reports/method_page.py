@@ -22,19 +22,17 @@ from autoeval.report.estimate import (
     category_blocks,
     estimate_fields,
     estimate_head,
-    estimate_warnings,
     least_certain_blocks,
     own_details,
     unreadable,
 )
 from autoeval.report.fit import (
     BY_CATEGORY,
-    error_headlines,
+    NOT_EVALUATED,
+    error_figures,
     evaluation_blocks,
     evaluation_details,
-    evaluation_head,
     evaluation_values,
-    fit_warnings,
     known_error,
     run_facts,
     time_table,
@@ -49,6 +47,7 @@ from autoeval.report.page import (
     Thumbnails,
     Warnings,
     facts_table,
+    figures_text,
     notice_values,
     result_text,
 )
@@ -96,12 +95,15 @@ def method_text(
     fit = estimator.fit_result_
     compared = compared_text(_estimates(estimator, estimate, others), fit)
     details = evaluation_details(estimator)
+    errors = figures_text(error_figures(fit)) if fit else ""
+    warnings = fit.warnings if fit else ()
     if estimate is None:
-        heads = [compared, evaluation_head(fit) or known_error(estimator)]
-        return result_text(heads, fit_warnings(fit), details)
-    heads = [estimate_head(estimate), compared, evaluation_head(fit)]
-    own, of_fit_alone = estimate_warnings(estimate, fit)
-    return result_text(heads, [*own, *of_fit_alone], [*own_details(estimate), *details])
+        by_category = [BY_CATEGORY] if fit and fit.by_category and errors else []
+        heads = [compared, errors or known_error(estimator)]
+        return result_text(heads, [*warnings, *by_category], details)
+    heads = [estimate_head(estimate), compared, errors]
+    warnings = (*estimate.all_warnings(), *warnings)
+    return result_text(heads, warnings, [*own_details(estimate), *details])
 
 
 def method_values(
@@ -127,7 +129,8 @@ def method_values(
     if isinstance(site, ScoredSite):
         values["least_stable"] = least_stable_table(site).to_dict("records")
     facts = run_facts(estimator, estimator.method, detector, facts_of_dropout(estimator, estimate))
-    return {**values, **evaluation_values(fit), "facts": facts, "about": dict(about)}
+    evaluation = evaluation_values(fit) if fit else NOT_EVALUATED
+    return {**values, **evaluation, "facts": facts, "about": dict(about)}
 
 
 def method_page(
@@ -148,8 +151,7 @@ def method_page(
     fit, site = estimator.fit_result_, estimate.site if estimate else None
     chart, compared = method_chart(estimator, estimate), _estimates(estimator, estimate, others)
     facts = run_facts(estimator, estimator.method, detector, facts_of_dropout(estimator, estimate))
-    warnings = [warning for warning in fit_warnings(fit) if warning != BY_CATEGORY]
-    of_fit = [*error_headlines(fit), Warnings(warnings)]
+    of_fit = [*error_figures(fit), Warnings(fit.warnings)] if fit else []
     blocks: list[Block] = [
         *(answer_blocks(estimate, fit) if estimate else of_fit),
         *compared_blocks(compared, fit),
