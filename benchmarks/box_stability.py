@@ -124,7 +124,7 @@ from autoeval.stability.passes.presets import PRESETS, ScoredSettings, preset
 from autoeval.stability.scores.box_stability import box_stability
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.confidence_scores import binary_entropy
-from benchmarks.parts import run_part
+from benchmarks.commands import run_part
 
 DROPOUT = DropoutSpec()
 DEFAULT = BoxStabilitySettings()

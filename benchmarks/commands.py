@@ -36,11 +36,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-
-from benchmarks.parts import run_part
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "docs/getting-started/sample"
@@ -117,6 +116,18 @@ TIMED = (
     "threshold --labels nope.json --predictions val_predictions.json",
     "estimate --help",
 )
+
+
+def run_part(about: str | None, parts: Mapping[str, Callable[[list[str]], None]]) -> None:
+    """Run the part that the command line names, with the words behind its name.
+
+    about: docstring of the program, whose first line is its help.
+    """
+    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
+    parser.add_argument("part", choices=parts)
+    parser.add_argument("words", nargs=argparse.REMAINDER, help="PART --help explains them")
+    typed = parser.parse_args()
+    parts[typed.part](typed.words)
 
 
 def entered_by(command: str, folder: Path) -> list[tuple[str, str]]:

@@ -71,7 +71,7 @@ from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.stability.passes.presets import ScoredSettings
 from autoeval.stability.passes.tally import scored_rows
 from autoeval.version import __version__
-from benchmarks.parts import run_part
+from benchmarks.commands import run_part
 
 MOST = 1.10
 Loop = Callable[[], object]

@@ -64,8 +64,8 @@ from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_text
+from benchmarks.commands import run_part
 from benchmarks.many_categories import LOWEST_SCORE, SET
-from benchmarks.parts import run_part
 
 N_IMAGES, N_CATEGORIES, N_SITES = 4920, 80, 30
 LARGEST = 90  # number of a category

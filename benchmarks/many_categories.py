@@ -54,8 +54,8 @@ from autoeval.labels.labelled_estimate import (
 from autoeval.labels.plan import LabelPlan, balanced_order
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
+from benchmarks.commands import run_part
 from benchmarks.panel import LEVEL, group_of, interval_score
-from benchmarks.parts import run_part
 
 SET, HOME = "coco_mini", "robot_home"
 SIZES = {SET: (10, 20, 40, 50, 100), HOME: (10, 20, 40)}

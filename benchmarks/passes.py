@@ -76,6 +76,7 @@ from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import BY_PRODUCTS, preset
 from autoeval.stability.passes.tally import scored_rows
+from benchmarks.commands import run_part
 from benchmarks.detect import (
     CLOCKS,
     LabelledFiles,
@@ -91,7 +92,6 @@ from benchmarks.detect import (
     score,
     spread,
 )
-from benchmarks.parts import run_part
 
 MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
 Seconds = dict[str, float]

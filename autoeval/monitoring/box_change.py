@@ -32,13 +32,14 @@ UNKNOWN_SIZE = (480, 640)
 SMALLEST = 1e-6  # area of a box, relative to its image
 NUMBERS = (
     *("boxes", "score", "best", "empty", "sure", "size", "squares", "certain"),
-    *("faint", "strength", "low"),
+    *("faint", "strength", "low", "sides"),
 )
 """The square root of the number of likely boxes, those with a true-positive probability over
 `SURE`; the mean probability of boxes over `LOW`, 0 without any; the best one; whether no box is
 likely. How many are likely, and the sum of the logarithms of their sides relative to the image; the
 sum of squared probabilities over `LOW`; how many are over `CERTAIN`. The square roots of the number
-of boxes over `LOW` and of the sum of their squared probabilities; how many are over `LOW`."""
+of boxes over `LOW` and of the sum of their squared probabilities; how many are over `LOW`, and the
+sum of the logarithms of their sides."""
 AT = {name: k for k, name in enumerate(NUMBERS)}
 LEAST_LEVEL = 0.05  # a site estimated at nothing may still have something to lose
 FEW = 0.1  # boxes an image, added where a logarithm or a ratio of numbers of boxes is taken
@@ -89,6 +90,7 @@ def box_numbers(
         "faint": np.sqrt(n_low),
         "strength": np.sqrt(total(p**2 * (p > LOW))),
         "low": n_low,
+        "sides": total(side * (p > LOW)),
     }
     return np.stack([columns[name] for name in NUMBERS], axis=1)
 

@@ -56,7 +56,9 @@ TESTED = {
 }
 SHOWN = {"boxes": "sure", "faint": "low", "strength": "squares"}
 """What is shown in place of a square root that is tested."""
-FALLS_BY_RISING = "empty"  # the other numbers fall when a detector loses objects
+SIDE = "side"  # mean logarithm of the sides of boxes of an image, unlikely ones too
+RISING = ("empty", SIDE)
+"""What rises when a detector loses objects, small ones first; all other numbers fall."""
 Numbers = Mapping[str, np.ndarray]
 """`box_numbers` of the images of a window, by category; that of all is `ALL`."""
 
@@ -189,12 +191,16 @@ class DriftRule:
     on_falls: share of the false alarms that is spent on falls.
     on_all: share that is spent on all categories together where there are several.
     on_sum: share that is spent on the sum of all numbers, the rest on single ones.
+    summed: what is summed, of `TESTED` and `SIDE`.
+    correlated: share of the correlation of these numbers that their weights in the sum allow for.
     """
 
     scenes: float = 0.01
     on_falls: float = 0.9
     on_all: float = 0.8
     on_sum: float = 0.8
+    summed: tuple[str, ...] = tuple(TESTED)
+    correlated: float = 0.0
 
 
 RULE = DriftRule()
@@ -326,7 +332,7 @@ def evidence(
             together = scale.compare_sum(category, rule)
             of_sum = together.p_lower, together.p_upper
         ends = [
-            (one.p_upper, one.p_lower) if name == FALLS_BY_RISING else (one.p_lower, one.p_upper)
+            (one.p_upper, one.p_lower) if name in RISING else (one.p_lower, one.p_upper)
             for name, one in zip(TESTED, of_scale, strict=True)
         ]
         single = [_combined(np.array(p)) for p in zip(*ends, strict=True)]
@@ -453,23 +459,29 @@ class Scale:
         return np.array([share * (1 - share) if n == "empty" else LEAST_VARIANCE for n in TESTED])
 
     def compare_sum(self, category: str, rule: DriftRule) -> Difference:
-        """Compare the sum of all numbers of single images (O'Brien 1984).
+        """Compare the sum of several numbers of single images (O'Brien 1984).
 
         Each counts in its own standard deviations, with the sign that lowers the sum when a
-        detector loses objects; of images their ranks are summed.
+        detector loses objects; of images their ranks are summed. Weights are those of generalised
+        least squares: of numbers that vary together each counts for less, and what varies with the
+        content of images alone is taken off.
         """
-        at = [AT[name] for name in TESTED]
-        before, after = (self.images(category, later=later)[:, at] for later in (False, True))
-        ranks = smooth_ranks(np.concatenate([before, after]))
-        before, after = ranks[: len(before)], ranks[len(before) :]
-        around = np.concatenate([before - before.mean(axis=0), after - after.mean(axis=0)])
-        variance = (around**2).sum(axis=0) / max(len(around) - 2, 1)
-        signs = np.array([-1.0 if name == FALLS_BY_RISING else 1.0 for name in TESTED])
-        weights = signs / np.sqrt(np.maximum(variance, LEAST_OF_RANK))
+        sides = [self.images(category, later=later) for later in (False, True)]
+        ends = [len(sides[0])]
+        ranks = smooth_ranks(_summed(np.concatenate(sides), rule.summed))
+        around = np.concatenate([part - part.mean(axis=0) for part in np.split(ranks, ends)])
+        covariance = around.T @ around / max(len(around) - 2, 1)
+        variance = np.diag(covariance)
+        std = np.sqrt(np.maximum(variance, LEAST_OF_RANK))
+        signs = np.where(np.isin(rule.summed, RISING), -1.0, 1.0)
+        # half-way to independence, say, since so few images show a correlation badly
+        alike = rule.correlated * covariance / np.outer(std, std)
+        in_std = np.linalg.solve(alike + (1 - rule.correlated) * np.eye(len(signs)), signs)
         # Numbers that hardly varied so far may vary as far as the least has it, and all at once.
-        lacking = np.sqrt(np.maximum(1 - variance / LEAST_OF_RANK, 0)).sum() ** 2
+        lacking = np.sqrt(np.maximum(1 - variance / LEAST_OF_RANK, 0))
+        before, after = np.split(ranks @ (in_std / std), ends)
         return compare_images(
-            before @ weights, after @ weights, float(lacking), rule.scenes * self._several()
+            before, after, float((abs(in_std) @ lacking) ** 2), rule.scenes * self._several()
         )
 
     def _several(self) -> float:
@@ -488,6 +500,18 @@ class Scale:
             compare_windows(before[:, k], after[:, k], steady[:, k], float(of_window[k]))
             for k in range(len(at))
         ]
+
+
+def _summed(images: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return the numbers of images that are summed, (N, P).
+
+    Images without a box show no size: they count as the mean of those that have one.
+    """
+    n_boxes = images[:, AT["low"]]
+    side = images[:, AT["sides"]] / np.maximum(n_boxes, 1)
+    if n_boxes.any():
+        side[n_boxes == 0] = side[n_boxes > 0].mean()
+    return np.stack([side if name == SIDE else images[:, AT[name]] for name in names], axis=1)
 
 
 def smooth_ranks(values: np.ndarray) -> np.ndarray:

@@ -69,7 +69,14 @@ def numbers(rng, n, n_boxes=4.0, score=0.7):
     sure = rng.poisson(n_boxes, n).astype(float)
     p = np.clip(rng.normal(score, 0.1, n), 0.06, 0.99)
     columns = [np.sqrt(sure), p, np.where(sure > 0, p, 0.1), sure == 0, sure, -2 * sure]
-    columns += [sure * p**2, sure * (p > 0.7), np.sqrt(2 * sure), np.sqrt(sure) * p, 2 * sure]
+    columns += [
+        sure * p**2,
+        sure * (p > 0.7),
+        np.sqrt(2 * sure),
+        np.sqrt(sure) * p,
+        2 * sure,
+        -4 * sure,
+    ]
     return {"": np.stack(columns, axis=1)}
 
 
