@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.accuracy.measures import RankedDetections
+from autoeval.accuracy.measures import RankedDetections, influence_function
 from autoeval.comparison.paired_labels import difference_of, difference_with_labels
 from autoeval.comparison.train_differences import (
     DOF,
@@ -70,7 +70,6 @@ from autoeval.labels.category_estimates import (
     difference_estimate,
     measure_sample,
 )
-from autoeval.labels.fit_assistance import true_influence
 from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.model import Prior
 from autoeval.model.calibration import ScoreCalibration
@@ -318,7 +317,8 @@ def calibrated(a: Scored, b: Scored, name: str) -> tuple[Site, ...]:
 
 def influence_moments(a: Site, b: Site, k: int, predicted: np.ndarray) -> tuple[float, ...]:
     """Return the moments of the predicted and the true influence on a difference."""
-    true = true_influence(a.evaluation.rankings[k]) - true_influence(b.evaluation.rankings[k])
+    of_a, of_b = (influence_function(of.evaluation.rankings[k]).mean(axis=0) for of in (a, b))
+    true = of_a - of_b
     centred = true - true.mean()
     noise = np.mean(centred**4) / max(np.mean(centred**2) ** 2, 1e-30) - 1
     cross = float(np.cov(true, predicted)[0, 1])

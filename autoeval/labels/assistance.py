@@ -10,14 +10,12 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, match_weighted, top_detections
-from autoeval.accuracy.measures import (
-    RankedDetections,
-    influence_function,
-)
+from autoeval.accuracy.measures import RankedDetections, influence_function
 from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
 from autoeval.labels.values import VariancePrior
+from autoeval.runtime.files import plain
 from autoeval.sites.site import OF_BOX, Site
 
 MODEL, REFERENCE = "model", "reference"
@@ -174,33 +172,32 @@ class LabelAssistance:
             yield np.sum([slope * variates[name] for name, slope in slopes.items()], axis=0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON."""
-        return {
-            "box_model": self.box_model.to_dict(),
-            "mixing": {name: asdict(weights) for name, weights in self.mixing.items()},
-            "small_sample_bias": self.small_sample_bias,
-            "sites": list(self.sites),
-            "points": {name: asdict(weights) for name, weights in self.points.items()},
-        }
+        """Return the fields as plain values, fit for JSON, and the features that they are of."""
+        values: dict[str, Any] = plain(asdict(self))
+        values["box_model"]["names"] = list(OF_BOX)
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; InputError if it is something else."""
         try:
-            if tuple(values["box_model"]["names"]) != OF_BOX:
+            boxes = values["box_model"]
+            if tuple(boxes["names"]) != OF_BOX:
                 raise ValueError("it reads other features of boxes")
+            true_positive, false_negatives = (
+                LinearPredictors(**{name: np.array(of, np.float64) for name, of in part.items()})
+                for part in (boxes["true_positive"], boxes["false_negatives"])
+            )
+            mixing, points = (
+                {name: MixingWeights.from_dict(weights) for name, weights in part.items()}
+                for part in (values["mixing"], values["points"])
+            )
             return cls(
-                BoxModel(
-                    LinearPredictors.from_dict(values["box_model"]["true_positive"]),
-                    LinearPredictors.from_dict(values["box_model"]["false_negatives"]),
-                ),
-                {
-                    name: MixingWeights.from_dict(weights)
-                    for name, weights in values["mixing"].items()
-                },
+                BoxModel(true_positive, false_negatives),
+                mixing,
                 float(values["small_sample_bias"]),
                 tuple(values["sites"]),
-                {n: MixingWeights.from_dict(weights) for n, weights in values["points"].items()},
+                points,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
@@ -224,15 +221,6 @@ class LinearPredictors:
         standard = np.nan_to_num((features - self.centre) / self.scale)  # unknown: as the mean
         straight = self.slopes @ standard.T + self.intercepts[:, None]
         return straight + self.bends @ squares(standard).T
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return lists, fit for JSON."""
-        return {name: value.tolist() for name, value in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote."""
-        return cls(**{name: np.array(value, np.float64) for name, value in values.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,14 +254,6 @@ class BoxModel:
         """Rank the boxes of each category, with probabilities (10, N) in place of labels."""
         probabilities = self.probabilities(boxes) if probabilities is None else probabilities
         return expected_rankings(boxes, probabilities, self.n_missed(boxes, probabilities))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON."""
-        return {
-            "names": list(OF_BOX),
-            "true_positive": self.true_positive.to_dict(),
-            "false_negatives": self.false_negatives.to_dict(),
-        }
 
 
 def expected_rankings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -60,40 +61,24 @@ USUAL = 0.35  # b over 37 pairs of site and category, with YOLO26-nano
 USUAL_WEIGHT = 0.05**2  # of `USUAL`: a site with twenty labelled boxes in a sample
 
 
-def true_influence(ranking: RankedDetections) -> np.ndarray:
-    """Influence of each image on mAP, (N,)."""
-    return influence_function(ranking).mean(axis=0)
-
-
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """One category of one site, on the images (N,) that it is learned from."""
+    """One category of one site, with its ranked and labelled boxes on the images (N,) learned from.
+
+    category: its number at the site.
+    """
 
     site: Site
     category: int
     images: np.ndarray
-
-    @property
-    def ranking(self) -> RankedDetections:
-        """Its ranked boxes, with labels."""
-        return self.site.evaluation.rankings[self.category].take(self.images)
+    ranking: RankedDetections
 
 
-@dataclass(frozen=True, eq=False)
-class CrossFitted:
-    """True influence of N images, and predictions by models that have not seen their labels.
+class CrossFitted(NamedTuple):
+    """True influence of N images, and predictions by models that have not seen their labels."""
 
-    The target is ``mAP``, or a measure at some threshold: ``precision``, ``recall``, ``f1``.
-    """
-
-    target: str
     true: np.ndarray
     predicted: dict[str, np.ndarray]
-
-    @property
-    def varies(self) -> bool:
-        """Whether there is something to learn from."""
-        return bool(self.true.var() > 0 and self.predicted[MODEL].var() > 0)
 
 
 def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
@@ -108,15 +93,34 @@ def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
     several = len({site.group for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
-    folds = image_folds(sites)
-    fitted = _fit(sites, pairs, folds)
-    if fitted is None:
+    n_found = sum(
+        len(np.unique(pair.ranking.image[pair.ranking.hits[AT_HALF] > 0])) for pair in pairs
+    )
+    influences = _cross_fit(sites, pairs) if n_found >= FEWEST_FOUND else {}
+    of_ap = influences.pop(MEAN_AP, [])
+    if not of_ap:
         raise InputError(
             f"Expected labelled images from which a category can be learned: {FEWEST_IMAGES} that "
             f"hold it or show a box of it, with {FEWEST_BOXES} labelled boxes, some of them found "
             f"in {FEWEST_FOUND} images and not all, but got none. Label more images."
         )
-    return fitted
+    mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
+    if all(REFERENCE in influence.predicted for influence in of_ap):
+        mixing[REFERENCE] = _mixing_weights(of_ap, (MODEL, REFERENCE))
+    return LabelAssistance(
+        fit_box_model(sites, pairs, [np.ones(len(site), bool) for site in sites]),
+        mixing,
+        fit_small_sample_bias(
+            [measure_small_sample_bias(pair.ranking) for pair in pairs],
+            [pair.site.group for pair in pairs],
+        ),
+        tuple(site.name for site in sites),
+        points={
+            name: _mixing_weights(of_measure, (MODEL,))
+            for name, of_measure in influences.items()
+            if of_measure
+        },
+    )
 
 
 def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
@@ -156,55 +160,18 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
         chosen[boxes.image[(boxes.label == k) & (boxes.scores > SCORE_THR)]] = True
         images = np.flatnonzero(chosen)
         if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
-            yield Pair(site, k, images)
+            yield Pair(site, k, images, ranking.take(images))
 
 
-def _fit(
-    sites: Sequence[Site],
-    pairs: Sequence[Pair],
-    folds: Sequence[np.ndarray],
-) -> LabelAssistance | None:
-    """Fit box model and mixing weights; None where there is too little."""
-    n_found = sum(
-        len(np.unique(pair.ranking.image[pair.ranking.hits[AT_HALF] > 0])) for pair in pairs
-    )
-    if n_found < FEWEST_FOUND:
-        return None
-    cross_fitted = [influence for influence in _cross_fit(sites, pairs, folds) if influence.varies]
-    of_ap = [influence for influence in cross_fitted if influence.target == MEAN_AP]
-    if not of_ap:
-        return None
-    of_points = {
-        name: [influence for influence in cross_fitted if influence.target == name]
-        for name in MEASURES
-    }
-    mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
-    if all(REFERENCE in influence.predicted for influence in of_ap):
-        mixing[REFERENCE] = _mixing_weights(of_ap, (MODEL, REFERENCE))
-    return LabelAssistance(
-        fit_box_model(sites, pairs, [np.ones(len(fold_of_image), bool) for fold_of_image in folds]),
-        mixing,
-        fit_small_sample_bias(
-            [measure_small_sample_bias(pair.ranking) for pair in pairs],
-            [pair.site.group for pair in pairs],
-        ),
-        tuple(site.name for site in sites),
-        points={
-            name: _mixing_weights(influences, (MODEL,))
-            for name, influences in of_points.items()
-            if influences
-        },
-    )
+def _cross_fit(sites: Sequence[Site], pairs: Sequence[Pair]) -> dict[str, list[CrossFitted]]:
+    """Predict the influence of each image by a box model that was fitted on the other folds.
 
-
-def _cross_fit(
-    sites: Sequence[Site],
-    pairs: Sequence[Pair],
-    folds: Sequence[np.ndarray],
-) -> list[CrossFitted]:
-    """Predict the influence of each image by a box model that was fitted on the other folds."""
+    Returned: of the pairs whose influence varies, by target: ``mAP``, and ``precision``, ``recall``
+        and ``f1`` at each of `THRESHOLDS` at which they are defined.
+    """
+    folds = image_folds(sites)
     probabilities = [np.zeros((10, len(site.pool))) for site in sites]
-    n_missed = [np.zeros((len(s.boxes.categories), len(s))) for s in sites]
+    n_missed = [np.zeros((len(site.boxes.categories), len(site))) for site in sites]
     for fold in range(FOLDS):
         held_out = [fold_of_image == fold for fold_of_image in folds]
         if not any(mask.any() for mask in held_out):
@@ -216,7 +183,7 @@ def _cross_fit(
                 everywhere = model.probabilities(site.pool)
                 p[:, boxes] = everywhere[:, boxes]
                 missed[:, mine] = model.n_missed(site.pool, everywhere)[:, mine]
-    predicted = []
+    influences: dict[str, list[CrossFitted]] = {target: [] for target in (MEAN_AP, *MEASURES)}
     for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
         expected = expected_rankings(site.pool, p, missed)
         others = ProbableLabels.of_reference(site)
@@ -225,20 +192,19 @@ def _cross_fit(
             ranking = expected[pair.category].take(pair.images)
             by_others = second[pair.category].take(pair.images) if second else None
             variates = control_variates(ranking, by_others)
-            means = {name: values.mean(axis=0) for name, values in variates.items()}
-            predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
-            predicted += _at_thresholds(pair.ranking, ranking)
-    return predicted
-
-
-def _at_thresholds(true: RankedDetections, expected: RankedDetections) -> Iterator[CrossFitted]:
-    """Yield the influence on precision, recall and F1, where these are defined."""
-    for threshold in THRESHOLDS:
-        counts = [image_counts(ranking, threshold) for ranking in (true, expected)]
-        for name in MEASURES:
-            actual, predicted = (influence_on(name, image_count) for image_count in counts)
-            if np.isfinite(actual).all() and np.isfinite(predicted).all():
-                yield CrossFitted(name, actual, {MODEL: predicted})
+            predicted = {name: values.mean(axis=0) for name, values in variates.items()}
+            true = influence_function(pair.ranking).mean(axis=0)
+            of_pair = [(MEAN_AP, CrossFitted(true, predicted))]
+            for threshold in THRESHOLDS:
+                counts, of_boxes = (image_counts(of, threshold) for of in (pair.ranking, ranking))
+                for measure in MEASURES:
+                    true, by_model = (influence_on(measure, of) for of in (counts, of_boxes))
+                    of_pair.append((measure, CrossFitted(true, {MODEL: by_model})))
+            for target, influence in of_pair:
+                # false, too, where a measure is not defined and all influences are NaN
+                if influence.true.var() > 0 and influence.predicted[MODEL].var() > 0:
+                    influences[target].append(influence)
+    return influences
 
 
 def fit_box_model(
@@ -261,9 +227,17 @@ def fit_box_model(
     true_positive = fit_true_positive(features, matched, weights / weights.mean())
     rows = []
     for site, mask in zip(sites, images, strict=True):
-        if mask.any():
-            p = probability(true_positive, site.pool.features)
-            rows += [_missed(pair, p, mask) for pair in pairs if pair.site is site]
+        if not mask.any():
+            continue
+        p, boxes = probability(true_positive, site.pool.features), site.pool
+        for pair in (pair for pair in pairs if pair.site is site):
+            ranking, mine = site.evaluation.rankings[pair.category], boxes.label == pair.category
+            columns = p[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], len(site)
+            n_hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=len(site))
+            chosen = pair.images[mask[pair.images]]
+            missed = np.maximum(ranking.n_true - n_hits, 0)[chosen]
+            weights = np.full(len(chosen), 1 / (1 + missed.mean())) if len(chosen) else missed
+            rows.append((image_features(*columns)[chosen], missed, weights))
     described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
     fit = fit_false_negatives(described, missed, weights / weights.mean())
     return BoxModel(true_positive, fit)
@@ -283,42 +257,26 @@ def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
     return in_order[np.random.default_rng(0).choice(len(usable), most, replace=False)]
 
 
-def _missed(
-    pair: Pair, probabilities: np.ndarray, images: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, false negatives and weights of the images of a pair."""
-    boxes, ranking = pair.site.pool, pair.site.evaluation.rankings[pair.category]
-    mine, n_images = boxes.label == pair.category, len(ranking.n_true)
-    columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], n_images
-    hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=n_images)
-    chosen = pair.images[images[pair.images]]
-    missed = np.maximum(ranking.n_true - hits, 0)[chosen]
-    weights = np.full(len(chosen), 1 / (1 + missed.mean())) if len(chosen) else missed
-    return image_features(*columns)[chosen], missed, weights
-
-
 def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
     """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
     from scipy.optimize import nnls  # a quarter of a second that most commands save
 
-    x = np.concatenate(
-        [
-            _scaled(np.stack([influence.predicted[n] for n in names], 1), influence)
-            for influence in cross_fitted
-        ]
-    )
-    y = np.concatenate([_scaled(influence.true, influence) for influence in cross_fitted])
+    parts = []
+    for influence in cross_fitted:
+        # so that neither pairs of large influence nor those of large predictions decide
+        variance = influence.true.var() + influence.predicted[MODEL].var()
+        unit = np.sqrt(variance * len(influence.true))
+        predicted = np.stack([influence.predicted[name] for name in names], 1)
+        parts.append((predicted / unit, influence.true / unit))
+    x, y = (np.concatenate(part) for part in zip(*parts, strict=True))
     # The ridge penalty is further rows whose values are 0. No slope is negative: both predict the
     # same influence, and one that counted against the other would follow noise.
     penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
     slopes, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
     slopes[0] = max(slopes[0], LEAST_SLOPE) if not slopes.any() else slopes[0]
-    mixed = [
-        slopes @ np.stack([influence.predicted[name] for name in names])
-        for influence in cross_fitted
-    ]
     correlations, ratios, noises = [], [], []
-    for influence, sum_of in zip(cross_fitted, mixed, strict=True):
+    for influence in cross_fitted:
+        sum_of = slopes @ np.stack([influence.predicted[name] for name in names])
         left = influence.true - sum_of
         centred = left - left.mean()
         correlations.append(np.corrcoef(influence.true, sum_of)[0, 1])
@@ -331,12 +289,6 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
         fit_variance_prior(ratios, float(np.mean(noises))),
         float(np.mean(correlations)),
     )
-
-
-def _scaled(values: np.ndarray, influence: CrossFitted) -> np.ndarray:
-    """Give each pair the same weight, whether its influence or what was predicted is large."""
-    size = influence.true.var() + influence.predicted[MODEL].var()
-    return values / np.sqrt(size * len(influence.true))
 
 
 def fit_true_positive(

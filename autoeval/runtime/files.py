@@ -182,7 +182,7 @@ def write_json(path: PathLike, value: Any, *, indent: int | None = 2) -> Path:
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: times in ISO 8601, None for what JSON lacks.
 
-    Mappings, lists and tuples are gone through; keys become texts and tuples lists.
+    Mappings, lists and tuples are gone through; keys become texts, tuples and arrays lists.
 
     >>> plain({1: (float("nan"), float("inf"), 0.5)})
     {'1': [None, None, 0.5]}
@@ -191,7 +191,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    value = value.item() if hasattr(value, "item") else value
+    if hasattr(value, "tolist"):  # numbers and arrays of NumPy
+        return plain(value.tolist())
     pandas = sys.modules.get("pandas")  # its NaT and NA exist only where something imported it
     if value is None or (pandas is not None and pandas.isna(value)):
         return None

@@ -1,11 +1,11 @@
-"""The box model: curved effects of features, its file, and the regressions of scikit-learn."""
+"""The box model: curved effects of features, and the regressions of scikit-learn."""
 
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
-from autoeval.labels.assistance import MOST_STANDARD, LinearPredictors, probability
+from autoeval.labels.assistance import MOST_STANDARD, probability
 from autoeval.labels.fit_assistance import (
     INVERSE_PENALTY,
     PENALTY_OF_FALSE_NEGATIVES,
@@ -33,11 +33,6 @@ def test_the_middle_may_be_best(fitted):
 def test_what_lies_far_off_bends_no_further(fitted):
     near, far = fitted(np.array([[14.0, 5.0]])), fitted(np.array([[16.0, 5.0]]))
     assert far - near == pytest.approx(2 * (fitted.slopes / fitted.scale)[:, :1])
-
-
-def test_it_survives_its_file(fitted):
-    values, features = fitted.to_dict(), np.array([[6.0, 4.0]])
-    assert LinearPredictors.from_dict(values)(features) == pytest.approx(fitted(features))
 
 
 def test_images_without_a_miss_do_not_say_that_nothing_is_ever_missed():
