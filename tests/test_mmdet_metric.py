@@ -26,8 +26,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.observation.observing import Observer
-from autoeval.io.image_lists import load_image_folder
-from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.image_lists import load_image_folder, read_image_list
+from autoeval.io.predictions import read_predictions
 from autoeval.io.tasks.task import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.sites.site import Site

@@ -23,7 +23,7 @@ from autoeval.commands.command_line import function_parameters as parameters
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.run_detector import Loading
-from autoeval.io.image_lists import read_coco_images
+from autoeval.io.image_lists import read_image_list
 from autoeval.labels.plan import LabelPlan
 from autoeval.runtime.jobs import LocalExecutor
 from tests.result_values import VALUES
@@ -534,7 +534,7 @@ def of_load_labels(w):
 
 
 def of_load_predictions(w):
-    images, others = (read_coco_images(w / name) for name in ("list.json", "longer.json"))
+    images, others = (read_image_list(w / name) for name in ("list.json", "longer.json"))
     foreign = {"images": [LabelledImage("camera", "camera.jpg", None)] * 40}
     return (
         autoeval.load_predictions,

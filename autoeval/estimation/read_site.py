@@ -20,10 +20,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.checks import unknown_sizes, unreadable_warning
 from autoeval.estimation.given import Predictions, check_words
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
-from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder
+from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder, read_image_list
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.predictions import read_image_list
 from autoeval.io.predictions.category_words import numbered_by_fit
 from autoeval.io.predictions.covered_images import (
     copies,

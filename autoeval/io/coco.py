@@ -15,7 +15,7 @@ import numpy as np
 from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
-from autoeval.io.image_lists import coco_categories, coco_content, coco_entries, read_coco_images
+from autoeval.io.image_lists import coco_categories, coco_entries, coco_images
 from autoeval.io.labels.content import (
     ANY,
     EVERYWHERE,
@@ -23,12 +23,13 @@ from autoeval.io.labels.content import (
     LabelledBox,
     LabelSet,
 )
-from autoeval.runtime.files import MALFORMED, PathLike, write_text
+from autoeval.runtime.files import MALFORMED, PathLike, read_json, write_text
 from autoeval.words import printable
 
 ABSENT, NOT_ALL = "neg_category_ids", "not_exhaustive_category_ids"  # of LVIS
 BITS, MORE, SIGN = 5, 0x20, 0x10  # of a character of a compressed mask: value, more, negative
 FIRST_CHARACTER = 48
+IN_MEMORY = Path("labels in memory")
 
 
 def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
@@ -39,8 +40,11 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     is left out and counted in the warnings.
     """
     warnings = list[str]()
-    path, document = coco_content(source)
-    images = read_coco_images(document, warnings, path=path)
+    if isinstance(source, Mapping):
+        path, document = IN_MEMORY, source
+    else:
+        path, document = Path(source), read_json(source, "annotation file")
+    images = coco_images(path, document, warnings)
     categories = coco_categories(path, document, warnings)
     annotations = document.get("annotations")
     boxes: BoxColumns | None = None
@@ -237,7 +241,9 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
 
     Unless `with_sizes`, height and width are left out where they are unknown.
     """
-    ids = _ids(labels)
+    image_ids = [image.image_id for image in labels.images]
+    by_number = all(name.isdecimal() for name in image_ids)
+    ids = {name: int(name) if by_number else k for k, name in enumerate(image_ids, 1)}
     categories = {name: number for number, name in enumerate(labels.categories, 1)}
     images = []
     for image in labels.images:
@@ -245,35 +251,22 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
             raise InputError(f"{labels.path}: image {image.image_id} has no height and width.")
         size = dict(zip(("height", "width"), image.size or (), strict=False))
         images.append({"id": ids[image.image_id], "file_name": image.file_name, **size})
-    annotations = [
-        {
-            "id": number,
-            "image_id": ids[box.image_id],
-            "category_id": category,
-            "bbox": list(box.xywh),
-            "area": box.xywh[2] * box.xywh[3],
-            "iscrowd": int(box.iscrowd),
-        }
-        for number, (box, category) in enumerate(_each_category(labels, categories), 1)
-    ]
+    annotations: list[dict[str, Any]] = []
+    for box in labels.boxes:
+        # an area that is ignored for any category is written once for each of them
+        for word in categories if box.category == ANY else [box.category]:
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": ids[box.image_id],
+                    "category_id": categories[word],
+                    "bbox": list(box.xywh),
+                    "area": box.xywh[2] * box.xywh[3],
+                    "iscrowd": int(box.iscrowd),
+                }
+            )
     return {
         "images": images,
         "annotations": annotations,
         "categories": [{"id": number, "name": name} for name, number in categories.items()],
     }
-
-
-def _each_category(
-    labels: LabelSet, categories: dict[str, int]
-) -> Iterator[tuple[LabelledBox, int]]:
-    """Write an area that is ignored for any category once for each of them."""
-    for box in labels.boxes:
-        for number in categories.values() if box.category == ANY else (categories[box.category],):
-            yield box, number
-
-
-def _ids(labels: LabelSet) -> dict[str, int]:
-    names = [image.image_id for image in labels.images]
-    if all(name.isdecimal() for name in names):
-        return {name: int(name) for name in names}
-    return {name: number for number, name in enumerate(names, 1)}

@@ -30,7 +30,6 @@ _HEADER = re.compile(
 _HIDDEN = re.compile(r"(^|/)\.").search
 STANDARD_INPUT = "-"
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
-IN_MEMORY = Path("labels in memory")
 TIMES = ("date_captured", "datetime")
 _TIME = re.compile(  # year, month and day, then hour, minute and second, as far as they are there
     r"(?<!\d)((?:19|20)\d\d)(?:([-_./:])(\d\d?)\2(\d\d?)|(\d\d)(\d\d))"
@@ -123,7 +122,7 @@ def load_image_folder(
         folder = Path(img_dir or (beside if beside.is_dir() else path.parent))
         images = tuple(
             ImageFile(image.image_id, image_path(folder, image.file_name))
-            for image in read_coco_images(path, warnings)
+            for image in coco_images(path, read_json(path, "annotation file"), warnings)
         )
     else:
         raise InputError(f"No folder or annotation file {path}: check the path.")
@@ -169,7 +168,8 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
         files = load_image_folder(path)
         return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], [path])
     if is_json(path):
-        return with_sizes(read_coco_images(path, warnings), image_folders(path))
+        images = coco_images(path, read_json(path, "annotation file"), warnings)
+        return with_sizes(images, image_folders(path))
     names = listed_names(path)
     twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
     if twice or not names:
@@ -259,20 +259,21 @@ def with_sizes(
     return tuple(images)
 
 
-def read_coco_images(
-    source: PathLike | Mapping[str, Any],
-    warnings: list[str] | None = None,
-    *,
-    path: Path | None = None,
+def coco_images(
+    path: Path, document: Any, warnings: list[str] | None = None
 ) -> tuple[LabelledImage, ...]:
-    """Read the list of images of an annotation file, or of its content, whatever else it holds.
+    """Read the list of images of a COCO document, whatever else it holds.
 
-    `warnings` takes what is malformed and left out; without it that is refused. `path` is where the
-    content is from, for messages.
+    `path` is where the document is from, for messages. `warnings` takes what is malformed and left
+    out; without it that is refused. Raises `InputError` if the document has no list of images.
     """
+    if not isinstance(document, Mapping) or "images" not in document:
+        raise InputError(
+            f"{printable(path)} is not a COCO annotation file: expected an object with a list "
+            "'images' (and 'annotations' and 'categories' where it is labelled). Other labels are "
+            "converted with `autoeval convert-labels`."
+        )
     malformed = list[str]()
-    found_in, document = coco_content(source)
-    path = path or found_in
     images = tuple(coco_entries(path, document, "images", _image, malformed))
     times = Counter(image.image_id for image in images)
     if len(times) < len(images):
@@ -346,7 +347,7 @@ def images_in_memory(given: object) -> tuple[LabelledImage, ...] | None:
     document = getattr(given, "dataset", given)
     if not isinstance(document, Mapping) or "images" not in document:
         return None
-    return read_coco_images(document)
+    return coco_images(Path("the images in memory"), document)
 
 
 def image_path(img_dir: Path, file_name: str) -> Path:
@@ -371,22 +372,6 @@ def _encodable(file_name: str) -> bool:
         return b"\0" not in os.fsencode(file_name)
     except UnicodeEncodeError:
         return False
-
-
-def coco_content(source: PathLike | Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
-    """Return a document, and where it is from."""
-    if isinstance(source, Mapping):
-        path, document = IN_MEMORY, source
-    else:
-        path = Path(source)
-        document = read_json(path, "annotation file")
-    if not isinstance(document, Mapping) or "images" not in document:
-        raise InputError(
-            f"{printable(path)} is not a COCO annotation file: expected an object with a list "
-            "'images' (and 'annotations' and 'categories' where it is labelled). Other labels are "
-            "converted with `autoeval convert-labels`."
-        )
-    return path, document
 
 
 def coco_entries(

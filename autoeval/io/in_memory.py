@@ -21,29 +21,30 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.formats import (
-    SIDES,
-    WORDS,
+    BOX_COLUMNS,
+    CORNERS,
     Coded,
     Content,
     RawColumns,
     columns_of_batch,
     columns_of_list,
     content_of_document,
+    known_columns,
 )
 from autoeval.runtime.files import name_of
 from autoeval.words import Notice, listed
 
 ACCEPTED = (
     "a path; a DataFrame or an Arrow table with the columns of a Parquet file (image_id or "
-    "file_name, category_id or category, x, y, w and h or bbox, score); a list of COCO result "
-    "rows; a COCO dict or pycocotools.COCO; or a list with one item an image of "
-    "supervision.Detections, torchvision's dicts (boxes, scores, labels) or Ultralytics Results"
+    "file_name, category_id or category, x, y, w and h or bbox or x1, y1, x2 and y2, score); a "
+    "list of COCO result rows; a COCO dict or pycocotools.COCO; or a list with one item an image "
+    "of supervision.Detections, torchvision's dicts (boxes, scores, labels) or Ultralytics Results"
 )
 ACCEPTED_LABELS = (
     "a path (COCO JSON, or a folder of YOLO or VOC); what autoeval.load_labels returned; a COCO "
     "dict or pycocotools.COCO; a DataFrame or an Arrow table with one row an object (image_id or "
-    "file_name, category or category_id, x, y, w and h or bbox); or a supervision.DetectionDataset "
-    "or supervision.Detections by file name"
+    "file_name, category or category_id, x, y, w and h or bbox or x1, y1, x2 and y2); or a "
+    "supervision.DetectionDataset or supervision.Detections by file name"
 )
 OF_ARRAY = re.compile(r"image\d+\.jpg").fullmatch  # what Ultralytics calls an image without a file
 ROW_KEYS = frozenset({"bbox", "score", "x"})
@@ -122,38 +123,47 @@ def _document_of_table(given: Any) -> dict[str, Any]:
 
     A row without a category and a box is an image that holds none.
     """
-    columns = _as_arrow(given).to_pydict()
-    word = next((name for name in WORDS if name in columns), None)
-    sides = SIDES if {*SIDES} <= columns.keys() else ("bbox",)
-    key = next((name for name in ("image_id", "file_name") if name in columns), None)
-    if key is None or sides[0] not in columns or not (word or "category_id" in columns):
+    table = _as_arrow(given)
+    fields = known_columns(table.schema)
+    columns = table.to_pydict()
+    of_box = next((names for names, _ in BOX_COLUMNS if names[0] in fields), None)
+    key = next((name for name in ("image_id", "file_name") if name in fields), None)
+    if key is None or of_box is None or not {"category", "category_id"} & fields.keys():
         raise InputError(
             f"{name_of(given)} has the columns {listed([*columns], 20)}. Expected labels with "
-            "image_id or file_name, category or category_id, and x, y, w and h or bbox, one row "
-            "an object."
+            "image_id or file_name, category or category_id, and x, y, w and h, or bbox, or x1, "
+            "y1, x2 and y2, one row an object."
         )
-    absent = [None] * len(columns[key])
-    number_of = columns["category_id"] if "category_id" in columns else columns[word or ""]
-    image_fields = ("file_name", "width", "height")
-    of_images = zip(*(columns.get(name, absent) for name in image_fields), strict=True)
-    of_boxes = zip(*(columns[side] for side in sides), strict=True)
+    absent = [None] * table.num_rows
+    by_field = {field: columns[name] for field, name in fields.items()}
+    number_of = by_field["category_id" if "category_id" in fields else "category"]
+    of_images = zip(
+        by_field.get("file_name", absent),
+        columns.get("width", absent),
+        columns.get("height", absent),
+        strict=True,
+    )
+    of_boxes = zip(*(by_field[name] for name in of_box), strict=True)
     images: dict[Any, dict[str, Any]] = {}
     names: dict[Any, Any] = {}
     annotations = []
-    for image, about, number, name, box, crowd in zip(
-        columns[key],
+    for image, (file_name, width, height), number, name, box, crowd in zip(
+        by_field[key],
         of_images,
         number_of,
-        columns[word] if word else number_of,
+        by_field.get("category", number_of),
         of_boxes,
         columns.get("iscrowd", absent),
         strict=True,
     ):
-        images.setdefault(image, {"id": image, **dict(zip(image_fields, about, strict=True))})
+        about = {"id": image, "file_name": file_name, "width": width, "height": height}
+        images.setdefault(image, about)
         if number is None and set(box) == {None}:
             continue
         names.setdefault(number, name)
-        bbox = box[0] if sides == ("bbox",) else list(box)
+        bbox = box[0] if of_box == ("bbox",) else list(box)
+        if of_box == CORNERS and None not in bbox:
+            bbox[2:] = bbox[2] - bbox[0], bbox[3] - bbox[1]
         annotations.append(
             {"image_id": image, "category_id": number, "bbox": bbox, "iscrowd": crowd}
         )

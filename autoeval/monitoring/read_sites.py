@@ -31,8 +31,7 @@ from autoeval.estimation.observation.samples import ImageLoading, PassLog, Unlab
 from autoeval.estimation.read_site import site_of_files
 from autoeval.estimation.run_detector import Detector, fitted_reference, own_words
 from autoeval.io.find_images import file_stamp, path_stamp
-from autoeval.io.image_lists import ImageFile, natural_order, walk
-from autoeval.io.predictions import read_image_list
+from autoeval.io.image_lists import ImageFile, natural_order, read_image_list, walk
 from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.model.pair_table import REFERENCE_FEATURES
 from autoeval.monitoring.monitor_store import (

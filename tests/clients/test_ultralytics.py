@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.io.image_lists import load_image_folder
-from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.image_lists import load_image_folder, read_image_list
+from autoeval.io.predictions import read_predictions
 from tests.clients.torchvision_operators import usable_torchvision
 from tests.doc_pages import ROOT, shell_of, snippet
 

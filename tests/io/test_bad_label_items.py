@@ -9,9 +9,9 @@ from scipy.io import savemat
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import find_images
-from autoeval.io.image_lists import read_coco_images
+from autoeval.io.image_lists import read_image_list
 from autoeval.io.labels.any_format import load_labels
-from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.predictions import read_predictions
 from autoeval.runtime.files import BadItems
 
 BAD = "x"  # in the place of a number
@@ -148,7 +148,7 @@ def test_lists_of_images_name_what_they_lack(tmp_path, write):
     warnings = []
     assert len(read_image_list(path, warnings)) == 2 and "images[2]" in warnings[0]
     with pytest.raises(InputError, match=r"images\[2\] is malformed"):
-        read_coco_images(path)  # where nothing could be said
+        read_image_list(path)  # where nothing could be said
     document = json.loads(path.read_text())
     boxes = [{**box, "score": 0.5} for box in document["annotations"]]
     path.write_text(json.dumps({**document, "annotations": boxes}))

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import autoeval
@@ -193,6 +194,52 @@ def test_torchvision_may_name_its_images():
 def test_other_objects_are_named(given, message):
     with pytest.raises(InputError, match=message):
         read_predictions(given_boxes(given).path, images=IMAGES, numbers=NUMBERS)
+
+
+OF_OTHERS = {  # what a package calls the sides of boxes, scores and numbers of categories
+    "supervision.CSVSink": ("x_min y_min x_max y_max", "confidence", "class_id"),
+    "YOLOv5 results.pandas()": ("xmin ymin xmax ymax", "confidence", "class"),
+    "torchvision": ("x1 y1 x2 y2", "score", "category_id"),
+}
+
+
+@pytest.mark.parametrize("package", OF_OTHERS)
+def test_columns_of_other_packages(package, tmp_path):
+    sides, score, number = OF_OTHERS[package]
+    table = pa.table(
+        {
+            "file_name": [IMAGES[0].file_name, IMAGES[1].file_name],
+            **dict(zip(sides.split(), ([10.0, 1], [20.0, 2], [40.0, 4], [60.0, 9]), strict=True)),
+            score: [0.5, 0.9],
+            number: [1, 2],
+        }
+    )
+    pq.write_table(table, tmp_path / "boxes.parquet")
+    for given in (table, table.to_pandas(), tmp_path / "boxes.parquet"):
+        read = read_predictions(given, images=IMAGES, numbers=NUMBERS)
+        np.testing.assert_array_equal(read.boxes, [[10, 20, 40, 60], [1, 2, 4, 9]])
+        assert read.image.tolist() == [0, 1] and read.scores.tolist() == [0.5, 0.9]
+        assert [read.categories[k] for k in read.label] == [NUMBERS["1"], NUMBERS["2"]]
+
+
+def test_a_table_of_labels_with_corners_and_words():
+    """As tables of labels often are: filename, width, height, class, xmin, ymin, xmax, ymax."""
+    table = pa.table(
+        {
+            "filename": ["a.jpg", "a.jpg", "b.jpg"],
+            "width": [200, 200, 300],
+            "height": [100, 100, 50],
+            "class": ["car", "bus", None],
+            **dict(zip(("xmin", "ymin"), ([10.0, 1, None], [20.0, 2, None]), strict=True)),
+            **dict(zip(("xmax", "ymax"), ([40.0, 4, None], [60.0, 9, None]), strict=True)),
+        }
+    )
+    labels = labels_in_memory(table)
+    assert [(box.image_id, box.category, *box.xywh) for box in labels.boxes] == [
+        ("a.jpg", "car", 10, 20, 30, 40),
+        ("a.jpg", "bus", 1, 2, 3, 7),
+    ]
+    assert [image.size for image in labels.images] == [(100, 200), (50, 300)]
 
 
 def test_items_whose_parts_do_not_fit():

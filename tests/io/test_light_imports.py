@@ -34,7 +34,8 @@ def test_modules_import_none_of_the_heavy_packages(modules, heavy):
 
 READ = """
 import json, sys
-from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.image_lists import read_image_list
+from autoeval.io.predictions import read_predictions
 images = read_image_list(sys.argv[1])
 for path in sys.argv[2:]:
     assert len(read_predictions(path, images=images, numbers={"1": "car"})) == 2

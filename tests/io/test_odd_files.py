@@ -17,8 +17,9 @@ from PIL import Image
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
+from autoeval.io.image_lists import read_image_list
 from autoeval.io.labels.any_format import load_labels
-from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.predictions import read_predictions
 
 NAMES = [f"a/b c ü{k}.jpg" for k in (1, 2, 3)]
 IMAGES = tuple(LabelledImage(str(k), name, (480, 640)) for k, name in enumerate(NAMES, 1))

@@ -2,11 +2,12 @@
 
 import json
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.io.image_lists import read_coco_images, time_in_name, written_time
+from autoeval.io.image_lists import coco_images, time_in_name, written_time
 from autoeval.monitoring.read_sites import ResultsFile
 from autoeval.monitoring.windows import Clock
 from autoeval.words import codes_of
@@ -73,7 +74,8 @@ def listed_at(*times):
 
 def test_a_day_first_is_said_and_not_used():
     notices = []
-    images = read_coco_images(listed_at("02.03.2026 08:15", "2026/03/02 08:15", ""), notices)
+    document = listed_at("02.03.2026 08:15", "2026/03/02 08:15", "")
+    images = coco_images(Path("site.json"), document, notices)
     assert [image.taken for image in images] == [None, MORNING, None]
     assert [notice["code"] for notice in codes_of(notices)] == ["times-not-read"]
     assert "1 (02.03.2026 08:15)" in notices[0]

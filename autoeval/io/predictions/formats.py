@@ -30,15 +30,34 @@ import pyarrow.parquet
 from autoeval.boxes import DetectorRun, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import box_of_segmentation
-from autoeval.io.image_lists import coco_categories, read_coco_images, refuse_archive
+from autoeval.io.image_lists import coco_categories, coco_images, refuse_archive
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
 from autoeval.runtime.files import GZIP, MALFORMED, read_json
 from autoeval.words import listed, printable
 
 WORDS = ("category", "category_name", "label", "name")
 """Columns that may hold the word of a category; the first that a file uses counts."""
-SIDES = ("x", "y", "w", "h")
-"""Columns that may stand for ``bbox``."""
+SIDES, CORNERS = ("x", "y", "w", "h"), ("x1", "y1", "x2", "y2")
+"""Columns that may stand for ``bbox``; corners in tables alone."""
+COLUMNS = {
+    "image_id": ("image_id",),
+    "file_name": ("file_name", "filename", "image_path"),
+    "category_id": ("category_id", "class_id"),
+    "category": (*WORDS, "class_name"),
+    "score": ("score", "confidence", "conf"),
+}
+"""Fields, each with the columns of a table that may hold it, the first of which counts: those of
+COCO results, and as supervision, YOLOv5, torchvision and tables of labels call them."""
+BOX_COLUMNS = (
+    (SIDES, SIDES),
+    (("bbox",), ("bbox",)),
+    (CORNERS, CORNERS),
+    (CORNERS, ("xmin", "ymin", "xmax", "ymax")),
+    (CORNERS, ("x_min", "y_min", "x_max", "y_max")),
+)
+"""The same of the fields of a box, those of which all columns are there."""
+CLASS = "class"
+"""A column of numbers or of words of categories, by its type."""
 LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
 TABLES = (".csv", ".tsv", ".xlsx")
 PICKLES, CHECKPOINTS = (".pkl", ".pickle"), (".pth", ".pt")
@@ -189,7 +208,7 @@ def content_of_document(document: Any, path: Path) -> Content:
         )
     warnings = list[str]()
     numbers = coco_categories(path, document, warnings)
-    images = read_coco_images(document, warnings, path=path) if document.get("images") else None
+    images = coco_images(path, document, warnings) if document.get("images") else None
     return Content(columns_of_list(document["annotations"]), images, numbers, tuple(warnings))
 
 
@@ -322,10 +341,11 @@ def _parse(piece: bytes, kind: pa.StructType, *, in_lines: bool) -> RawColumns |
         entries = table.to_struct_array().combine_chunks()
     else:
         entries = table["all"].combine_chunks().values
-    columns = dict(zip(kind.names, entries.flatten(), strict=True))
+    names = [*kind.names[:3], "category", *kind.names[4:]]
+    columns = dict(zip(names, entries.flatten(), strict=True))
     if "bbox" in columns and columns["bbox"].null_count and OUTLINE in piece:
         return None  # boxes around polygons and masks are found one by one
-    return _columns_of_arrow(columns, kind[3].name)
+    return _columns_of_arrow(columns)
 
 
 def _read_list(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
@@ -439,13 +459,28 @@ def _decode_lines(path: Path, piece: bytes, n_before: int, most: int | None = No
 # Arrow: Parquet, tables in memory, and regular JSON.
 
 
-def _columns_of_arrow(columns: Mapping[str, pa.Array], word: str | None) -> RawColumns:
-    """Take the columns out of those of Arrow, by name; `word` names that of words."""
+def _columns_of_arrow(columns: Mapping[str, pa.Array]) -> RawColumns:
+    """Take the columns out of those of Arrow, each by the name of its field in `COLUMNS`.
+
+    Whole floats, as pandas writes numbers with gaps, count as integers.
+    """
     n = len(columns["score"])
-    image_id, file_name, category_id, named = (
-        _coded(columns[name]) if name in columns else Coded(np.full(n, -1), [])
-        for name in ("image_id", "file_name", "category_id", word or "")
+    coded = dict.fromkeys(
+        ("image_id", "file_name", "category_id", "category"), Coded(np.full(n, -1), [])
     )
+    for name in coded.keys() & columns.keys():
+        column = columns[name]
+        if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+            column = column.dictionary_decode()
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            column = column.cast(pa.string())  # of writers that do not say that it is text
+        if pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), None, column)
+            with suppress(pa.ArrowInvalid):  # numbers with decimals name no image that is known
+                column = column.cast(pa.int64())
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        coded[name] = Coded(_values(column.indices, NO_CODE), column.dictionary.to_pylist())
     if "bbox" in columns:
         lists = columns["bbox"]
         four = _values(pc.list_value_length(lists), NO_CODE) == 4
@@ -455,24 +490,13 @@ def _columns_of_arrow(columns: Mapping[str, pa.Array], word: str | None) -> RawC
             xywh = np.full((n, 4), np.nan)
             xywh[four] = _values(pc.list_flatten(lists.filter(pa.array(four))), NAN).reshape(-1, 4)
     else:
-        xywh = np.stack([_values(columns[side], NAN) for side in SIDES], axis=1)
+        sides = SIDES if SIDES[0] in columns else CORNERS
+        xywh = np.stack([_values(columns[side], NAN) for side in sides], axis=1)
+        if sides == CORNERS:
+            xywh[:, 2:] -= xywh[:, :2]
     scores = _values(columns["score"], NAN)
-    return RawColumns(image_id, file_name, category_id, named, xywh, scores)
-
-
-def _coded(column: pa.Array) -> Coded:
-    """Code a column; whole floats, as pandas writes numbers with gaps, count as integers."""
-    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
-        column = column.dictionary_decode()
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        column = column.cast(pa.string())  # of writers that do not say that it is text
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-        with suppress(pa.ArrowInvalid):  # numbers with decimals name no image that is known
-            column = column.cast(pa.int64())
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    return Coded(_values(column.indices, NO_CODE), column.dictionary.to_pylist())
+    image_id, file_name, category_id, word = coded.values()
+    return RawColumns(image_id, file_name, category_id, word, xywh, scores)
 
 
 def _values(column: pa.Array, missing: pa.Scalar) -> np.ndarray:
@@ -488,7 +512,7 @@ def _read_parquet(path: Path) -> Iterator[RawColumns]:
     try:
         with pyarrow.parquet.ParquetFile(path, thrift_string_size_limit=LONGEST_NOTE) as file:
             schema = file.schema_arrow
-        names = _needed(path, schema)
+        names = [*_needed(path, schema).values()]
         text = [name for name in names if pa.types.is_string(schema.field(name).type)]
         with pyarrow.parquet.ParquetFile(
             path, read_dictionary=text, thrift_string_size_limit=LONGEST_NOTE
@@ -501,30 +525,53 @@ def _read_parquet(path: Path) -> Iterator[RawColumns]:
 
 def columns_of_batch(name: Path, batch: pa.RecordBatch) -> RawColumns:
     """Take the columns of rows of Parquet or a table in memory; `name` is for messages."""
-    columns = {needed: batch[needed] for needed in _needed(name, batch.schema)}
-    return _columns_of_arrow(columns, next((word for word in WORDS if word in columns), None))
+    return _columns_of_arrow(
+        {field: batch[column] for field, column in _needed(name, batch.schema).items()}
+    )
 
 
-def _needed(path: Path, schema: pa.Schema) -> list[str]:
-    """Return the names of the columns to read."""
-    there = schema.names
-    boxes = [*SIDES] if {*SIDES} <= {*there} else ["bbox"]
-    groups = {
-        "image_id or file_name": [n for n in ("image_id", "file_name") if n in there],
-        "category_id or category": [n for n in ("category_id", *WORDS) if n in there],
-        "x, y, w and h, or bbox": boxes,
-        "score": ["score"],
+def known_columns(schema: pa.Schema) -> dict[str, str]:
+    """Return the column of a table for each field of `COLUMNS` and of a box that it has.
+
+    Examples
+    --------
+    >>> known_columns(pa.schema([(name, pa.int64()) for name in ("image_id", "class", "conf")]))
+    {'image_id': 'image_id', 'score': 'conf', 'category_id': 'class'}
+    """
+    found: dict[str, str] = {}
+    for field, names in COLUMNS.items():
+        for name in names:
+            if name in schema.names:
+                found.setdefault(field, name)
+    if CLASS in schema.names:
+        kind = schema.field(CLASS).type
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        found.setdefault("category_id" if is_number else "category", CLASS)
+    for fields, names in BOX_COLUMNS:
+        if {*names} <= {*schema.names}:
+            return found | dict(zip(fields, names, strict=True))
+    return found
+
+
+def _needed(path: Path, schema: pa.Schema) -> dict[str, str]:
+    """Return the columns to read by field, or raise `InputError` where some is not there."""
+    found = known_columns(schema)
+    needed = {
+        "image_id or file_name": ("image_id", "file_name"),
+        "category_id or category": ("category_id", "category"),
+        "x, y, w and h, or bbox, or x1, y1, x2 and y2": (SIDES[0], "bbox", CORNERS[0]),
+        "score": ("score",),
     }
-    lost = [what for what, names in groups.items() if not names or not {*names} <= {*there}]
+    lost = [what for what, fields in needed.items() if not {*fields} & found.keys()]
     if lost:
         raise InputError(
             f"{printable(path)} has no column {'; no column '.join(lost)}. It has: "
-            f"{listed(there, 20)}. Expected one row a box, with left, top, width and height in "
-            "pixels."
+            f"{listed(schema.names, 20)}. Expected one row a box, with left, top, width and height "
+            "(or the corners) in pixels."
         )
-    for name in (*boxes, "score"):
-        kind = schema.field(name).type
-        if name == "bbox":
+    for field in (name for name in (*SIDES, *CORNERS, "bbox", "score") if name in found):
+        kind = schema.field(found[field]).type
+        if field == "bbox":
             is_list = (
                 pa.types.is_list(kind)
                 or pa.types.is_large_list(kind)
@@ -533,11 +580,9 @@ def _needed(path: Path, schema: pa.Schema) -> list[str]:
             kind = kind.value_type if is_list else pa.null()
         is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         if not any(is_kind(kind) for is_kind in is_number):
-            expected = "lists of four numbers" if name == "bbox" else "numbers"
+            expected = "lists of four numbers" if field == "bbox" else "numbers"
             raise InputError(
-                f"{printable(path)}: column {name} is of type {schema.field(name).type}, expected "
-                f"{expected}."
+                f"{printable(path)}: column {found[field]} is of type "
+                f"{schema.field(found[field]).type}, expected {expected}."
             )
-    words = [name for name in WORDS if name in there][:1]
-    numbers = [name for name in ("category_id",) if name in there]
-    return [*groups["image_id or file_name"], *numbers, *words, *boxes, "score"]
+    return found

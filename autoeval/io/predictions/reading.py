@@ -101,10 +101,10 @@ def read_predictions(
         such a list as ``annotations``, with ``images`` and ``categories`` as in a COCO annotation
         file. Or a file with one such box a line (``.jsonl``, ``.ndjson``). Lists and lines may be
         compressed by gzip. Or a Parquet file with one row a box, of the same columns or with
-        ``x``, ``y``, ``w`` and ``h`` for ``bbox``; one of `autoeval.detect` lists all its images.
-        All but the object are read in a stream. Or a
-        folder of text files, one an image; see `read_text_folder`. Or an object in memory; see
-        `autoeval.io.in_memory`.
+        ``x``, ``y``, ``w`` and ``h``, or the corners ``x1``, ``y1``, ``x2`` and ``y2``, for
+        ``bbox`` (other names: `formats.COLUMNS`); one of `autoeval.detect` lists all its images.
+        All but the object are read in a stream. Or a folder of text files, one an image; see
+        `read_text_folder`. Or an object in memory; see `autoeval.io.in_memory`.
     images : sequence of LabelledImage, optional
         All images that the detector was run on; by default those that the file names, and no image
         is without a box unless the file lists its ``images``.

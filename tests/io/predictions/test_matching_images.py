@@ -14,7 +14,8 @@ from PIL import Image
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named
-from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.image_lists import read_image_list
+from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import (
     ReadAs,
     find_words,
