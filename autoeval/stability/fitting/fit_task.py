@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -49,7 +49,6 @@ def fit_task(
     meta_set: MetaSetConfig | None,
     methods: Sequence[str] = (DEFAULT_METHOD,),
     target: str = "mAP",
-    level: float = 0.9,
     loading: Mapping[str, Any] | None = None,
 ) -> AccuracyEstimator | PublishedEstimator:
     """Score a detector on a meta-set, evaluate methods by leaving sources out, fit the first one.
@@ -75,9 +74,93 @@ def fit_task(
             f"{target} is estimated by '{DEFAULT_METHOD}' alone, not by "
             f"{listed(sorted({*methods} - {DEFAULT_METHOD}))}: leave that out."
         )
-    evaluated = list(dict.fromkeys([*methods, BASELINE]))
-    for method in evaluated:
-        make_method(method)
+    for method in methods:
+        make_method(method)  # refused where there is none of this name
+
+    # Scores of all sample sets, and the boxes on the own images of each source.
+    warnings = list[str]()
+    for seed_set in seed_sets:
+        warnings += prefixed(seed_set.name, seed_set.warnings)
+    table, boxes, of_scores = _score(observer, seed_sets, keep, meta_set, target)
+    sets, too_few = _checked_sets(recorded_sets(boxes), observer.detector.categories)
+    warnings += of_scores
+    if too_few and methods[0] == DEFAULT_METHOD:
+        raise InputError(too_few)
+    if too_few and DEFAULT_METHOD in methods:
+        # box stability and its like read accuracies of sets, not labels by category
+        skipped = f"{DEFAULT_METHOD} was not fitted: {too_few}"
+        warnings.append(Notice("not-evaluated", skipped))
+        methods = [method for method in methods if method != DEFAULT_METHOD]
+
+    # The default estimator, which reads boxes; and the methods on the table of scores.
+    context = observer.context()
+    how = with_stages(loading, getattr(observer.settings, "stages", ()))
+    result, of_sets = FitResult(table, target=target), list[str]()
+    fitted: dict[str, AccuracyEstimator | PublishedEstimator] = {}
+    if DEFAULT_METHOD in methods:
+        default = fit_sets(sets, context=context, settings=FitSettings(target), scored=table)
+        fitted[DEFAULT_METHOD] = replace(default, loading_=how or {}, detector_=observer.detector)
+        assert default.fit_result_ is not None
+        result, of_sets = default.fit_result_, [*default.fit_result_.warnings]
+        table = with_pairs(table, pair_rows(default.table_))
+    if not at_threshold:  # there sample sets have no counts of boxes by score
+        evaluated = list(dict.fromkeys([*methods, BASELINE]))
+        results, of_evaluation = _evaluate(table, evaluated, target)
+        result = replace(result, cross_validation=results, by_category=False)
+        warnings += of_evaluation
+    # A method without features is a constant, which is evaluated and estimates nothing.
+    published = [
+        m for m in methods if m != DEFAULT_METHOD and (make_method(m).features or m == methods[0])
+    ]
+    looks = None
+    if published and sets:
+        notices, looks = checked_sets(sets, ConfidenceCheck())
+        of_sets = list(dict.fromkeys([*of_sets, *notices, *looks.warnings]))
+    for method in published:
+        seen = dict(context)
+        if looks is not None:
+            useless = _useless(result.cross_validation, method, target)
+            repeated = (*looks.warnings, *useless, *_of_two_lines(table, method, target))
+            seen["boxes"] = replace(looks, warnings=repeated).to_dict()
+        estimator = PublishedEstimator(method, target=target)
+        fitted[method] = estimator.fit(table, context=seen, loading=how, detector=observer.detector)
+
+    # Files, and the first method with the others beside it.
+    files = [keep.folder / "scores.parquet"]
+    write_table(files[0], table)
+    for method in methods:
+        if method in fitted:
+            name = "estimator" if method == methods[0] else f"estimator_{method}"
+            files.append(keep.folder / f"{name}.parquet")
+            fitted[method].save(files[-1])
+    first = fitted.pop(methods[0])
+    result = replace(
+        result,
+        table=table,
+        warnings=(*warnings, *of_sets, *_useless(result.cross_validation, methods[0], target)),
+        labelled_sets=None,
+        files=tuple(files),
+        seed_sets=tuple(seed_sets),
+        compared=fitted,
+    )
+    if isinstance(first, AccuracyEstimator):
+        return replace(first, fit_result_=result)
+    first.fit_result_ = result
+    return first
+
+
+def _score(
+    observer: Observer,
+    seed_sets: Sequence[SeedSet],
+    keep: Keeping,
+    meta_set: MetaSetConfig | None,
+    target: str,
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Score the own images and the sample sets of each source.
+
+    Returned: the score table with the group of each source; the boxes on own images, which are
+        written; warnings of what could not be scored.
+    """
     recipes, seed = [], observer.settings.seed
     for seed_set in seed_sets:
         recipes.append(own_images(seed_set, seed=seed))
@@ -92,93 +175,18 @@ def fit_task(
         executor=keep.executor,
         load=keep.load,
     )
-    warnings: list[str] = [
-        warning for seed_set in seed_sets for warning in prefixed(seed_set.name, seed_set.warnings)
-    ]
-    table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
-    warnings += _unreadable(table)
-    task = observer.task
-    table["group"] = table["source"].map(task.groups).fillna(table["source"])
-    if len(task.categories) == 1:
-        table["category"] = task.categories[0]
+    table, warnings = _usable(table, counts.failed, "mAP" if OperatingPoint.of(target) else target)
+    for source, rows in seed_rows(table).groupby("source", sort=False):
+        row = rows.iloc[0]
+        if row["n_unreadable"]:
+            lost, n_images = row["unreadable"].split("; "), row["n_images"] + row["n_unreadable"]
+            warnings += prefixed(source, unreadable_warning(lost, n_images))
+    table["group"] = table["source"].map(observer.task.groups).fillna(table["source"])
+    if len(observer.task.categories) == 1:
+        table["category"] = observer.task.categories[0]
     table, boxes = apart(table)
     write_table(keep.folder / BOXES_FILE, boxes)
-    words = observer.detector.categories
-    sets, too_few = _checked_sets(recorded_sets(boxes), words)
-    if too_few and methods[0] == DEFAULT_METHOD:
-        raise InputError(too_few)
-    if too_few:  # box stability and its like read accuracies of sets, not labels by category
-        skipped = f"{DEFAULT_METHOD} was not fitted: {too_few}"
-        warnings += [Notice("not-evaluated", skipped)] if DEFAULT_METHOD in methods else []
-        methods = [method for method in methods if method != DEFAULT_METHOD]
-        evaluated = [method for method in evaluated if method != DEFAULT_METHOD]
-    made_with: dict[str, Any] = {
-        "context": observer.context(),
-        "loading": with_stages(loading, getattr(observer.settings, "stages", ())),
-        "detector": observer.detector,
-    }
-    fitted: dict[str, AccuracyEstimator | PublishedEstimator] = {}
-    of_sets: list[str] = []
-    bins = None
-    if DEFAULT_METHOD in methods:
-        default = fit_sets(
-            sets,
-            context=made_with["context"],
-            settings=FitSettings(target, level),
-            scored=table,
-        )
-        default = replace(
-            default, loading_=made_with["loading"] or {}, detector_=made_with["detector"]
-        )
-        of_default = cast("FitResult", default.fit_result_)
-        bins, of_sets = of_default.reliability, [*of_default.warnings]
-        table = with_pairs(table, pair_rows(default.table_))
-        fitted[DEFAULT_METHOD] = default
-    if at_threshold:  # there sample sets have no counts of boxes by score
-        results, by_category = of_default.cross_validation, of_default.by_category
-    else:
-        results, by_category = _evaluate(table, evaluated, target, level, warnings), False
-    # A method without features is a constant, which is evaluated and estimates nothing.
-    published = [
-        m for m in methods if m != DEFAULT_METHOD and (make_method(m).features or m == methods[0])
-    ]
-    if published:
-        notices, statistics = checked_sets(sets, ConfidenceCheck()) if sets else ([], None)
-        repeated_by_all = statistics.warnings if statistics else ()
-        of_sets = list(dict.fromkeys([*of_sets, *notices, *repeated_by_all]))
-    for method in published:
-        context = dict(made_with["context"])
-        repeated = (*_useless(results, method, target), *_of_two_lines(table, method, target))
-        if statistics:
-            warned = replace(statistics, warnings=(*statistics.warnings, *repeated))
-            context["boxes"] = warned.to_dict()
-        fitted[method] = PublishedEstimator(method, target=target, level=level).fit(
-            table, **{**made_with, "context": context}
-        )
-    files = [keep.folder / "scores.parquet"]
-    write_table(files[0], table)
-    for method in methods:
-        if method in fitted:
-            name = "estimator" if method == methods[0] else f"estimator_{method}"
-            files.append(keep.folder / f"{name}.parquet")
-            fitted[method].save(files[-1])
-    estimator = fitted.pop(methods[0])
-    result = FitResult(
-        table,
-        results,
-        (*warnings, *of_sets, *_useless(results, methods[0], target)),
-        by_category=by_category,
-        reliability=bins,
-        files=tuple(files),
-        seed_sets=tuple(seed_sets),
-        compared=fitted,
-        target=target,
-        level=level,
-    )
-    if isinstance(estimator, AccuracyEstimator):
-        return replace(estimator, fit_result_=result)
-    estimator.fit_result_ = result
-    return estimator
+    return table, boxes, warnings
 
 
 def _useless(results: Sequence[LeaveOneSourceOut], method: str, target: str) -> tuple[str, ...]:
@@ -196,17 +204,6 @@ def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[str, .
     features = make_method(method).features
     tested = two_lines(table, features[0], target) if len(features) == 1 else None
     return tested.warnings() if tested else ()
-
-
-def _unreadable(table: pd.DataFrame) -> list[str]:
-    """Name own images of the sources that could not be read."""
-    warnings: list[str] = []
-    for source, rows in seed_rows(table).groupby("source", sort=False):
-        row = rows.iloc[0]
-        if row["n_unreadable"]:
-            lost, n_images = row["unreadable"].split("; "), row["n_images"] + row["n_unreadable"]
-            warnings += prefixed(source, unreadable_warning(lost, n_images))
-    return warnings
 
 
 def _checked_sets(stored: Iterable[Site], words: Sequence[str]) -> tuple[list[Site], str]:
@@ -232,25 +229,24 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
 
 
 def _evaluate(
-    table: pd.DataFrame, methods: Sequence[str], target: str, level: float, warnings: list[str]
-) -> tuple[LeaveOneSourceOut, ...]:
-    """Evaluate methods by leaving sources out, each as the mean over its categories."""
+    table: pd.DataFrame, methods: Sequence[str], target: str
+) -> tuple[tuple[LeaveOneSourceOut, ...], list[Notice]]:
+    """Evaluate methods by leaving sources out, each as the mean over its categories.
+
+    Returned: with warnings of what could not be evaluated.
+    """
     groups = list(dict.fromkeys(table["group"]))
     if len(groups) < MIN_SOURCES:
-        warnings.append(
-            Notice(
-                "few-groups",
-                f"{counted(len(groups), 'group')} of sources "
-                f"({', '.join(groups)}): with fewer than {MIN_SOURCES} none can be left out, so "
-                "the error at other sites was not measured; add sources of other origin",
-                severity="note",
-            )
+        text = (
+            f"{counted(len(groups), 'group')} of sources "
+            f"({', '.join(groups)}): with fewer than {MIN_SOURCES} none can be left out, so "
+            "the error at other sites was not measured; add sources of other origin"
         )
-        return ()
-    results = []
+        return (), [Notice("few-groups", text, severity="note")]
+    results, warnings = list[LeaveOneSourceOut](), list[Notice]()
     for method in methods:
         try:
-            results.append(leave_one_source_out(table, method, target=target, level=level))
+            results.append(leave_one_source_out(table, method, target=target))
         except InputError as error:
             warnings.append(
                 Notice("not-evaluated", f"{method} was not evaluated: {error}", severity="note")
@@ -265,13 +261,14 @@ def _evaluate(
         for result in results
         if result.summary()["missing"]
     ]
-    return tuple(results)
+    return tuple(results), warnings
 
 
 def _usable(
-    table: pd.DataFrame, failed: dict[str, str], target: str, warnings: list[str]
-) -> pd.DataFrame:
-    """Leave out failed jobs, and sources whose own images have no rows or no labels."""
+    table: pd.DataFrame, failed: dict[str, str], target: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Leave out failed jobs, and sources whose own images have no rows or no labels; say which."""
+    warnings = list[str]()
     if failed:
         first = next(iter(failed.values()))
         warnings.append(
@@ -294,4 +291,4 @@ def _usable(
                 f"{source}: its own images could not be scored, so it was left out",
             )
         )
-    return table[table["source"].isin(labelled)].reset_index(drop=True)
+    return table[table["source"].isin(labelled)].reset_index(drop=True), warnings
