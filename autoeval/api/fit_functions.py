@@ -131,7 +131,7 @@ def fit(
     if isinstance(given, Predictions):
         fitted = fit_files(
             given,
-            labels=labels,
+            labels,
             img_dir=img_dir,
             group=group,
             categories=named,
@@ -215,7 +215,7 @@ def fit_task(
     InputError
         As `fit`.
     """
-    from autoeval.estimation.fitting import FitSettings, fit_files, fit_sources
+    from autoeval.estimation.fitting import FitSettings, fit_source_files, fit_sources
     from autoeval.estimation.given import Predictions, given_boxes
     from autoeval.io.tasks.task import load_task
     from autoeval.model.mixed_model import check_level
@@ -229,7 +229,7 @@ def fit_task(
     elif data_root is not None:
         raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
     if isinstance(given, Predictions):
-        return write_fit_outputs(fit_files(given, task=task, settings=settings), folder)
+        return write_fit_outputs(fit_source_files(given, task, settings), folder)
     return write_fit_outputs(fit_sources(given, task, folder=folder, settings=settings), folder)
 
 

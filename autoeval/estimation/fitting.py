@@ -127,34 +127,37 @@ def reference_strength(sets: Sequence[Site]) -> float:
 
 def fit_files(
     files: Predictions,
+    labels: GivenLabels,
     *,
-    labels: GivenLabels | None = None,
-    task: Task | None = None,
     img_dir: PathLike | None = None,
     group: str | None = None,
     categories: Categories | None = None,
     settings: FitSettings = USUAL,
 ) -> AccuracyEstimator:
-    """Fit on prediction files: of one labelled set, or of the sources of a task.
+    """Fit on the prediction files of one labelled set.
 
-    labels: one labelled set, every category of which is a source; with `categories` these are.
-    task: instead: its categories are to be expected in all images of its sources.
+    categories: each with the detector's words for it, which are expected in all images; by default
+        every category of the labels, on the images that hold it.
     """
-    if labels is not None:
-        words = words_of(categories or {})
-        sets, chosen = read_with_strongest(
-            files,
-            lambda predictions: [
-                labels_with_files(labels, predictions, img_dir=img_dir, group=group, words=words)
-            ],
-        )
-        named = {
-            name: list(words_of_category or [name])
-            for name, words_of_category in (categories or {}).items()
-        }
-        given = {"task": {"name": sets[0].name, "words": named}} if named else {}
-        return fit_sets(sets, context={**given, **chosen}, settings=settings)
-    assert task is not None
+    words = words_of(categories) if categories else None
+    sets, context = read_with_strongest(
+        files,
+        lambda predictions: [
+            labels_with_files(labels, predictions, img_dir=img_dir, group=group, words=words)
+        ],
+    )
+    if categories:
+        context["task"] = {"name": sets[0].name, "words": categories}
+    return fit_sets(sets, context=context, settings=settings)
+
+
+def fit_source_files(
+    files: Predictions, task: Task, settings: FitSettings = USUAL
+) -> AccuracyEstimator:
+    """Fit on the prediction files of the sources of a task.
+
+    Its categories are expected in all images of its sources.
+    """
     folder = files.name
     if not folder.is_dir():
         raise InputError(

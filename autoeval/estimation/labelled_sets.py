@@ -131,17 +131,9 @@ def labels_with_files(
     content = read_labels(labels, img_dir)
     name = content.path.name
     site = name.removesuffix(".gz").rpartition(".")[0] or name
-    if not words:
-        return _with_files(site, content, files, group=group, unpredicted=unpredicted)
-    label_words = {**{name: name for name in words.values()}, **words}
-    made = _with_files(site, content, files, group=group, words=words, label_words=label_words)
-    numbers = _joined_numbers(made.looks.numbers, _numbers_of(content))
-    made = replace(made, looks=replace(made.looks, numbers=numbers))
-    unknown = [word for word in words if word not in {*made.looks.categories, *content.categories}]
-    if not unknown:
-        return made
-    text = f"neither a box nor a label is called {listed(unknown)}: check the word"
-    return made.noting(Notice("word-not-known", text))
+    return _with_files(
+        site, content, files, group=group, words=words or None, unpredicted=unpredicted
+    )
 
 
 def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
@@ -180,14 +172,18 @@ def _with_files(
 ) -> Site:
     """Read the predictions of labels, match both by images and words, and check them.
 
-    words, label_words: category of each word of the detector, and of the labels; these categories
-        are then expected on all images. By default each word of the labels is one of its own.
+    words: category of each word of the detector; these categories are then expected on all images.
+        By default each word of the labels is one of its own.
+    label_words: the same of the labels, of a task; by default the words, and the categories' names.
     unpredicted: without words, whether categories of which no box is found are kept.
     """
-    everywhere = words is not None
+    everywhere, of_task = words is not None, label_words is not None
     words = words or {word: word for word in content.categories}
     categories: Sequence[str] = tuple(dict.fromkeys(words.values()))
-    numbers = _numbers_of(content)
+    if everywhere and not of_task:
+        label_words = {**{name: name for name in categories}, **words}
+    in_order = tuple(str(k) for k in range(len(content.categories)))
+    numbers = dict(zip(content.numbers or in_order, content.categories, strict=True))
     site = files.read(content.images, where=str(content.path), numbers=numbers)
     floor = check_floor(site.boxes, str(files.name), complete=files.complete)
     truth = labelled_boxes(content, categories, label_words, site.boxes.images)
@@ -205,9 +201,12 @@ def _with_files(
         site = site.without_images(unseen)
         truth = labelled_boxes(content, categories, label_words, site.boxes.images)
     looks = replace(Looks.of(site.boxes), overlaps=overlaps_of(site.boxes))
+    # What numbers mean in labels holds for later files, too, unless predictions contradict; each
+    # source of a task may count its categories in its own way.
+    if not of_task and all(numbers.get(n, word) == word for n, word in looks.numbers.items()):
+        looks = replace(looks, numbers={**numbers, **looks.numbers})
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
     if not everywhere:
-        looks = replace(looks, numbers=_joined_numbers(looks.numbers, numbers))
         known = [name for name in categories if name not in lost or unpredicted]
         if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
             categories = known
@@ -227,7 +226,11 @@ def _with_files(
         )
     )
     if everywhere:
-        return _noting_all_wrong(made, str(files.name))
+        made = _noting_all_wrong(made, str(files.name))
+        called = {*looks.categories, *content.categories}
+        unknown = [word for word in words if word not in called and not of_task]
+        text = f"neither a box nor a label is called {listed(unknown)}: check the word"
+        return made.noting(Notice("word-not-known", text)) if unknown else made
     if _mean_right(made) >= HARDLY_RIGHT:
         return made
     others = "Are they of the same images, and do image ids and category numbers mean the same?"
@@ -240,12 +243,6 @@ def _with_files(
             "vehicle=car,bus,truck (categories=), or in a task file with `detector_mapping`."
         )
     raise _hardly_right(made, str(files.name), f"by {content.path}", others)
-
-
-def _numbers_of(content: LabelSet) -> dict[str, str]:
-    """Return the word of each category number of labels."""
-    given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
-    return dict(zip(given, content.categories, strict=True))
 
 
 def check_some_right(sets: Sequence[Site]) -> None:
@@ -282,13 +279,6 @@ def _noting_all_wrong(made: Site, what: str, question: str = FILES_WRONG) -> Sit
             f"no category of {what} is right anywhere (mAP50 under 1): {question}",
         )
     )
-
-
-def _joined_numbers(of_boxes: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Add the labels' words for numbers to those of the predictions, unless they contradict."""
-    if any(labels.get(number, word) != word for number, word in of_boxes.items()):
-        return dict(of_boxes)
-    return {**labels, **of_boxes}
 
 
 def observed_labels(
