@@ -50,17 +50,17 @@ from autoeval.comparison.train_differences import (
     read_rows,
 )
 from autoeval.comparison.unlabelled_difference import (
+    CategoryBoxes,
     ExpectedDifference,
-    Found,
+    PairFeatures,
     PairPrior,
-    Seen,
     agreement,
     disagreement,
     expected_difference,
     known_on_labels,
     one_at_home,
+    pair_features,
     pair_prior,
-    seen_of,
 )
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
@@ -289,7 +289,7 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
 def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDifference:
     """Compare what both detectors find at a site."""
     k = a.sites[site].boxes.categories.index(category)
-    return expected_difference(*(Found.of(of, k) for of in calibrated(a, b, site)))
+    return expected_difference(*(CategoryBoxes.of(of, k) for of in calibrated(a, b, site)))
 
 
 @cache
@@ -396,15 +396,15 @@ def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
         at = own.index.to_numpy()
         related = rows[["a", "b"]].map(alike).isin(names[at[0]]).any(axis=1)
         others = rows[~related & (rows["fold"] != rows["fold"].iloc[at[0]])]
-        seen = seen_of(others)
+        seen = pair_features(others)
 
-        def predict(x: np.ndarray, seen: Seen = seen) -> tuple[np.ndarray, np.ndarray]:
+        def predict(x: np.ndarray, seen: PairFeatures = seen) -> tuple[np.ndarray, np.ndarray]:
             value, variance = one_kind(x).predict(seen, common.few, common.floor)
             return value, np.sqrt(variance)
 
         y = (others["true_a"] - others["true_b"]).to_numpy()
         fitted = one_kind(likeliest(predict, y, pair_weights(others), first, pulls))
-        moments = fitted.predict(seen_of(rows.iloc[at]), common.few, common.floor)
+        moments = fitted.predict(pair_features(rows.iloc[at]), common.few, common.floor)
         for k, value, variance in zip(at.tolist(), *moments, strict=True):
             found[k] = ValueWithError(float(value), float(np.sqrt(variance)), DOF)
     return [found[k] for k in range(len(rows))]
@@ -477,7 +477,7 @@ def labelled_pair(
         return None
     k = sites[0].boxes.categories.index(one.category)
     expected = expected_at(a, b, one.site, one.category)
-    level = seen_of(pd.DataFrame([row])).level[0]
+    level = pair_features(pd.DataFrame([row])).level[0]
     return replace(
         one,
         rankings=tuple(of.evaluation.rankings[k] for of in sites),

@@ -28,8 +28,8 @@ from autoeval.comparison.paired_labels import (
     pair_labels,
 )
 from autoeval.comparison.unlabelled_difference import (
+    ComparedDetector,
     PairPrior,
-    Side,
     compare_label_free,
     outlook_without_labels,
     pair_prior,
@@ -130,7 +130,7 @@ def compare_sites(
         paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
     sides = [
-        Side.of(name, fits[name], site, trained_here=name in known.trained_here)
+        ComparedDetector.of(name, fits[name], site, trained_here=name in known.trained_here)
         for name, site in common.items()
     ]
     levels, of_labels = {}, None
@@ -194,8 +194,8 @@ def _labelled_levels(
 
 
 def _difference(
-    a: Side,
-    b: Side,
+    a: ComparedDetector,
+    b: ComparedDetector,
     target: str,
     prior: PairPrior,
     categories: Categories,
@@ -224,7 +224,7 @@ def _difference(
 
 
 def _warnings(
-    sides: Sequence[Side],
+    sides: Sequence[ComparedDetector],
     pairs: Mapping[tuple[str, str], PairDifference],
     target: str,
     of_labels: Sequence[str] | None,
@@ -286,8 +286,7 @@ def _rows(
     rows = []
     for category, found in pair.each.items():
         difference = replace(found.combined, value=sign * found.combined.value + 0.0)  # no -0.0
-        ends = [difference.value, *difference.interval(level)]
-        value, lower, upper = np.clip(ends, -1, 1).tolist()
+        value, lower, upper = difference.inside(level, -1.0).values()
         if abs(difference.value) > difference.half_width(level):
             more_labels = 0.0
         elif not found.labels.known or abs(difference.value) < SMALLEST:
@@ -347,7 +346,7 @@ def _ranked(
     rows = []
     for i in order:
         behind = table[i][order[0]]
-        value, lower, upper = np.clip([behind.value, *behind.interval(level)], -1, 1).tolist()
+        value, lower, upper = behind.inside(level, -1.0).values()
         rows.append(
             {
                 "detector": names[i],

@@ -155,8 +155,7 @@ def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float
     else:
         outcome = UNDECIDED
     needed = forecast.labels_to_decide(max_loss, level) if outcome == UNDECIDED else 0
-    value, lower, upper = np.clip([difference.value, lower, upper], -1, 1).tolist()
-    return Loss(detector, value, lower, upper, outcome, needed)
+    return Loss(detector, **difference.inside(level, -1.0), outcome=outcome, labels=needed)
 
 
 def refuse_other_words(warnings: Sequence[str]) -> None:

@@ -20,9 +20,9 @@ from autoeval.comparison.common_ground import (
 )
 from autoeval.comparison.unlabelled_difference import (
     SPREAD,
+    ComparedDetector,
     LabelFree,
     PairPrior,
-    Side,
     compare_label_free,
     outlook_without_labels,
     pair_prior,
@@ -367,11 +367,13 @@ def plan_difference(
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
     plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=spread)
-    a, b = (Side.of(name, fits[name], site) for name, site in common.items())
+    a, b = (ComparedDetector.of(name, fits[name], site) for name, site in common.items())
     return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
 
 
-def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
+def outlook_of(
+    a: ComparedDetector, b: ComparedDetector, target: str, level: float, plan: LabelPlan
+) -> Outlook:
     """Forecast the precision that labels give of the difference of two detectors."""
     free = compare_label_free(a, b, target, pair_prior(), {})
     outlook = outlook_without_labels(free, len(a.site), level)

@@ -29,12 +29,12 @@ from scipy.special import logsumexp
 from autoeval.comparison.unlabelled_difference import (
     FEWEST_OBJECTS,
     OneKind,
+    PairFeatures,
     PairPrior,
-    Seen,
     TwoKinds,
     away_from_home,
     one_at_home,
-    seen_of,
+    pair_features,
 )
 from autoeval.labels.values import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
@@ -168,7 +168,7 @@ def fit(
     used = rows[in_fit(rows)]
     weights = pair_weights(used)
     y = (used["true_a"] - used["true_b"]).to_numpy()
-    seen = seen_of(used)
+    seen = pair_features(used)
     first = np.concatenate([ALIKE[0], UNLIKE[0], GATE[0], COMMON[0]])
     pulls = np.concatenate([ALIKE[1], UNLIKE[1], GATE[1], COMMON[1]])
     begin = first if start is None else of_two_kinds(start.common)
@@ -181,7 +181,7 @@ def fit(
     if start is not None:
         prior = replace(start, common=common, shared=shared, **influence)
         return prior if common_only else replace(prior, home=fit_home(rows, common))
-    unknown = Seen(
+    unknown = PairFeatures(
         np.stack([np.full(len(y), np.nan), *seen.terms[1:]]),
         seen.level,
         seen.disagreement,

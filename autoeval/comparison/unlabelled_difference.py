@@ -94,7 +94,7 @@ that count most. What labels weigh against the label-free difference does not de
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class PairFeatures:
     """What is seen of the differences of N pairs of detectors, each at a site and category."""
 
     terms: np.ndarray  # d0 (NaN where not known), d1 and d2, (3, N)
@@ -114,7 +114,9 @@ class OneKind:
     rare: float  # τ of categories that are not usual, as a multiple
     contradiction: float  # κ
 
-    def predict(self, seen: Seen, few: float, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    def predict(
+        self, seen: PairFeatures, few: float, floor: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected differences and the variances of their errors, (N,) each."""
         value = np.asarray(self.slopes) @ np.nan_to_num(seen.terms)
         std = self.std * np.where(seen.usual, 1.0, self.rare)
@@ -134,13 +136,13 @@ class TwoKinds:
     few: float  # c: with so many objects the variance is twice that of very many
     floor: float  # f, of detectors that agree entirely
 
-    def probability(self, seen: Seen) -> np.ndarray:
+    def probability(self, seen: PairFeatures) -> np.ndarray:
         """Return the probability that two detectors are not trained alike, (N,)."""
         a, b, c = self.gate
         odds = logit(np.clip(seen.disagreement, LOWEST_ODDS, HIGHEST_ODDS))
         return np.asarray(expit(a + b * (odds + c * logit(seen.level))))
 
-    def predict(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, seen: PairFeatures) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected differences and the standard deviations of their errors."""
         (alike, variance_alike), (unlike, variance_unlike) = (
             kind.predict(seen, self.few, self.floor) for kind in (self.alike, self.unlike)
@@ -182,7 +184,7 @@ class PairPrior:
         The result is inside what is possible: a difference is at most twice the level, nor twice
         what the level leaves to 1.
         """
-        seen = seen_of(pairs)
+        seen = pair_features(pairs)
         level = seen.level
         # Each model predicts all rows; of each row that of its case counts.
         by_labels = np.isfinite(seen.terms[0])
@@ -242,14 +244,14 @@ def pair_prior() -> PairPrior:
     )
 
 
-def seen_of(pairs: pd.DataFrame) -> Seen:
+def pair_features(pairs: pd.DataFrame) -> PairFeatures:
     """Return what `PairPrior.predict` takes of N rows."""
     a, b = (pairs[f"estimate_{detector}"].to_numpy(float) for detector in "ab")
     level = np.clip((a + b) / 2, LOWEST, HIGHEST)
     carried = scaled_difference(level, pairs["log_odds"].to_numpy(float))
     u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
     terms = np.stack([carried, a - b, pairs["expected"].to_numpy(float)])
-    return Seen(terms, level, u, n, pairs["usual"].to_numpy(bool))
+    return PairFeatures(terms, level, u, n, pairs["usual"].to_numpy(bool))
 
 
 def one_at_home(pairs: pd.DataFrame) -> np.ndarray:
@@ -257,7 +259,7 @@ def one_at_home(pairs: pd.DataFrame) -> np.ndarray:
     return pairs["home_a"].notna().to_numpy() != pairs["home_b"].notna().to_numpy()
 
 
-def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[Seen, np.ndarray]:
+def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.ndarray]:
     """Lower the estimates of a detector that was trained at home, and leave out d0 there.
 
     Returned: what is seen of N pairs with each of G factors, G N in all, pairs after pairs; and the
@@ -271,7 +273,7 @@ def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[Seen, np.ndarray]:
     factors, weights = away.factors(np.nan_to_num(home), confidence)
     lowered = [np.where(of_a == first, factors, 1.0).ravel() for first in (True, False)]
     copies = pd.concat([pairs] * len(factors), ignore_index=True)
-    seen = seen_of(
+    seen = pair_features(
         copies.assign(
             estimate_a=copies["estimate_a"] * lowered[0],
             estimate_b=copies["estimate_b"] * lowered[1],
@@ -348,7 +350,7 @@ def known_on_labels(
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CategoryBoxes:
     """The n boxes of one category that one detector has found on N images."""
 
     image: np.ndarray  # (n,), int
@@ -358,7 +360,7 @@ class Found:
     n_true: np.ndarray  # expected objects of each image, by this detector alone, (N,)
 
     @classmethod
-    def of(cls, site: Site, category: int) -> Found:
+    def of(cls, site: Site, category: int) -> CategoryBoxes:
         """Take the boxes of one category of a calibrated site."""
         found = site.boxes
         rows = found.rows_of[category]
@@ -381,7 +383,7 @@ class ExpectedDifference:
     influence: np.ndarray  # predicted, of each image on the difference, (N,)
 
 
-def common_objects(a: Found, b: Found) -> np.ndarray:
+def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
     """Return the expected objects of each image by the boxes of both, (N,)."""
     rows, columns, _ = overlapping_pairs(a.boxes, a.image, b.boxes, b.image, least=0.5)
     p_a, p_b = a.p[AT_HALF], b.p[AT_HALF]
@@ -404,7 +406,7 @@ def common_objects(a: Found, b: Found) -> np.ndarray:
     return np.maximum(union, (a.n_true + b.n_true) / 2)
 
 
-def expected_difference(a: Found, b: Found) -> ExpectedDifference:
+def expected_difference(a: CategoryBoxes, b: CategoryBoxes) -> ExpectedDifference:
     """Compare the expected average precisions of two detectors on the same images."""
     n_true = common_objects(a, b)
     ranked = [
@@ -465,7 +467,7 @@ def likely_labels(site: Site) -> Boxes:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ComparedDetector:
     """One detector at a site: what a difference takes of it."""
 
     name: str
@@ -481,7 +483,7 @@ class Side:
     @classmethod
     def of(
         cls, name: str, fitted: AccuracyEstimator, site: Site, *, trained_here: bool = False
-    ) -> Side:
+    ) -> ComparedDetector:
         """Estimate each category by an estimator of the default method.
 
         A fit that says that its detector was trained at the labelled site counts as `trained_here`.
@@ -525,8 +527,8 @@ class LabelFree:
 
 
 def compare_label_free(
-    a: Side,
-    b: Side,
+    a: ComparedDetector,
+    b: ComparedDetector,
     target: str,
     prior: PairPrior,
     categories: Mapping[str, Sequence[str]],
@@ -547,7 +549,8 @@ def compare_label_free(
         return LabelFree(each, whole, nothing, [None] * len(names), carried)
     u = disagreement(a.site, b.site)
     expected = [
-        expected_difference(*(Found.of(side.site, k) for side in (a, b))) for k in range(len(names))
+        expected_difference(*(CategoryBoxes.of(side.site, k) for side in (a, b)))
+        for k in range(len(names))
     ]
     table = pd.DataFrame(
         {
@@ -567,7 +570,7 @@ def compare_label_free(
     known_falls = [side.away for side in (a, b) if side.away is not None]
     if len(known_falls) == 1:
         prior = replace(prior, away=known_falls[0])
-    levels, each = seen_of(table).level, prior.predict(table)
+    levels, each = pair_features(table).level, prior.predict(table)
     return LabelFree(
         each,
         prior.mean(each),

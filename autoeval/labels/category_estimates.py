@@ -112,12 +112,6 @@ class LabelEstimates:
     n_holding: int  # images that hold one
     measured: bool  # enough of them; otherwise the combined one rests on the label-free estimates
 
-    def inside(self, level: float) -> dict[str, float]:
-        """Return ``value``, ``lower`` and ``upper`` of the combined estimate, inside [0, 1]."""
-        estimate = self.combined.estimate
-        ends = np.clip([estimate.value, *estimate.interval(level)], 0, 1).tolist()
-        return dict(zip(("value", "lower", "upper"), ends, strict=True))
-
 
 def measure_levels(
     ranking: RankedDetections, weights: np.ndarray | None = None, *, complete: bool = False

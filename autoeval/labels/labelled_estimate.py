@@ -40,7 +40,7 @@ from autoeval.labels.matching import (
 )
 from autoeval.labels.plan import LabelPlan, inverse_probabilities
 from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine
-from autoeval.result_base import ENDS, Result
+from autoeval.result_base import Result
 from autoeval.sites.label_warnings import contradicted, label_warnings
 from autoeval.targets import OperatingPoint, points_at
 from autoeval.words import Notice, as_notice, listed
@@ -110,7 +110,7 @@ class LabelledEstimate(Result):
     def other_targets(self) -> dict[str, dict[str, float]]:
         """``value``, ``lower`` and ``upper`` of other targets, inside [0, 1]."""
         others = {name: of for name, of in self.whole.items() if name != self.target}
-        return {name: of.inside(self.level) for name, of in others.items()}
+        return {name: of.combined.estimate.inside(self.level) for name, of in others.items()}
 
     def label_free(self, category: str = "", target: str = "") -> dict[str, float]:
         """Return ``value``, ``lower`` and ``upper`` of the label-free estimate, in [0, 1].
@@ -126,8 +126,7 @@ class LabelledEstimate(Result):
         if printed is not None:
             return dict(printed)
         prior = (self.by_category[category] if category else self.whole[target]).prior
-        ends = np.clip([prior.value, *prior.interval(self.level)], 0, 1).tolist()
-        return dict(zip(ENDS, ends, strict=True))
+        return prior.inside(self.level)
 
     def label_free_half_width(self, target: str = "") -> float:
         """Return the longer arm of the label-free interval of all categories, in [0, 1]."""
@@ -174,7 +173,7 @@ class LabelledEstimate(Result):
             rows.append(
                 {
                     "category": name,
-                    **estimates.inside(self.level),
+                    **estimates.combined.estimate.inside(self.level),
                     **free,
                     "measured": estimates.measured,
                 }
@@ -369,8 +368,10 @@ def estimate_with_labels(
     return LabelledEstimate(
         plan.target,
         plan.level,
-        **whole.inside(plan.level),
-        per_category={name: each.inside(plan.level) for name, each in own.each.items()},
+        **whole.combined.estimate.inside(plan.level),
+        per_category={
+            name: each.combined.estimate.inside(plan.level) for name, each in own.each.items()
+        },
         n_labelled=k,
         n_pool=part.plan.n_pool,
         whole={name: estimates[name].whole for name in targets},

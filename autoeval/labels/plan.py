@@ -33,7 +33,7 @@ from autoeval.labels.values import (
     PER_OBJECT,
     ValueWithError,
 )
-from autoeval.result_base import ENDS, Result
+from autoeval.result_base import Result
 from autoeval.targets import IOUS, OperatingPoint
 from autoeval.words import listed
 
@@ -252,8 +252,7 @@ class LabelPlan(Result):
         if printed is not None:
             return dict(printed)
         prior = self.label_free(target, category) if category else self.priors.get(target, NOTHING)
-        ends = np.clip([prior.value, *prior.interval(self.level)], 0, 1).tolist()
-        return dict(zip(ENDS, ends, strict=True))
+        return prior.inside(self.level)
 
     def to_dict(self) -> dict[str, float]:
         """Return the numbers under flat keys; ``plan/half_width`` is expected with its labels."""

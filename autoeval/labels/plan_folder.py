@@ -68,11 +68,19 @@ def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
     if not array.size:
         return np.zeros((array.dtype.itemsize, 0), np.uint8), how
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
-    for decimals in DECIMALS.get(array.dtype, ()):
-        whole = _as_whole(columns, decimals)
-        if whole is not None:
-            columns, how["decimals"] = whole, decimals
-            break
+    if array.dtype in DECIMALS:
+        scaled = columns.astype(np.float64)
+        if len(columns) == CORNERS:  # a corner and the sides, of which the file's reader made both
+            scaled[2:] -= scaled[:2]
+        for decimals in DECIMALS[array.dtype]:
+            whole = np.rint(scaled * 10**decimals)
+            if not (np.abs(whole) < LARGEST).all():
+                break
+            whole = whole.astype(np.int32)
+            # by their bytes, since a negative zero would lose its sign
+            if _as_written(whole, decimals, columns.dtype).tobytes() == columns.tobytes():
+                columns, how["decimals"] = whole, decimals
+                break
     if array.ndim == 1 and array.dtype.kind == "i" and array.max() > ONE_BYTE:
         steps = np.diff(array, prepend=array.dtype.type(0))
         if np.mean(steps >= 0) > RISING:
@@ -97,24 +105,8 @@ def restored(stored: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
     return np.ascontiguousarray(columns.T).reshape(shape)
 
 
-def _as_whole(columns: np.ndarray, decimals: int) -> np.ndarray | None:
-    """Return the numbers times a power of ten, int32, if that gives them exactly.
-
-    Of boxes these are a corner and the sides, from which a file's reader made the other corner.
-    """
-    scaled = columns.astype(np.float64)
-    if len(columns) == CORNERS:
-        scaled[2:] -= scaled[:2]
-    scaled = np.rint(scaled * 10**decimals)
-    if not (np.abs(scaled) < LARGEST).all():
-        return None
-    whole = scaled.astype(np.int32)
-    # by their bytes, since a negative zero would lose its sign
-    same = _as_written(whole, decimals, columns.dtype).tobytes() == columns.tobytes()
-    return whole if same else None
-
-
 def _as_written(whole: np.ndarray, decimals: int, dtype: np.dtype) -> np.ndarray:
+    """Return the numbers whose rounded multiples by a power of ten are `whole`."""
     numbers = whole / 10**decimals
     if len(numbers) == CORNERS:
         numbers[2:] += numbers[:2]

@@ -100,6 +100,14 @@ class ValueWithError:
         half = self.half_width(level)
         return self.value - half, self.value + half
 
+    def inside(self, level: float = 0.9, lowest: float = 0.0) -> dict[str, float]:
+        """Return ``value``, ``lower`` and ``upper``, cut at `lowest` and 1.
+
+        lowest: 0 of an accuracy, -1 of a difference of two.
+        """
+        ends = np.clip([self.value, *self.interval(level)], lowest, 1).tolist()
+        return dict(zip(("value", "lower", "upper"), ends, strict=True))
+
     @property
     def probability_positive(self) -> float:
         """Probability of a value over 0; without a standard error 0, 1/2 or 1."""

@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from autoeval.comparison.unlabelled_difference import Found, common_objects, expected_difference
+from autoeval.comparison.unlabelled_difference import (
+    CategoryBoxes,
+    common_objects,
+    expected_difference,
+)
 
 
 def found(boxes, p, *, missed=0.0, n_images=1):
@@ -12,7 +16,7 @@ def found(boxes, p, *, missed=0.0, n_images=1):
     n_true = np.full(n_images, missed)
     n_true[0] += p.sum()
     image = np.zeros(len(p), int)
-    return Found(image, boxes, p, np.tile(p, (10, 1)), n_true)
+    return CategoryBoxes(image, boxes, p, np.tile(p, (10, 1)), n_true)
 
 
 LEFT, RIGHT = [0, 0, 10, 10], [50, 0, 60, 10]

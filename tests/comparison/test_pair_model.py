@@ -15,9 +15,9 @@ from autoeval.comparison.unlabelled_difference import (
     PairPrior,
     TwoKinds,
     known_on_labels,
+    pair_features,
     pair_prior,
     scaled_difference,
-    seen_of,
 )
 from autoeval.model import Away
 from autoeval.runtime.files import shipped_config
@@ -119,7 +119,7 @@ def test_detectors_that_agree_less_than_their_level_explains_are_probably_traine
     of_means = 0.25 * 0.75 * (0.1 - 0.05) ** 2
     assert found.error == pytest.approx(np.sqrt(0.25 * one + 0.75 * other + of_means))
     shipped = pair_prior().common
-    known = [shipped.probability(seen_of(pairs(disagreement=u)))[0] for u in (0.5, 0.8)]
+    known = [shipped.probability(pair_features(pairs(disagreement=u)))[0] for u in (0.5, 0.8)]
     assert known[0] < known[1]
 
 
