@@ -431,7 +431,7 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
             boxes=np.concatenate([boxes.boxes, unlikely.boxes]),
             scores=np.concatenate([boxes.scores, unlikely.scores]),
             crowd=np.concatenate([boxes.crowd, unlikely.crowd]),
-            features=None,  # of the pool as it was drawn from; nothing reads them any more
+            features=None,  # type: ignore[arg-type]  # the draw alone reads them
         )
     changes: dict[str, object] = {}
     if plan.probabilities is not None:
