@@ -4,6 +4,7 @@ import ast
 import functools
 import inspect
 import textwrap
+from pkgutil import resolve_name
 
 import pytest
 
@@ -16,7 +17,6 @@ from autoeval.commands.command_line import (
     Given,
     function_parameters,
     help_of,
-    loaded,
     options_of,
     read_words,
     run_command,
@@ -88,7 +88,7 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
     words, expected = call_with(option, command)
     called = {}
     parameters = {
-        of: function_parameters(loaded(of)) for of in (command.function, command.show) if of
+        of: function_parameters(resolve_name(of)) for of in (command.function, command.show) if of
     }
     monkeypatch.setattr(command_line, "options_of", functools.cache(options_of))
 
@@ -99,13 +99,13 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
             called.update(given)
             return 0
 
-        note.__signature__ = inspect.signature(loaded(path)).replace(
+        note.__signature__ = inspect.signature(resolve_name(path)).replace(
             parameters=[*parameters[path].values()] if path in parameters else []
         )
         return note
 
     options_of(command)
-    monkeypatch.setattr(command_line, "loaded", noting)
+    monkeypatch.setattr(command_line, "resolve_name", noting)
     assert run_command(name, command, words) == 0
     assert called[option] == expected
 
@@ -114,7 +114,7 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
 def test_a_function_reads_all_its_parameters(name):
     """Those of the core are tried one by one in `tests/test_no_parameter_ignored.py`."""
     for path in filter(None, (COMMANDS[name].function, COMMANDS[name].show)):
-        function = loaded(path)
+        function = resolve_name(path)
         read = {
             node.id
             for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))

@@ -13,18 +13,15 @@ from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from shutil import get_terminal_size
 from textwrap import shorten, wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autoeval.commands.command import Command
 from autoeval.errors import InputError
 from autoeval.words import is_given, option_of
-
-if TYPE_CHECKING:
-    from autoeval.estimation.estimator import AccuracyEstimator
 
 HELP = ("--help", "-h", "--help-all")
 SHORT = {"output": "-o"}
@@ -238,18 +235,18 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         return 0
     given = read_words(name, command, words)
     check_outputs(given.values, command)
-    function = loaded(command.function)
+    function = resolve_name(command.function)
     passed = {
         name: given.values[name]
         for name in function_parameters(function)
         if name in given.words or is_given(given.values.get(name))
     }
     TYPED.set(given.command_line)
-    with loaded(command.around)(given) if command.around else nullcontext():
+    with resolve_name(command.around)(given) if command.around else nullcontext():
         result = function(**passed)
     if not command.show:
         return int(result or 0)
-    show = loaded(command.show)
+    show = resolve_name(command.show)
     shown = {
         name: given.values[name]
         for name, parameter in inspect.signature(show).parameters.items()
@@ -383,22 +380,15 @@ def value_of(option: Option, words: Sequence[str]) -> Any:
     return values if option.several else values[0]
 
 
-def loaded(path: str) -> Callable[..., Any]:
-    """Import ``module:name``."""
-    module, _, name = path.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
-
-
 def options_of(command: Command) -> dict[str, Option]:
     """Return the options of a command by parameter, those of its function before those of `show`.
 
     A parameter that both have has the default of `show`.
     """
-    parameters = function_parameters(loaded(command.function))
+    parameters = function_parameters(resolve_name(command.function))
     parameters = {n: p for n, p in parameters.items() if n not in command.in_python}
     if command.show:
-        of_show = inspect.signature(loaded(command.show)).parameters
+        of_show = inspect.signature(resolve_name(command.show)).parameters
         parameters |= {n: p for n, p in of_show.items() if p.kind is p.KEYWORD_ONLY}
     options = {}
     for name, parameter in parameters.items():
@@ -469,7 +459,7 @@ def short_help(name: str, command: Command) -> str:
 def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
     """Return what the function does, and each option with its docstring, or one line of that."""
     explained, width = _explained(command), min(get_terminal_size().columns, WIDEST)
-    about = inspect.getdoc(loaded(command.function)) or ""
+    about = inspect.getdoc(resolve_name(command.function)) or ""
     options = options_of(command)
     before = []
     for name_before in command.positional:
@@ -506,7 +496,7 @@ def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
     lines.append(f"  {'-h, --help':{INDENT - 2}}  Print this.")
     lines.append(f"  {'--help-all':{INDENT - 2}}  Explain every option.")
     if command.more and not one_line:
-        lines += ["", str(loaded(command.more)())]
+        lines += ["", str(resolve_name(command.more)())]
     return "\n".join(lines)
 
 
@@ -522,9 +512,9 @@ def _explained(command: Command) -> dict[str, str]:
     """Return the help of each option: what docstrings say of the parameter."""
     import docstring_parser
 
-    function = loaded(command.function)
+    function = resolve_name(command.function)
     documented: list[Any] = [function]
-    documented += [loaded(command.show)] if command.show else []
+    documented += [resolve_name(command.show)] if command.show else []
     documented += [options for options in option_dictionaries(function) if options.__doc__]
     found: dict[str, str] = {}
     for documented_object in documented:
@@ -534,18 +524,3 @@ def _explained(command: Command) -> dict[str, str]:
             for name in described.arg_name.split(", "):
                 found.setdefault(name, " ".join((described.description or "").split()))
     return found
-
-
-def site_facts(given: Given, fitted: AccuracyEstimator, **more: object) -> dict[str, str]:
-    """Return what the page of a site says of what was typed; see `autoeval.report.page.about`."""
-    from autoeval.report.page import about
-
-    typed, spec = given.values, fitted.loading_.get("detector") or {}
-    return about(
-        given.command_line,
-        images=typed["images"],
-        predictions=typed["predictions"],
-        detector=typed["detector"] or spec.get("name"),
-        checkpoint=typed["checkpoint"] or spec.get("checkpoint"),
-        **more,
-    )

@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.command_line import site_facts
 from autoeval.errors import InputError
 from autoeval.labels import PLAN
 from autoeval.runtime.files import alone_in
@@ -166,13 +165,22 @@ def show_estimate(
         site_curve,
     )
     from autoeval.report.estimate import export as export_to
-    from autoeval.report.page import print_result, write_result, written_files
+    from autoeval.report.page import about, print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
     fits_here = typed["fit_labels"] is not None
     path = folder / FIT_HERE if fits_here else typed["estimator"] or ESTIMATOR
     estimator = load_estimator(path).for_target(estimate.target)
-    facts = site_facts(given, estimator, estimator=path, labels=labels)
+    facts = about(
+        given.command_line,
+        spec=estimator.loading_.get("detector"),
+        images=typed["images"],
+        predictions=typed["predictions"],
+        detector=typed["detector"],
+        checkpoint=typed["checkpoint"],
+        estimator=path,
+        labels=labels,
+    )
     title = f"Estimate on {Path(typed['predictions'] or typed['images']).name}"
     shown: dict[str, Any] = {"verbose": verbose}
     shown["of_fit"] = () if fits_here else estimator.looks_.warnings

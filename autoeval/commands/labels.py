@@ -7,7 +7,6 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.command_line import site_facts
 from autoeval.commands.estimate import LABELS
 from autoeval.errors import InputError
 
@@ -34,10 +33,18 @@ def show_plan(
     """
     from autoeval.api.options import load_estimator
     from autoeval.report.labels import plan_page, plan_text, plan_values
-    from autoeval.report.page import print_result, write_result, written_files
+    from autoeval.report.page import about, print_result, write_result, written_files
 
     folder, typed = Path(work_dir), given.values
-    facts = site_facts(given, load_estimator(typed["estimator"]), estimator=typed["estimator"])
+    facts = about(
+        given.command_line,
+        spec=load_estimator(typed["estimator"]).loading_.get("detector"),
+        images=typed["images"],
+        predictions=typed["predictions"],
+        detector=typed["detector"],
+        checkpoint=typed["checkpoint"],
+        estimator=typed["estimator"],
+    )
     values, step = plan_values(plan, facts), ""
     print_result(plan_text(plan, verbose=verbose), values)
     written = [*plan.files, *write_result(folder, plan_page(plan, facts), values)]

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.command_line import site_facts
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,12 +87,20 @@ def show(
         monitored_values,
         site_pictures,
     )
-    from autoeval.report.page import written_files
+    from autoeval.report.page import about, written_files
     from autoeval.runtime.files import plain, write_json, write_table, write_text
     from autoeval.words import warning_lines
 
     folder, typed = Path(work_dir), given.values
-    facts = site_facts(given, load_estimator(typed["estimator"]), estimator=typed["estimator"])
+    facts = about(
+        given.command_line,
+        spec=load_estimator(typed["estimator"]).loading_.get("detector"),
+        images=typed["images"],
+        predictions=typed["predictions"],
+        detector=typed["detector"],
+        checkpoint=typed["checkpoint"],
+        estimator=typed["estimator"],
+    )
     commands, candidate = label_commands(given, monitored), monitored.candidate
     if json_lines:
         print(lines_of(monitored.to_pandas()), flush=True)

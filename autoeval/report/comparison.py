@@ -18,6 +18,7 @@ from autoeval.model.calibration import FOUND
 from autoeval.report.page import (
     Block,
     Chart,
+    Facts,
     Heading,
     Headline,
     Page,
@@ -26,7 +27,6 @@ from autoeval.report.page import (
     Thumbnails,
     Warnings,
     escaped_markdown,
-    facts_table,
     notice_values,
     result_text,
 )
@@ -125,7 +125,7 @@ def comparison_page(
         Table("better", matrix, percent, formats, caption, on_page=several),
         differences_table(result),
         *disagreement_blocks(result),
-        *facts_table("about", "What this page is about", about),
+        Facts(about, "What this page is about"),
     ]
     return Page(f"Which is better: {', '.join(result.detectors)}", blocks)
 

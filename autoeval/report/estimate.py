@@ -32,6 +32,7 @@ from autoeval.report.fit import (
 from autoeval.report.page import (
     ALL,
     Block,
+    Facts,
     Heading,
     IntervalHeadline,
     IntervalRow,
@@ -42,7 +43,6 @@ from autoeval.report.page import (
     Warnings,
     category_intervals,
     explained,
-    facts_table,
     figures_text,
     notice_values,
     result_text,
@@ -165,7 +165,7 @@ def estimate_page(
         *least_certain_blocks(estimate),
         *evaluation_blocks(estimator),
         *run_blocks(estimator, detector, estimate.site.row if estimate.site else None),
-        *facts_table("about", "What this page is about", about),
+        Facts(about, "What this page is about"),
     ]
     return Page(title, blocks)
 

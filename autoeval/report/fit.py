@@ -21,6 +21,7 @@ from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import (
     Block,
     Chart,
+    Facts,
     Heading,
     Headline,
     Page,
@@ -28,7 +29,6 @@ from autoeval.report.page import (
     Text,
     Warnings,
     explained,
-    facts_table,
     figures_text,
     notice_values,
     result_text,
@@ -148,7 +148,7 @@ def fit_page(
             chart_of_panel(estimator).block(),
             *evaluation_blocks(estimator),
             *run_blocks(estimator, detector),
-            *facts_table("about", "What this page is about", about),
+            Facts(about, "What this page is about"),
         ],
     )
 
@@ -400,7 +400,7 @@ def run_blocks(
         Heading("What it was fitted on"),
         Table("pairs", pairs, shown, formats, caption),
         Heading("What was run"),
-        *facts_table("what_was_run", "", run_facts(estimator, DEFAULT_METHOD, detector)),
+        Facts(run_facts(estimator, DEFAULT_METHOD, detector)),
         *time_table(estimator.fit_result_, site_row),
     ]
 

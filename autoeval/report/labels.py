@@ -27,6 +27,7 @@ from autoeval.report.page import (
     ALL,
     Block,
     Chart,
+    Facts,
     Heading,
     Headline,
     IntervalHeadline,
@@ -38,7 +39,6 @@ from autoeval.report.page import (
     Warnings,
     category_intervals,
     explained,
-    facts_table,
     figures_text,
     notice_values,
     result_text,
@@ -134,7 +134,7 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
     folded = len(drawn) > LISTED
     blocks += [
         Table("images", drawn, without_share, formats, caption, folded=folded),
-        *facts_table("about", "What this page is about", about),
+        Facts(about, "What this page is about"),
     ]
     return Page("Images to label", blocks)
 
@@ -207,8 +207,8 @@ def labelled_values(
 
 def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING) -> Page:
     """Make the page of an estimate with labels."""
-    about_blocks = facts_table("about", "What this page is about", about)
-    return Page("Estimate with labels", [*labelled_blocks(estimate), *about_blocks])
+    about_block = Facts(about, "What this page is about")
+    return Page("Estimate with labels", [*labelled_blocks(estimate), about_block])
 
 
 def labelled_blocks(estimate: LabelledEstimate) -> list[Block]:
@@ -280,8 +280,7 @@ def unplanned_page(
 ) -> Page:
     """Make the page of both, that with labels first."""
     of_both = [*labelled_blocks(labelled), *estimate_page(title, estimator, estimate).blocks]
-    about_blocks = facts_table("about", "What this page is about", about)
-    return Page(f"{title}, with labels", [*of_both, *about_blocks])
+    return Page(f"{title}, with labels", [*of_both, Facts(about, "What this page is about")])
 
 
 def labelled_heads(estimate: LabelledEstimate) -> list[str]:

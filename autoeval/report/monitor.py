@@ -20,13 +20,13 @@ from autoeval.report.page import (
     Block,
     Board,
     Chart,
+    Facts,
     Heading,
     Headline,
     Page,
     Table,
     Text,
     Warnings,
-    facts_table,
     notice_values,
     result_text,
     to_terminal,
@@ -183,7 +183,7 @@ def monitored_page(
     blocks += [
         Warnings(monitored.warnings),
         Text(images_text(monitored)),
-        *facts_table("about", "What this page is about", about),
+        Facts(about, "What this page is about"),
     ]
     n_sites = counted(len(monitored.sites), "site")
     return Page(f"{find_target(monitored.target).name} at {n_sites}", blocks)

@@ -198,6 +198,15 @@ def explained(names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """Named facts, one a row, such as those of `about`; not shown where there are none."""
+
+    kind: ClassVar = "facts"
+    facts: Mapping[str, str]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
 class Heading:
     """The start of a section."""
 
@@ -345,6 +354,7 @@ Block = (
     | Intervals
     | Warnings
     | Table
+    | Facts
     | Chart
     | Scatter
     | Board
@@ -390,14 +400,6 @@ class Page:
                 write_figure(folder / f"{block.name}.png", cast("Figure", block.figure.figure))
         write_text(path, html)
         return [path, folder] if named else [path]
-
-
-def facts_table(name: str, caption: str, facts: Mapping[str, str]) -> list[Table]:
-    """Lay out named facts, such as those of `autoeval.report.page.about`; no table for none."""
-    import pandas as pd
-
-    table = pd.DataFrame({"what": list(facts), "value": list(facts.values())})
-    return [Table(name, table, caption=caption, sortable=False)] if facts else []
 
 
 def category_intervals(
@@ -487,11 +489,19 @@ def _template() -> Template:
     return environment.get_template("page.html.j2")
 
 
-def about(command: str = "", **facts: object) -> dict[str, str]:
+def about(
+    command: str = "", *, spec: Mapping[str, Any] | None = None, **facts: object
+) -> dict[str, str]:
     """Return what a command was given, as it was typed, and when it was run.
 
     What is named, by a word such as ``images``, is None for nothing.
+
+    spec: how the detector of an estimator is loaded: its name and checkpoint, where these were not
+        given.
     """
+    if spec:
+        facts["detector"] = facts.get("detector") or spec.get("name")
+        facts["checkpoint"] = facts.get("checkpoint") or spec.get("checkpoint")
     typed = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
     date = datetime.now().astimezone().isoformat(" ", "minutes")
     return {**typed, "date": date, **({"command": command} if command else {})}

@@ -17,13 +17,13 @@ from autoeval.estimation.threshold_choice import (
 from autoeval.report.page import (
     Block,
     Chart,
+    Facts,
     Heading,
     Headline,
     IntervalHeadline,
     Page,
     Table,
     Warnings,
-    facts_table,
     notice_values,
     result_text,
 )
@@ -135,7 +135,7 @@ def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxy
     blocks += [
         Warnings(choice.warnings),
         *curve_blocks(choice.curve, choice.value, at),
-        *facts_table("about", "What this page is about", about),
+        Facts(about, "What this page is about"),
     ]
     return Page("Score threshold", blocks)
 

@@ -59,7 +59,7 @@ def test_every_path_that_is_written_is_looked_at_first(name, option, monkeypatch
     command = COMMANDS[name]
     kept = {"function": command.function, "show": command.show}
     monkeypatch.setattr(
-        command_line, "loaded", lambda path: pytest.fail(f"{path} of {kept} was run")
+        command_line, "resolve_name", lambda path: pytest.fail(f"{path} of {kept} was run")
     )
     for wrong in ("", "file/below", "folder" if option in FILES else "file"):
         with pytest.raises(command_line.InputError, match="Expected") as refused:

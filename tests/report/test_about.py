@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from datetime import datetime
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 from PIL import Image
 
 from autoeval.cli import main
-from autoeval.report.page import Page, Table, about, facts_table
+from autoeval.report.page import Facts, Page, Table, about
 from tests.chromium import chromium
 from tests.commands.predicted_world import write_world
 
@@ -20,9 +21,16 @@ def test_what_is_known_is_named():
     assert facts["labels"] == "val.json" and facts["command"] == "autoeval fit --level .8"
     now = datetime.now().astimezone()
     assert abs((now - datetime.fromisoformat(facts["date"])).total_seconds()) < 120
-    assert facts_table("about", "", {}) == []
-    (table,) = facts_table("about", "", facts)
-    assert table.table["value"].tolist() == list(facts.values())
+    assert "<table>" not in Page("t", [Facts({})]).render()
+    html = Page("t", [Facts(facts)]).render()
+    assert re.findall(r'<td class="text[^>]*>([^<]*)</td>', html) == list(facts.values())
+
+
+def test_the_detector_of_an_estimator_stands_where_none_was_given():
+    kept = {"name": "yolox", "checkpoint": "last.pt"}
+    found = about(spec=kept, detector=None, checkpoint="best.pt", estimator="e")
+    assert list(found) == ["detector", "checkpoint", "estimator", "date"]
+    assert (found["detector"], found["checkpoint"]) == ("yolox", "best.pt")
 
 
 def test_pages_of_fit_and_estimate_name_images_detector_estimator_date_and_command(tmp_path):

@@ -248,7 +248,7 @@ def test_a_page_has_at_most_twelve_pictures(visit):
 
 def test_each_part_lies_beside_the_page(work_dir):
     names = {path.name for path in (work_dir / "report").iterdir()}
-    parts = ("sample_sets", "what_was_run", "methods", "held_out", "least_stable", "times")
+    parts = ("sample_sets", "methods", "held_out", "least_stable", "times")
     for part in parts:
         assert f"{part}.csv" in names
     for picture in ("scatter.png", "least_stable.png"):

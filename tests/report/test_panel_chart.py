@@ -88,7 +88,7 @@ def test_a_page_begins_with_its_number_and_ends_with_what_it_is_about(fitted, es
     assert labelled.value == f"{100 * fitted.regression_.pairs_['mAP'].mean():.1f}"
     assert half.value.startswith("±")
     for page in (of_estimate, of_fit):
-        assert page[-1].table["value"].tolist() == ["autoeval of mine"]
+        assert page[-1].facts == given
 
 
 def test_the_width_to_expect_is_that_of_a_new_site_like_the_labelled_one(fitted):

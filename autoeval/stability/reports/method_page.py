@@ -40,13 +40,13 @@ from autoeval.report.fit import (
 from autoeval.report.page import (
     Block,
     Chart,
+    Facts,
     Heading,
     Page,
     Table,
     Text,
     Thumbnails,
     Warnings,
-    facts_table,
     figures_text,
     notice_values,
     result_text,
@@ -164,10 +164,10 @@ def method_page(
     blocks += [
         *evaluation_blocks(estimator),
         Heading("What was run"),
-        *facts_table("what_was_run", "", facts),
+        Facts(facts),
         *time_table(fit, site.row if site else None),
         sample_sets_table(chart),
-        *facts_table("about", "What this page is about", about),
+        Facts(about, "What this page is about"),
     ]
     return Page(title, blocks)
 
