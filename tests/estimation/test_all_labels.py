@@ -164,6 +164,29 @@ def test_precision_counts_boxes_of_categories_that_labels_alone_show_to_count(tm
     assert after == pytest.approx((before * len(over) + 1) / (len(over) + 2))
 
 
+def test_labels_of_a_plan_add_a_category_that_was_hardly_found(tmp_path):
+    """A rare one has three right boxes, and no estimate without labels."""
+    val, labels = (
+        json.loads((SAMPLE / name).read_text()) for name in ("val.json", "new_labels.json")
+    )
+    for content in (val, labels):
+        content["categories"].append({"id": 99, "name": "tram"})
+    predictions = json.loads((SAMPLE / "new_predictions.json").read_text())
+    for n, image in enumerate(labels["images"][:3]):
+        tram = {"category_id": 99, "image_id": image["id"], "bbox": [10.0, 10.0, 60.0, 40.0]}
+        labels["annotations"].append({**tram, "id": 9999 + n, "area": 2400.0})
+        predictions.append({**tram, "score": 0.25})
+    for name, content in {"val": val, "boxes": predictions, "labels": labels}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    fitted = autoeval.fit(tmp_path / "val.json", SAMPLE / "val_predictions.json")
+    files = tmp_path / "boxes.json", tmp_path / "labels.json"
+    plan = autoeval.plan_labels(fitted, files[0], images=files[1], n=59)
+    assert "tram" not in plan.found.categories
+    estimate = autoeval.estimate_with_labels(plan, files[1])
+    assert estimate.by_category["tram"].sample.value == pytest.approx(1)
+    assert estimate.n_labelled == 59
+
+
 def precision_of(fitted, folder, predictions, labels):
     """Estimate precision at .5 with the labels of all images."""
     folder.mkdir()
