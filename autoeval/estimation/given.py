@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from autoeval.boxes import Boxes, Categories, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.image_lists import image_folders, with_sizes
+from autoeval.io.image_lists import with_sizes
 from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.category_words import ReadAs, read_names
@@ -285,7 +285,7 @@ def read_labels(
     is_coco = is_coco_file(path, layout)
     if is_coco and img_dir is None:
         content = read_coco(path)
-        return replace(content, images=with_sizes(content.images, image_folders(path)))
+        return replace(content, images=with_sizes(content.images, path))
     from autoeval.io.labels.any_format import load_labels
 
     folder = None if img_dir is None else os.fspath(img_dir)

@@ -9,7 +9,7 @@ import re
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -158,24 +158,23 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
 
     The path is a text file with a file name or an id a line (those that begin with # are comments),
     ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, a COCO JSON file,
-    whose annotations are not read, or a folder of images. The files that a text file names are
-    relative to its folder or to the current one; for those of a JSON file see `image_folders`.
-    `warnings` takes which entries of a JSON file are malformed and left out; without it they are
-    refused.
+    whose annotations are not read, or a folder of images. For where their files are see
+    `with_sizes`. `warnings` takes which entries of a JSON file are malformed and left out; without
+    it they are refused.
     """
     path = Path(path)
     if path.is_dir():
         files = load_image_folder(path)
-        return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], [path])
+        return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], path)
     if is_json(path):
         images = coco_images(path, read_json(path, "annotation file"), warnings)
-        return with_sizes(images, image_folders(path))
+        return with_sizes(images, path)
     names = listed_names(path)
     twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
     if twice or not names:
         what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
         raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
-    return with_sizes([LabelledImage(name, name, None) for name in names], [path.parent, Path()])
+    return with_sizes([LabelledImage(name, name, None) for name in names], path)
 
 
 def listed_names(source: PathLike) -> list[str]:
@@ -233,14 +232,20 @@ def image_folders(path: Path) -> list[Path]:
     return [*places, root / "images" / subset, root / subset]
 
 
-def with_sizes(
-    images: Iterable[LabelledImage], folders: Sequence[Path]
-) -> tuple[LabelledImage, ...]:
+def with_sizes(images: Iterable[LabelledImage], source: Path) -> tuple[LabelledImage, ...]:
     """Add the sizes that are unknown, by the file of an image in the first folder that has it.
 
-    Only headers are read. An image without a file, or with one that cannot be read, stays as it is.
+    `source` is the folder of the images or the list that names them: for a COCO file see
+    `image_folders`; names in a text file are relative to its folder or to the current one. Only
+    headers are read. An image without a file, or with one that cannot be read, stays as it is.
     """
     images = list(images)
+    if all(image.size for image in images):
+        return tuple(images)
+    if is_json(source):
+        folders = image_folders(source)
+    else:
+        folders = [source] if source.is_dir() else [source.parent, Path()]
     roots = [folder for folder in folders if folder.is_dir()]
     listed_in: dict[str, list[tuple[Path, frozenset[str]]]] = {}
     for k, image in enumerate(images):

@@ -164,14 +164,12 @@ def time_blocks(images: Iterable[object], *, seconds: float = SECONDS) -> np.nda
     passers-by stay in view of most cameras.
     """
     numbers: dict[object, int] = {}
-    return np.array(
-        [numbers.setdefault(_key(image, seconds), len(numbers)) for image in images], np.int64
-    )
-
-
-def _key(image: object, seconds: float) -> object:
-    time_s = getattr(image, "time_s", None)
-    if time_s is None:
-        return id(image)
-    video = getattr(image, "path", None)
-    return video, math.floor(time_s / seconds) if math.isfinite(time_s) else 0
+    blocks = []
+    for k, image in enumerate(images):
+        key: object = k
+        time_s = getattr(image, "time_s", None)
+        if time_s is not None:
+            block = math.floor(time_s / seconds) if math.isfinite(time_s) else 0
+            key = getattr(image, "path", None), block
+        blocks.append(numbers.setdefault(key, len(numbers)))
+    return np.array(blocks, np.int64)

@@ -17,7 +17,8 @@ from tqdm import tqdm
 FEW, SOON_S = 8, 5.0
 """Items and seconds after which the rate is taken to be known."""
 
-DELAY_S = 2  # what takes less has no bar
+# Of tqdm: no bar for what takes less than two seconds, none that stays, none outside a terminal.
+LOOKS: dict[str, Any] = {"delay": 2, "leave": False, "disable": None}
 
 
 @dataclass
@@ -87,7 +88,8 @@ def progress_bar(
 
     A `total` of None is unknown; `kept` of it were done before.
     """
-    return tqdm(total=total, desc=what, unit=unit, initial=kept, **_looks(disable))
+    looks = {**LOOKS, "disable": True} if disable else LOOKS
+    return tqdm(total=total, desc=what, unit=unit, initial=kept, **looks)
 
 
 def announced_bar(
@@ -108,17 +110,12 @@ def announced_bar(
     return _AnnouncedBar(total, what, kept, items=items, unit=unit)
 
 
-def _looks(disable: bool = False) -> dict[str, Any]:
-    """Return tqdm's options for a bar; its None for ``disable`` means: unless in a terminal."""
-    return {"delay": DELAY_S, "leave": False, "disable": True if disable else None}
-
-
 class _AnnouncedBar(tqdm):
     def __init__(self, total: int, what: str, kept: int, *, items: str, unit: str) -> None:
         # Before there is a bar, which a line written later would draw.
         say = partial(tqdm.write, file=sys.stderr)
         self._forecast = Forecast(total, what, items, say, kept)
-        super().__init__(total=total, desc=what, initial=kept, unit=unit, **_looks())
+        super().__init__(total=total, desc=what, initial=kept, unit=unit, **LOOKS)
 
     def update(self, n: float | None = 1) -> bool | None:
         """Count items, and say how long the rest takes as soon as it is known."""

@@ -31,7 +31,7 @@ class Stream(io.StringIO):
 def test_bars_are_drawn_in_terminals_alone(terminal, disable, make, lines, monkeypatch):
     stream = Stream(terminal)
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "DELAY_S", 0)
+    monkeypatch.setitem(progress.LOOKS, "delay", 0)
     with getattr(progress, make)(3, "Counting", disable=disable) as bar:
         for _ in range(3):
             bar.update()

@@ -48,7 +48,9 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
     content = read_coco(_only_file(path) if path.is_dir() else path)
     content = _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))
     assert content.img_dir is not None
-    return replace(content, images=with_sizes(content.images, [content.img_dir]))
+    if not content.img_dir.is_dir():
+        return content
+    return replace(content, images=with_sizes(content.images, content.img_dir))
 
 
 def _images_of(content: LabelSet) -> Path:
