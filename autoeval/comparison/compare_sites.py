@@ -24,7 +24,7 @@ from autoeval.comparison.comparison import ALL, Comparison, PairForecast
 from autoeval.comparison.paired_labels import (
     LabelDifference,
     PairedLabels,
-    labelled_level,
+    estimate_by_labels,
     pair_labels,
 )
 from autoeval.comparison.unlabelled_difference import (
@@ -184,7 +184,7 @@ def _labelled_levels(
     """Return the accuracy of each detector by labels, where it is known, and warnings."""
     levels, of_labels, warnings = {}, dict[str, None](), []
     for name, fitted in fits.items():
-        whole, each = labelled_level(name, fitted, labelled)
+        whole, each = estimate_by_labels(name, fitted, labelled)
         value = whole.combined.estimate.value
         if math.isfinite(value):
             levels[name] = float(np.clip(value, 0, 1))

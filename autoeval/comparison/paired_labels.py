@@ -257,7 +257,7 @@ def pair_labels(
         truth = truth.as_categories(kept, {name: name for name in kept})
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
     found = {name: site.boxes.on_images(subset.images) for name, site in sites.items()}
-    warnings = [*subset.warnings, *check_labels(truth, list(found.values()))]
+    warnings = [*subset.all_warnings, *check_labels(truth, list(found.values()))]
     rankings, accuracies, pooled, of_one = {}, {}, {}, {}
     for name, boxes in found.items():
         rankings[name] = ranked = rank_categories(boxes, truth)
@@ -296,7 +296,7 @@ def _by_plan(
     return subset, plan.blocks[places], sizes
 
 
-def labelled_level(
+def estimate_by_labels(
     name: str, fitted: AccuracyEstimator, labelled: PairedLabels
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
     """Estimate one detector as `estimate --labels` does: the whole, and each category."""

@@ -475,7 +475,7 @@ def labelled_part(
         found,
         truth,
         rank_categories(found, truth),
-        (*of_plan, *warnings, *subset.warnings),
+        (*of_plan, *warnings, *subset.all_warnings),
     )
 
 

@@ -48,6 +48,20 @@ class LabelledSubset:
     truth: Boxes  # of the categories of the pool
     warnings: tuple[str, ...]  # what was left out or is odd, one sentence each
 
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """These, and how many of the images hold no object."""
+        n = len(self.images)
+        empty = n - len(np.unique(self.truth.image))
+        if not empty:
+            return self.warnings
+        notice = Notice(
+            "empty-labelled-images",
+            f"{empty} of {n} labelled images hold no object: right if somebody looked at them, "
+            "wrong if they are not labelled yet",
+        )
+        return (*self.warnings, notice)
+
 
 def labels_on(
     labels: LabelSet,
@@ -145,16 +159,8 @@ def match_labels(
             f"{' or '.join(pool.categories)}, so "
             "average precision is not defined. Are the labels finished? If so, label more images."
         )
-    warnings = [*labels.warnings, *_not_in_pool(unknown)]
-    if empty := len(in_pool) - len(np.unique(truth.image)):
-        warnings.append(
-            Notice(
-                "empty-labelled-images",
-                f"{empty} of {len(in_pool)} labelled images hold no object: right if somebody "
-                "looked at them, wrong if they are not labelled yet",
-            )
-        )
-    return LabelledSubset(images, truth, (*warnings, *truth.left_out))
+    warnings = (*labels.warnings, *_not_in_pool(unknown), *truth.left_out)
+    return LabelledSubset(images, truth, warnings)
 
 
 def drawn_by_plan(

@@ -275,9 +275,9 @@ class LabelPlan(Result):
         import pandas as pd
 
         sizes = sorted({k for k in (*USUAL_SIZES, self.n) if 2 <= k <= self.n_pool})
-        widths = [self.forecast(k) for k in sizes]
-        table = pd.DataFrame({"labels": sizes, "half_width": widths})
         outlook = self.difference or self.outlook
+        widths = [outlook.half_width(k) for k in sizes]
+        table = pd.DataFrame({"labels": sizes, "half_width": widths})
         if isinstance(outlook, JointOutlook) and len(self.found.categories) > 1:
             table["categories_measured"] = [round(outlook.measured(k), 1) for k in sizes]
         return table

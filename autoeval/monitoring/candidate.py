@@ -44,11 +44,10 @@ def compare_at_sites(
     """Compare two detectors at every site; InputError if `check_fits` refuses them.
 
     `sites` are, by name, callables that read what both detectors found there; see
-    `sites_of_predictions` and `sites_of_records`. Returns one row a
-    site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate less current),
-    ``lower``, ``upper``, ``p_better`` (that the candidate is), and ``result``: ``better``,
-    ``worse`` or ``not distinguishable``; and which sites, or categories of a site, could not be
-    compared, and why.
+    `sites_of_predictions` and `sites_of_records`. Returns one row a site, the greatest gain first:
+    ``site``, ``n_images``, ``difference`` (candidate less current), ``lower``, ``upper``,
+    ``p_better`` (that the candidate is), and ``result``: ``better``, ``worse`` or ``not
+    distinguishable``; and which sites, or categories of a site, could not be compared, and why.
 
     `known` has the accuracy of the candidate, in [0, 1], at sites where it was measured; InputError
     if there is no such site. The rows then have it as ``known``, and what follows from it for the

@@ -222,7 +222,9 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str
     target = find_target(estimator.target)
     shown = {n: _shown(rows, learning[n], settings, target) for n, rows in rows_of.items()}
     ranks = _ranks(estimator, {name: window for name, (window, _) in shown.items()}, settings)
-    sites = [_site(name, rows, shown[name], ranks, shared) for name, rows in rows_of.items()]
+    sites = [
+        _monitored_site(name, rows, shown[name], ranks, shared) for name, rows in rows_of.items()
+    ]
     return Monitored(
         tuple(sorted(sites, key=_place)),
         estimator.target,
@@ -466,7 +468,7 @@ def _shown(
     return latest, found
 
 
-def _site(
+def _monitored_site(
     name: str,
     rows: Sequence[Mapping[str, Any]],
     shown: tuple[Mapping[str, Any] | None, dict[str, str]],

@@ -28,6 +28,7 @@ from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.labels import about_label_free, labelled_heads
 from autoeval.stability.fitting.meta_set import pack_set, unpack_set
 from autoeval.targets import OperatingPoint
+from autoeval.words import as_notice
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,15 @@ def labels(plan, site):
 
 def warnings(plan, labels, **options):
     return " ".join(estimate_with_labels(plan, labels, **options).warnings)
+
+
+def test_images_without_an_object_are_counted_among_those_that_the_plan_drew(plan, site):
+    empty = {*range(120)} - {*site.truth.image.tolist()}
+    drawn = empty & {*plan.drawn.tolist()}
+    assert 0 < len(drawn) < len(empty)
+    found = estimate_with_labels(plan, label_set(site, range(120))).warnings
+    (notice,) = (as_notice(of) for of in found if as_notice(of).code == "empty-labelled-images")
+    assert notice.startswith(f"{len(drawn)} of 30 ")
 
 
 def test_predicted_influence_goes_with_the_true_one(assistance, site):
