@@ -22,7 +22,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_folder import EMPTY
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.estimate import estimate_page
-from autoeval.report.labels import labelled_blocks, unplanned_text, unplanned_values
+from autoeval.report.labels import labelled_page, unplanned_text, unplanned_values
 from autoeval.report.page import Heading, Page, Text, written_files
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments
@@ -89,7 +89,7 @@ def show_method(
     values = {"demo": [paragraph], **unplanned_values(labelled, estimate, estimator)}
     title, heads = "The demo", (Heading("In short"), Text(paragraph))
     of_estimate = estimate_page(title, estimator, estimate, detector=DETECTOR).blocks
-    page = Page(title, [*heads, *labelled_blocks(labelled), *of_estimate])
+    page = Page(title, [*heads, *labelled_page(labelled).blocks, *of_estimate])
     tables = folder / "tables.txt"
     text = unplanned_text(labelled, estimate, estimator)
     write_text(tables, f"In short\n  {paragraph}\n\n{text}\n")

@@ -378,15 +378,13 @@ def category_blocks(estimate: Estimate) -> list[Block]:
     why += [why_left_out(estimate, name) for name in estimate.left_out]
     if any(why):
         table[WHY] = why
-    numbers = ["estimate", *ENDS[1:]]
-    shown = table.assign(**{name: target.scale * table[name] for name in numbers})
-    formats = dict.fromkeys(numbers, target.format)
+    formats = dict.fromkeys(("estimate", *ENDS[1:]), target.text)
     caption = f"Estimated {target.name} with its interval, in {target.unit}"
     plot = []
     if target.upper == 1:
         whole = IntervalRow(ALL, estimate.value, estimate.lower, estimate.upper)
         plot = [category_intervals(whole, rows[:n], target, estimate.level)]
-    listed = Table("categories", table, shown, formats, caption, folded=len(table) > MANY)
+    listed = Table("categories", table, None, formats, caption, folded=len(table) > MANY)
     return [Heading("Category by category"), *plot, listed]
 
 

@@ -22,6 +22,7 @@ from autoeval.report.page import (
     Block,
     Chart,
     Facts,
+    Format,
     Heading,
     Headline,
     Page,
@@ -392,13 +393,12 @@ def run_blocks(
     names = [n for n in (*PAIR, target.name, *COUNTS, *features) if n in regression.pairs_]
     rows = pd.DataFrame(regression.pairs_)[names]
     pairs = rows.sort_values(target.name, ascending=False, ignore_index=True)
-    shown = pairs.assign(**{target.name: target.scale * pairs[target.name]})
-    formats = dict.fromkeys(features, "{:.3f}") | {target.name: target.format}
-    formats |= dict.fromkeys(COUNTS, "{:.0f}")
+    formats: dict[str, Format] = dict.fromkeys(features, "{:.3f}")
+    formats |= {target.name: target.text, **dict.fromkeys(COUNTS, "{:.0f}")}
     caption = f"Every category is a source; {target.name} in {target.unit}. {explained(names)}"
     return [
         Heading("What it was fitted on"),
-        Table("pairs", pairs, shown, formats, caption),
+        Table("pairs", pairs, None, formats, caption),
         Heading("What was run"),
         Facts(run_facts(estimator, DEFAULT_METHOD, detector)),
         *time_table(estimator.fit_result_, site_row),

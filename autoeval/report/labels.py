@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from autoeval.report.page import (
     Block,
     Chart,
     Facts,
+    Format,
     Heading,
     Headline,
     IntervalHeadline,
@@ -60,6 +61,7 @@ MANY = 6  # categories from which on some are named first
 NAMED = 5
 MORE_IMAGES = 10  # with a category, of which the gain is reported
 SMALLEST = 0.995  # share of the half-width left, above which labels of a category are not named
+IN_POINTS = ("value", "half width", "sample estimate", "label free")  # columns
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 
 
@@ -104,8 +106,8 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
     """Make the page of a plan, with the images that lie where it says."""
     widths = plan.half_widths()
     names = {"half_width": "half-width", "categories_measured": "categories measured"}
-    shown = widths.assign(half_width=100 * widths["half_width"]).rename(columns=names)
-    formats = {"half-width": "{:.1f}", "categories measured": "{:.0f}"}
+    formats: dict[str, Format] = {"half-width": find_target("mAP").text}
+    formats["categories measured"] = "{:.0f}"
     what = f"the difference of {plan.target}" if plan.difference else plan.target
     level = f"{plan.level:.0%} interval of {what}"
     caption = f"Expected half-width of the {level}, in points"
@@ -118,7 +120,7 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
         Text(f"{plan_head(plan)} {_draw_text(plan)}"),
         Warnings(plan.warnings),
         Heading("Expected half-width"),
-        Table("half_width", widths, shown, formats, caption),
+        Table("half_width", widths, widths.rename(columns=names), formats, caption),
         Chart(plan.plot(), "Expected half-width by the number of labels", "half_width"),
         Heading("Images to label"),
     ]
@@ -206,13 +208,7 @@ def labelled_values(
 
 
 def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING) -> Page:
-    """Make the page of an estimate with labels."""
-    about_block = Facts(about, "What this page is about")
-    return Page("Estimate with labels", [*labelled_blocks(estimate), about_block])
-
-
-def labelled_blocks(estimate: LabelledEstimate) -> list[Block]:
-    """Return an estimate with labels: the number, its categories, how it came about."""
+    """Make the page of an estimate with labels: the number, its categories, how it came about."""
     value, lower, upper = 100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper
     blocks: list[Block] = [
         IntervalHeadline(
@@ -228,14 +224,26 @@ def labelled_blocks(estimate: LabelledEstimate) -> list[Block]:
         more = estimate.more_labels(goal)
         reached = counted(more, "more label") if more else "reached"
         blocks.append(Headline(f"±{100 * goal:.0f}", reached, "expected"))
-    return [
-        *blocks,
+    rows = []
+    for name, measure in sorted(estimate.whole.items()):
+        combined = measure.combined.estimate
+        values = (measure.prior, measure.sample, measure.difference, combined)
+        for estimator, of_target in zip(ESTIMATORS, values, strict=True):
+            half = of_target.half_width(estimate.level)
+            if of_target is measure.prior:
+                half = estimate.label_free_half_width(name)
+            rows.append((name, estimator, of_target.value, half))
+    by_estimator = pd.DataFrame(rows, columns=["what", "estimator", "value", "half_width"])
+    caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}".strip()
+    blocks += [
         Warnings(estimate.warnings),
         *category_order_blocks(estimate),
         *history_blocks(estimate),
         Heading("By estimator"),
-        estimator_table(estimate),
+        table_in_points("estimators", by_estimator, caption),
+        Facts(about, "What this page is about"),
     ]
+    return Page("Estimate with labels", blocks)
 
 
 def unplanned_text(
@@ -279,12 +287,15 @@ def unplanned_page(
     about: Mapping[str, str] = NOTHING,
 ) -> Page:
     """Make the page of both, that with labels first."""
-    of_both = [*labelled_blocks(labelled), *estimate_page(title, estimator, estimate).blocks]
+    of_both = [*labelled_page(labelled).blocks, *estimate_page(title, estimator, estimate).blocks]
     return Page(f"{title}, with labels", [*of_both, Facts(about, "What this page is about")])
 
 
 def labelled_heads(estimate: LabelledEstimate) -> list[str]:
-    """Return what comes first on the terminal: the number, labels to go; categories in order."""
+    """Return what comes first on the terminal: the number, and labels to go.
+
+    Of many categories also how many labels measure, the lowest, and those to label.
+    """
     lines = [
         f"estimated {estimate.target}: {100 * estimate.value:.1f}, {estimate.level:.0%} interval "
         f"{100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}, from {estimate.n_labelled} "
@@ -305,7 +316,18 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
             more = estimate.more_labels(goal)
             half = f"±{100 * goal:.0f}"
             lines.append(f"{more} more labels for {half}" if more else f"{half} is reached")
-    return ["\n".join(lines), category_order_text(estimate)]
+    heads, n = ["\n".join(lines)], len(estimate.by_category)
+    if n < MANY:
+        return heads
+    rows = estimate.to_pandas()[1:].sort_values("value", kind="stable")[:NAMED]
+    low = [
+        f"{row.category} {100 * row.value:.0f} ({100 * row.lower:.0f} to {100 * row.upper:.0f})"
+        for row in rows.itertuples()
+    ]
+    lines = [f"labels measure {estimate.n_behind} of {n} categories", f"lowest: {', '.join(low)}"]
+    if helpful := ", ".join(most_helpful(estimate)["category"]):
+        lines.append(f"labels that would help most: of images with {helpful}")
+    return [*heads, "\n".join(lines)]
 
 
 def labelled_details(estimate: LabelledEstimate) -> list[str]:
@@ -391,38 +413,24 @@ def most_helpful(estimate: LabelledEstimate) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def category_order_text(estimate: LabelledEstimate) -> str:
-    """Return how many categories labels measure, the lowest, and those to label; of many alone."""
-    n = len(estimate.by_category)
-    if n < MANY:
-        return ""
-    rows = estimate.to_pandas()[1:].sort_values("value", kind="stable")[:NAMED]
-    low = [
-        f"{row.category} {100 * row.value:.0f} ({100 * row.lower:.0f} to {100 * row.upper:.0f})"
-        for row in rows.itertuples()
-    ]
-    lines = [f"labels measure {estimate.n_behind} of {n} categories", f"lowest: {', '.join(low)}"]
-    if helpful := ", ".join(most_helpful(estimate)["category"]):
-        lines.append(f"labels that would help most: of images with {helpful}")
-    return "\n".join(lines)
-
-
 def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
-    """Return all categories, in a plot and in a table; of many those to label come first."""
-    n = len(estimate.by_category)
+    """Return all categories, in a plot and in a table, the lowest first; nothing for one category.
+
+    Of many those come first whose labels would help.
+    """
+    n, target = len(estimate.by_category), find_target(estimate.target)
     if n < SEVERAL:
         return []
     blocks: list[Block] = [Heading("Categories")]
     if n >= MANY:
         helpful = most_helpful(estimate)
-        shown = helpful.assign(half_width=100 * helpful["half_width"])
-        shown.columns = pd.Index(["category", "labelled images so far", "half-width"])
-        half = 100 * estimate.recommended.half_width(estimate.level)
+        shown = helpful.set_axis(["category", "labelled images so far", "half-width"], axis=1)
+        formats, any_helps = {"half-width": target.text}, len(helpful) > 0
+        half = target.text(estimate.recommended.half_width(estimate.level))
         caption = (
-            f"Whose labels would help most: half-width of the mean, ±{half:.1f} now, after "
+            f"Whose labels would help most: half-width of the mean, ±{half} now, after "
             f"{MORE_IMAGES} more images with the category"
         )
-        formats, any_helps = {"half-width": "{:.1f}"}, len(helpful) > 0
         blocks.append(Table("most_helpful", helpful, shown, formats, caption, on_page=any_helps))
     rows = estimate.to_pandas()
     columns = ([ALL, *rows["category"][1:]], *(rows[name] for name in (*ENDS, *FREE)))
@@ -436,11 +444,28 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
             "; the others rest on the label-free estimates and on what labels show of the measured "
             "ones"
         )
-    target = find_target(estimate.target)
+    table = pd.DataFrame(
+        {
+            "category": name,
+            "value": category.combined.estimate.value,
+            "half_width": category.combined.estimate.half_width(estimate.level),
+            "sample_estimate": category.sample.value,
+            "label_free": estimate.label_free(name)["value"],
+            "images_that_hold_it": category.n_holding,
+            "objects": category.n_true,
+            "from": "labels"
+            if category.measured
+            else "few labels"
+            if category.n_holding
+            else "label-free",
+        }
+        for name, category in estimate.by_category.items()
+    ).sort_values("value", ignore_index=True)
+    caption = f"{estimate.target} in points of 100; labels measure {estimate.n_behind} of {n} "
     return [
         *blocks,
         category_intervals(whole, each, target, estimate.level, note),
-        category_table(estimate),
+        table_in_points("categories", table, f"{caption}categories"),
         Chart(estimate.plot(), name="categories", on_page=False),
     ]
 
@@ -461,7 +486,7 @@ def history_blocks(estimate: LabelledEstimate) -> list[Block]:
         combined = labelled.combined.estimate
         steps.append((n, combined.value, combined.half_width(estimate.level)))
     history = pd.DataFrame(steps, columns=["labels", "value", "half_width"])
-    table = replace(_in_points("shrinking", history), on_page=False)
+    table = table_in_points("shrinking", history, on_page=False)
     if not estimate.history:
         return [table]
     figure = Figure(figsize=(5.6, 3.2), layout="constrained")
@@ -483,52 +508,10 @@ def history_blocks(estimate: LabelledEstimate) -> list[Block]:
     return [Heading("How the interval shrinks"), Chart(figure, caption, "shrinking"), table]
 
 
-def estimator_table(estimate: LabelledEstimate) -> Table:
-    """Lay out the estimators side by side, for mAP, mAP50 and mAP75."""
-    rows = []
-    for name, measure in sorted(estimate.whole.items()):
-        combined = measure.combined.estimate
-        values = (measure.prior, measure.sample, measure.difference, combined)
-        for estimator, value in zip(ESTIMATORS, values, strict=True):
-            half = value.half_width(estimate.level)
-            if value is measure.prior:
-                half = estimate.label_free_half_width(name)
-            row = {"what": name, "estimator": estimator, "value": value.value, "half_width": half}
-            rows.append(row)
-    caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}".strip()
-    return replace(_in_points("estimators", pd.DataFrame(rows)), caption=caption)
-
-
-def category_table(estimate: LabelledEstimate) -> Table:
-    """Lay out the combined estimate of each category, the lowest first."""
-    rows = [
-        {
-            "category": name,
-            "value": category.combined.estimate.value,
-            "half_width": category.combined.estimate.half_width(estimate.level),
-            "sample_estimate": category.sample.value,
-            "label_free": estimate.label_free(name)["value"],
-            "images_that_hold_it": category.n_holding,
-            "objects": category.n_true,
-            "from": "labels"
-            if category.measured
-            else "few labels"
-            if category.n_holding
-            else "label-free",
-        }
-        for name, category in estimate.by_category.items()
-    ]
-    behind = f"labels measure {estimate.n_behind} of {len(estimate.by_category)} categories"
-    caption = f"{estimate.target} in points of 100; {behind}"
-    table = pd.DataFrame(rows).sort_values("value", ignore_index=True)
-    return replace(_in_points("categories", table), caption=caption)
-
-
-def _in_points(name: str, table: pd.DataFrame) -> Table:
+def table_in_points(
+    name: str, table: pd.DataFrame, caption: str = "", *, on_page: bool = True
+) -> Table:
     """Show the accuracies of a table in points of 100."""
-    columns = ("value", "half_width", "sample_estimate", "label_free")
-    points = [column for column in columns if column in table]
-    shown = table.assign(**{column: 100 * table[column] for column in points})
-    shown = shown.rename(columns=lambda column: column.replace("_", " "))
-    formats = {column.replace("_", " "): "{:.1f}" for column in points}
-    return Table(name, table, shown, formats)
+    shown = table.rename(columns=lambda column: column.replace("_", " "))
+    formats = dict.fromkeys(IN_POINTS, find_target("mAP").text)
+    return Table(name, table, shown, formats, caption, on_page=on_page)

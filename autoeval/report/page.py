@@ -12,7 +12,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -43,6 +43,7 @@ ALL = "all categories"
 MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 TEMPLATES = Path(__file__).parent / "templates"
 MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
+Format = str | Callable[[float], str]
 COLUMNS = {
     "expected_ap": "average precision that the calibrated probabilities of the boxes predict",
     "likely_share": "share of an image's boxes with a probability over .05 that have one over .3",
@@ -67,7 +68,7 @@ class Table:
     name: of its files; without one there is none.
     table: in full, for CSV and JSON.
     shown: what people see, on the page, on the terminal and in Markdown; by default all.
-    formats: of the columns that people see such as ``"{:.3f}"``; see `cell_text`.
+    formats: of the columns that people see such as ``"{:.3f}"`` or `Target.text`; see `cell_text`.
     caption: above it on a page.
     sortable: whether a click on a header sorts by that column, numbers as numbers, but for the last
         `n_footer` rows.
@@ -79,7 +80,7 @@ class Table:
     name: str
     table: pd.DataFrame
     shown: pd.DataFrame | None = None
-    formats: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[str, Format] = field(default_factory=dict)
     caption: str = ""
     sortable: bool = True
     n_footer: int = 0
@@ -106,13 +107,14 @@ class Table:
         return files
 
 
-def cell_text(value: Any, spec: str | None = None) -> str:
+def cell_text(value: Any, spec: Format | None = None) -> str:
     """Write a value of a table in one line; a dash where it is missing.
 
     Line breaks, which end a table, and escape sequences, which reach the terminal, become spaces.
 
-    spec: a format; without one numbers have four significant digits. Where it would take more than
-        fifteen digits a number is written in short.
+    spec: a format, or a function of a number that is known; without one numbers have four
+        significant digits. Where a format would take more than fifteen digits a number is written
+        in short.
 
     >>> cell_text(2.5, "{:.2f}"), cell_text(1e300, "{:.2f}"), cell_text(3.14159), cell_text(None)
     ('2.50', '1e+300', '3.142', '–')
@@ -125,16 +127,19 @@ def cell_text(value: Any, spec: str | None = None) -> str:
         number, whole = float(value), isinstance(value, (int, np.integer))
         if math.isnan(number):
             return "–"
+        if callable(spec):
+            return spec(number)
         if 1e15 <= abs(number) < math.inf:
             return f"{number:.0f}" if whole and spec is None else f"{number:.4g}"
         if spec is None:
             spec = "{:.0f}" if whole or abs(number) >= 1e4 else "{:.4g}"
     if value is None or value is pd.NA or value is pd.NaT:
         return "–"
-    return "".join(c if c.isprintable() else " " for c in (spec or "{}").format(value))
+    text = spec.format(value) if isinstance(spec, str) else str(value)
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
-def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFrame:
+def format_cells(table: pd.DataFrame, formats: Mapping[str, Format]) -> pd.DataFrame:
     """Turn every value into text by its column's format, see `cell_text`.
 
     >>> import pandas as pd

@@ -27,10 +27,10 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
+from autoeval.targets import find_target
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 def choice_text(
@@ -145,16 +145,30 @@ def curve_blocks(curve: pd.DataFrame, threshold: float, at: Mapping[str, float])
 
     at: precision and recall at the threshold, in [0, 1], by name.
     """
-    about = "all categories together; bands are intervals"
     from matplotlib.figure import Figure
 
-    measures = Figure(figsize=(4.6, 3.6), layout="constrained")
-    draw_measures(measures.subplots(), curve, threshold)
-    precision = draw_precision(curve, threshold, at)
+    by_threshold = Figure(figsize=(4.6, 3.6), layout="constrained")
+    draw_measures(by_threshold.subplots(), curve, threshold)
+    by_recall = Figure(figsize=(4.6, 3.6), layout="constrained")
+    ax = by_recall.subplots()
+    precision, recall = (
+        100 * curve[curve["measure"] == name].set_index("threshold")[list(ENDS)]
+        for name in ("precision", "recall")
+    )
+    both = precision.join(recall, rsuffix="_r").dropna()
+    ax.fill_between(both["value_r"], both["lower"], both["upper"], alpha=0.15, lw=0)
+    ax.plot(both["value_r"], both["value"], marker=".", color="tab:blue")
+    if not math.isnan(threshold) and len(both):  # a star at the threshold
+        star = (100 * at.get(measure, math.nan) for measure in ("recall", "precision"))
+        ax.plot(*star, "*", color="black", ms=12, label=f"threshold {threshold_text(threshold)}")
+        ax.legend(frameon=False)
+    ax.set(xlabel="recall", ylabel="precision", xlim=(0, 100), ylim=(0, 100))
+    ax.grid(alpha=0.25)
+    about = "all categories together; bands are intervals"
     return [
         Heading("Precision, recall and F1 by score threshold"),
-        Chart(measures, f"Each measure by threshold, {about}", "threshold_curve"),
-        Chart(precision, f"Precision by recall, {about}", "precision_recall"),
+        Chart(by_threshold, f"Each measure by threshold, {about}", "threshold_curve"),
+        Chart(by_recall, f"Precision by recall, {about}", "precision_recall"),
         curve_table(curve),
     ]
 
@@ -167,31 +181,7 @@ def curve_text(curve: pd.DataFrame) -> str:
 
 def curve_table(curve: pd.DataFrame) -> Table:
     """Lay out a curve, one row a threshold."""
-    shown = curve.assign(value=100 * curve["value"])
-    shown = shown.pivot(index="threshold", columns="measure", values="value").reset_index()
+    shown = curve.pivot(index="threshold", columns="measure", values="value").reset_index()
     shown = shown[["threshold", *(name for name in COLOURS if name in shown)]]
-    shown["threshold"] = shown["threshold"].map(threshold_text)
-    formats = dict.fromkeys(COLOURS, "{:.1f}")
+    formats = {"threshold": threshold_text} | dict.fromkeys(COLOURS, find_target("mAP").text)
     return Table("threshold_curve", curve, shown, formats, "In points of 100")
-
-
-def draw_precision(curve: pd.DataFrame, threshold: float, at: Mapping[str, float]) -> Figure:
-    """Draw precision by recall in points of 100, and a star at those of the threshold."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.6, 3.6), layout="constrained")
-    ax = figure.subplots()
-    by_threshold = {
-        measure: 100 * rows.set_index("threshold")[list(ENDS)]
-        for measure, rows in curve.groupby("measure")
-    }
-    both = by_threshold["precision"].join(by_threshold["recall"], rsuffix="_r").dropna()
-    ax.fill_between(both["value_r"], both["lower"], both["upper"], alpha=0.15, lw=0)
-    ax.plot(both["value_r"], both["value"], marker=".", color="tab:blue")
-    if not math.isnan(threshold) and len(both):
-        star = (100 * at.get(measure, math.nan) for measure in ("recall", "precision"))
-        ax.plot(*star, "*", color="black", ms=12, label=f"threshold {threshold_text(threshold)}")
-        ax.legend(frameon=False)
-    ax.set(xlabel="recall", ylabel="precision", xlim=(0, 100), ylim=(0, 100))
-    ax.grid(alpha=0.25)
-    return figure

@@ -6,18 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from label_worlds import label_set, make_site
-from made_reports import blocks
+from made_reports import blocks, tables
 
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.values import ValueWithError
-from autoeval.report.labels import (
-    category_order_blocks,
-    category_order_text,
-    category_table,
-    most_helpful,
-)
+from autoeval.report.labels import category_order_blocks, labelled_heads, most_helpful
 from autoeval.report.page import Page
 
 WORDS = tuple(f"word{k}" for k in range(8))
@@ -41,11 +36,16 @@ def estimate(site, plan):
     return estimate_with_labels(plan, label_set(site, plan.drawn))
 
 
+def shown_table(estimate):
+    """The table of all categories."""
+    return tables(Page("t", category_order_blocks(estimate)))["categories"].table
+
+
 def test_the_lowest_come_first(estimate):
     each = {name: of.combined.estimate.value for name, of in estimate.by_category.items()}
     order = sorted(each, key=each.__getitem__)
-    assert category_table(estimate).table["category"].tolist() == order
-    (line,) = [x for x in category_order_text(estimate).splitlines() if x.startswith("lowest")]
+    assert shown_table(estimate)["category"].tolist() == order
+    (line,) = [x for x in labelled_heads(estimate)[1].splitlines() if x.startswith("lowest")]
     named = re.findall(r"(word\d) (\d+) \(", line)
     value = {name: f"{100 * np.clip(each[name], 0, 1):.0f}" for name in order[:5]}
     assert named == list(value.items())
@@ -60,16 +60,16 @@ def test_labels_that_help_narrow_the_interval(estimate):
 def test_where_all_images_are_labelled_no_more_labels_help(site, plan):
     whole = estimate_with_labels(replace(plan, n=80), label_set(site, np.arange(80)))
     assert whole.recommended.error == 0 and not len(most_helpful(whole))
-    assert "help" not in category_order_text(whole)
+    assert "help" not in labelled_heads(whole)[1]
 
 
 def test_terminal_page_and_picture(estimate, tmp_path):
-    assert len(category_order_text(estimate).splitlines()) == 3
+    assert len(labelled_heads(estimate)[1].splitlines()) == 3
     (picture,) = blocks(Page("t", category_order_blocks(estimate)), "chart")
     assert picture.name == "categories"
     labels = [of.get_text() for of in picture.figure.get_yticklabels()]
     assert (len(labels), labels[0]) == (9, "all categories")
-    assert labels[-1] == category_table(estimate).table["category"][0]
+    assert labels[-1] == shown_table(estimate)["category"][0]
 
 
 def test_the_page_draws_each_category_with_and_without_labels(estimate):
@@ -90,4 +90,4 @@ def test_the_page_draws_each_category_with_and_without_labels(estimate):
 
 def test_one_category_is_not_put_in_order(estimate):
     one = replace(estimate, by_category=dict(list(estimate.by_category.items())[:1]))
-    assert category_order_text(one) == "" and category_order_blocks(one) == []
+    assert len(labelled_heads(one)) == 1 and category_order_blocks(one) == []

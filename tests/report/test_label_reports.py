@@ -106,7 +106,7 @@ def test_the_pages_end_with_what_they_are_about(plan, site):
     for page in (plan_page(plan, about=about), labelled_page(estimate, about)):
         first, *_, last = page.blocks
         assert first.kind in ("headline", "interval")
-        assert last.table["value"].tolist() == ["mine"]
+        assert last.facts == about
 
 
 def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):

@@ -12,8 +12,8 @@ from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import category_blocks
-from autoeval.report.labels import category_table as labelled_categories
-from autoeval.report.threshold import choice_text, draw_precision
+from autoeval.report.labels import category_order_blocks
+from autoeval.report.threshold import choice_text, curve_blocks
 from autoeval.sites.site import Site
 from tests.made_sites import WORDS, random_found, truth_from
 
@@ -41,7 +41,7 @@ def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_pa
     assert labelled.label_free() == pytest.approx(whole, abs=1e-9)
     assert set(labelled.by_category) == set(estimate.per_category) == set(WORDS)
     shown = category_blocks(estimate)[-1].table
-    page = labelled_categories(labelled).table.set_index("category")
+    page = category_order_blocks(labelled)[-2].table.set_index("category")
     for _, row in shown.iterrows():
         there = {"value": row["estimate"], "lower": row["lower"], "upper": row["upper"]}
         assert labelled.label_free(row["category"]) == pytest.approx(there, abs=1e-9)
@@ -72,7 +72,7 @@ def star_of(curve, threshold, at):
     """Where the star stands, and at which threshold the line."""
     left = Figure().subplots()
     draw_measures(left, curve, threshold)
-    right = draw_precision(curve, threshold, at).axes[0]
+    right = curve_blocks(curve, threshold, at)[2].figure.axes[0]
     (star,) = [line for line in right.lines if line.get_marker() == "*"]
     dotted = [line for line in left.lines if line.get_linestyle() == ":"]
     return (*star.get_xdata(), *star.get_ydata()), dotted[0].get_xdata()[0], star.get_label()
