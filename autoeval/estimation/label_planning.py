@@ -31,6 +31,7 @@ from autoeval.labels.assistance import (
     NO_INFLUENCE,
     LabelAssistance,
     ProbableLabels,
+    probability,
 )
 from autoeval.labels.joint import (
     expected_holding,
@@ -168,7 +169,7 @@ def make_plan(
     holding = np.array([np.zeros(n_categories), np.ones(n_categories)])
     if assistance is not None and request.predicted:
         model = assistance.box_model
-        probabilities = model.probabilities(boxes)
+        probabilities = probability(model.true_positive, boxes.features)
         rankings = model.rankings(boxes, probabilities)
         n_true = [ranking.n_true for ranking in rankings]
         if not site.nothing_found:

@@ -227,12 +227,8 @@ class LinearPredictors:
 class BoxModel:
     """Estimates from features what labels would say of boxes and images."""
 
-    true_positive: LinearPredictors  # of the features of a box; see `fit_true_positive`
+    true_positive: LinearPredictors  # of the features of a box; see `probability`
     false_negatives: LinearPredictors  # see `fit_false_negatives`
-
-    def probabilities(self, boxes: Boxes) -> np.ndarray:
-        """Return the true-positive probability of each box of a `Site.pool`, (10, N)."""
-        return probability(self.true_positive, boxes.features)
 
     def n_missed(self, boxes: Boxes, probabilities: np.ndarray) -> np.ndarray:
         """Return the expected false negatives of each category and image, (K, M).
@@ -252,7 +248,8 @@ class BoxModel:
         self, boxes: Boxes, probabilities: np.ndarray | None = None
     ) -> list[RankedDetections]:
         """Rank the boxes of each category, with probabilities (10, N) in place of labels."""
-        probabilities = self.probabilities(boxes) if probabilities is None else probabilities
+        if probabilities is None:
+            probabilities = probability(self.true_positive, boxes.features)
         return expected_rankings(boxes, probabilities, self.n_missed(boxes, probabilities))
 
 

@@ -180,7 +180,7 @@ def _cross_fit(sites: Sequence[Site], pairs: Sequence[Pair]) -> dict[str, list[C
         for site, mine, p, missed in zip(sites, held_out, probabilities, n_missed, strict=True):
             if mine.any():
                 boxes = mine[site.pool.image]
-                everywhere = model.probabilities(site.pool)
+                everywhere = probability(model.true_positive, site.pool.features)
                 p[:, boxes] = everywhere[:, boxes]
                 missed[:, mine] = model.n_missed(site.pool, everywhere)[:, mine]
     influences: dict[str, list[CrossFitted]] = {target: [] for target in (MEAN_AP, *MEASURES)}

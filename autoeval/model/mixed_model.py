@@ -374,14 +374,6 @@ class Mixture:
         squares = self.stds**2 + (self.means - self.mean) ** 2
         return np.asarray(np.sqrt((self.weights * squares).sum(axis=0)))
 
-    def blurred(self, std: float | np.ndarray) -> Mixture:
-        """Add an independent error to each quantity, of one standard deviation or of (N,)."""
-        return Mixture(self.weights, self.means, np.hypot(self.stds, std))
-
-    def shifted(self, by: np.ndarray) -> Mixture:
-        """Add something that is known, (N,), to each quantity."""
-        return Mixture(self.weights, self.means + by, self.stds)
-
     def quantile(self, probability: float) -> np.ndarray:
         """Value that each quantity is below with a probability, (N,), by bisection."""
         # A mixture of normal distributions has no quantile in closed form. Nine standard deviations

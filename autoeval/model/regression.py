@@ -262,23 +262,30 @@ class Regression:
             made[self.features_[-1]] = np.full(n, np.nan)
         return made
 
-    def distribution(self, rows: Table, average: np.ndarray | None = None) -> Mixture:
+    def distribution(
+        self, rows: Table, average: np.ndarray | None = None, *, unseen: float = 0.0
+    ) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
 
         rows: one row a category: ``category``, ``n_images`` and the scores; see `site_rows`. `SITE`
             names a site of the fit that they are of.
         average (K, M)
+        unseen: share, in [0, 1], of the range of confidence that scores read and that is missing.
+            An independent error of that share of `accuracy_std_` is added, which the categories of
+            a site have in common.
         """
         new = self._arrays(self.site_rows(rows))
         if SITE in rows:
-            return self._distribution_at(str(columns(rows)[SITE][0]), new, average)
-        if self.away_ is None or GROUP in rows:
-            return self._model.predict(new, average=average)
-        confidence = new.x[:, 0] - self._confidence_at_home
-        if average is not None:
-            confidence = average @ confidence
-        prediction = self._elsewhere.predict(new, average=average)
-        return self.away_.predict(prediction, self.home_, confidence)
+            predicted = self._distribution_at(str(columns(rows)[SITE][0]), new, average)
+        elif self.away_ is None or GROUP in rows:
+            predicted = self._model.predict(new, average=average)
+        else:
+            confidence = new.x[:, 0] - self._confidence_at_home
+            if average is not None:
+                confidence = average @ confidence
+            elsewhere = self._elsewhere.predict(new, average=average)
+            predicted = self.away_.predict(elsewhere, self.home_, confidence)
+        return replace(predicted, stds=np.hypot(predicted.stds, unseen * self.accuracy_std_))
 
     def _distribution_at(self, site: str, new: Pairs, average: np.ndarray | None) -> Mixture:
         """Predict M new pairs of a site of the fit, as the module says, or averages over them."""
@@ -315,7 +322,8 @@ class Regression:
         model = MixedModel(self.prior_).fit(fitted, self._true)
         change = (ratio - 1) * model.predict(pairs).mean
         predicted = model.predict(pairs, average=average)
-        return predicted.shifted(change if average is None else average @ change)
+        change = change if average is None else average @ change
+        return replace(predicted, means=predicted.means + change)
 
     def uncorrected(self, rows: Table) -> Mixture:
         """Predict rows of a new site as if the detector was trained elsewhere."""
@@ -373,13 +381,10 @@ class Regression:
     def predict(self, rows: Table, *, unseen: float = 0.0) -> list[PredictionInterval]:
         """Estimate each row, a category of one new site.
 
-        unseen: share, in [0, 1], of the range of confidence that scores read and that is missing.
-            An independent error of that share of `accuracy_std_` is added, which the categories of
-            a site have in common.
+        unseen: see `distribution`.
         Returned: without a regression where no box is over the threshold; see `without_boxes`.
         """
-        widened = self.distribution(rows).blurred(unseen * self.accuracy_std_)
-        intervals = predict_intervals(widened, self.level)
+        intervals = predict_intervals(self.distribution(rows, unseen=unseen), self.level)
         return [
             without_boxes(self.target) if none else interval
             for none, interval in zip(nothing_over(rows, self.target), intervals, strict=True)
@@ -394,9 +399,9 @@ class Regression:
         if nothing_over(rows, self.target).all():
             return without_boxes(self.target)
         weights = category_weights(rows, self.target)
-        widened = self.distribution(rows, weights[None]).blurred(unseen * self.accuracy_std_)
         value = weights @ np.clip(self.distribution(rows).mean, 0, 1)
-        return predict_intervals(widened, self.level, np.array([value]))[0]
+        of_mean = self.distribution(rows, weights[None], unseen=unseen)
+        return predict_intervals(of_mean, self.level, np.array([value]))[0]
 
     @cached_property
     def left_out_(self) -> dict[str, np.ndarray]:
@@ -558,7 +563,7 @@ def draw_sites(
     alike than that; the order is then less certain than it could be.
 
     rows: one row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
-    unseen: of a site by name; see `Regression.predict`. 0 by default.
+    unseen: of a site by name; see `Regression.distribution`. 0 by default.
     fitted_sites: of sites of the fit their name there, see `Regression`; drawn independently of the
         others.
     Returned: the names of the sites, and their accuracies, (draws, K), not cut at 0 and 1; NaN for

@@ -18,7 +18,7 @@ from autoeval.estimation.label_planning import (
     with_boxes_over,
 )
 from autoeval.io.labels.content import BoxColumns
-from autoeval.labels.assistance import REFERENCE, ProbableLabels
+from autoeval.labels.assistance import REFERENCE, ProbableLabels, probability
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan import BY_TIME, inverse_probabilities
@@ -497,7 +497,7 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     priors = {"mAP": ValueWithError(0.45, 0.09)}
     plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(priors, others=others))
     assert plan.sizes.mean() == pytest.approx(1) and plan.sizes.min() >= 0.5
-    right = with_reference.box_model.probabilities(site.pool)[0]
+    right = probability(with_reference.box_model.true_positive, site.pool.features)[0]
     counted = others.disagreement(site.pool, right)
     assert np.corrcoef(plan.sizes, counted)[0, 1] == pytest.approx(1)
     assert counted[plan.drawn].mean() > counted.mean()
