@@ -39,7 +39,6 @@ from autoeval.estimation.observation.pass_settings import PASS_OF_DROPOUT, of_pl
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
-    has_groups,
     worse_than_constant,
 )
 from autoeval.estimation.read_site import CHOSEN
@@ -273,17 +272,15 @@ def fit_sets(
 
     # Its error on groups that it has not seen; a bad one is repeated by every estimate.
     regression = estimator.regression_
-    by_category = not has_groups(regression.pairs_)
     results = evaluate_pairs(
         regression.pairs_, target=settings.target, level=settings.level, floor=regression.floor
     )
-    useless = worse_than_constant(results, by_category=by_category)
+    useless = worse_than_constant(results)
     not_read = reference_of_fit(pairs, regression)
     evaluated = FitResult(
         estimator.table_,
         results,
         (*useless, *warnings, *looks.warnings, *why_none, *not_read),
-        by_category=by_category,
         reliability=reliability(sets, probabilities),
         target=settings.target,
         level=settings.level,

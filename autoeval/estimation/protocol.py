@@ -43,6 +43,8 @@ class LeaveOneSourceOut:
     error_by_repeat (n_repeats,): mean absolute error over sources.
     correlation: ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a
         method of one feature; empty otherwise.
+    by_category: whether groups of categories of the same sites were left out, since there are fewer
+        than three groups. That tells nothing of other sites.
     """
 
     method: str
@@ -50,6 +52,7 @@ class LeaveOneSourceOut:
     per_source: pd.DataFrame
     error_by_repeat: np.ndarray
     correlation: dict[str, float]
+    by_category: bool = False
 
     def summary(self) -> dict[str, Any]:
         """Return the figures over all sources; means count each group once.
@@ -114,12 +117,12 @@ def evaluate_pairs(
         empty for fewer than three pairs.
     """
     rows = rows_where(pairs, np.isfinite(pairs[target]))
-    groups, grouped = dict(rows), has_groups(rows)
-    if not grouped:
+    groups, by_category = dict(rows), len({*rows["group"]}) < FEWEST_GROUPS
+    if by_category:
         n = n_rows(rows)
         groups["group"] = np.array([f"group {k % GROUPS}" for k in range(n)], object)
         groups["kind"] = np.full(n, CATEGORY, object)  # the pairs of a source may be divided
-    if not has_groups(groups):
+    if len({*groups["group"]}) < FEWEST_GROUPS:
         return ()
     import pandas as pd
 
@@ -128,7 +131,7 @@ def evaluate_pairs(
     means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
     shared = held_out[["n_images", "true"]].assign(
         source=_names(held_out),
-        group=held_out["group"] if grouped else _names(held_out),
+        group=_names(held_out) if by_category else held_out["group"],
         std=0.0,
         missing=False,
         interval_method="predictive",
@@ -142,22 +145,12 @@ def evaluate_pairs(
         errors = (estimated["estimate"] - estimated["true"]).abs()
         by_repeat = np.array([errors.mean()])
         estimated = estimated.assign(error=errors)
-        results.append(LeaveOneSourceOut(method, target, estimated, by_repeat, {}))
+        results.append(LeaveOneSourceOut(method, target, estimated, by_repeat, {}, by_category))
     return tuple(results)
 
 
-def has_groups(pairs: Table) -> bool:
-    """Return whether there are enough groups to leave one out."""
-    return len({*pairs["group"]}) >= FEWEST_GROUPS
-
-
-def worse_than_constant(
-    results: tuple[LeaveOneSourceOut, ...], *, by_category: bool = False
-) -> tuple[str, ...]:
-    """Warn of an estimator whose error on left-out pairs is not below that of a constant.
-
-    by_category: whether categories of the same sites were left out; see `FitResult`.
-    """
+def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ...]:
+    """Warn of an estimator whose error on left-out pairs is not below that of a constant."""
     errors = {result.method: result.summary()["mean_absolute_error"] for result in results}
     used = next(iter(errors), BASELINE)
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
@@ -165,7 +158,8 @@ def worse_than_constant(
     return (
         Notice(
             "no-better-than-constant",
-            f"on {'categories' if by_category else 'sources'} that were left out of the fit the "
+            f"on {'categories' if results[0].by_category else 'sources'} that were left out of the "
+            "fit the "
             f"mean absolute error is {100 * errors[used]:.1f} points; the mean accuracy of the "
             f"others as the estimate of each gives {100 * errors[BASELINE]:.1f}. Either all "
             "are about equally accurate, or these scores do not predict accuracy here, as where "
@@ -193,8 +187,6 @@ class FitResult(Result):
     table: score table that it was fitted on.
     cross_validation: results of the estimator's method first, those of the constant last; empty
         where there is too little to leave out.
-    by_category: whether groups of categories of the same sites were left out, since there are fewer
-        than three groups. That tells nothing of other sites.
     reliability: see `reliability.reliability`; None where nothing was calibrated.
     compared: estimators by other methods that were fitted on the same table, by method.
     target, level: of the estimator.
@@ -206,7 +198,6 @@ class FitResult(Result):
     table: pd.DataFrame
     cross_validation: tuple[LeaveOneSourceOut, ...] = ()
     warnings: tuple[str, ...] = ()
-    by_category: bool = False
     reliability: pd.DataFrame | None = None
     labelled_sets: pd.DataFrame | None = None
     files: tuple[Path, ...] = ()
@@ -231,6 +222,11 @@ class FitResult(Result):
         error = self.number_text(self._held_out["mean_absolute_error"])
         n = len(self.cross_validation[0].per_source)
         return f"{text}, mean absolute error of estimates of {n} held-out {what}: {error}"
+
+    @property
+    def by_category(self) -> bool:
+        """Whether categories of the same sites were left out; see `LeaveOneSourceOut`."""
+        return any(result.by_category for result in self.cross_validation)
 
     @property
     def value(self) -> float:

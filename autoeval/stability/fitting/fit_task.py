@@ -106,7 +106,7 @@ def fit_task(
     if not at_threshold:  # there sample sets have no counts of boxes by score
         evaluated = list(dict.fromkeys([*methods, BASELINE]))
         results, of_evaluation = _evaluate(table, evaluated, target)
-        result = replace(result, cross_validation=results, by_category=False)
+        result = replace(result, cross_validation=results)
         warnings += of_evaluation
     # A method without features is a constant, which is evaluated and estimates nothing.
     published = [
