@@ -131,9 +131,15 @@ def labels_with_files(
     content = read_labels(labels, img_dir)
     name = content.path.name
     site = name.removesuffix(".gz").rpartition(".")[0] or name
-    return _with_files(
+    made = _with_files(
         site, content, files, group=group, words=words or None, unpredicted=unpredicted
     )
+    called = {*made.looks.categories, *content.categories}
+    unknown = [word for word in words or () if word not in called]
+    if not unknown:
+        return made
+    text = f"neither a box nor a label is called {listed(unknown)}: check the word"
+    return made.noting(Notice("word-not-known", text))
 
 
 def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
@@ -226,23 +232,27 @@ def _with_files(
         )
     )
     if everywhere:
-        made = _noting_all_wrong(made, str(files.name))
-        called = {*looks.categories, *content.categories}
-        unknown = [word for word in words if word not in called and not of_task]
-        text = f"neither a box nor a label is called {listed(unknown)}: check the word"
-        return made.noting(Notice("word-not-known", text)) if unknown else made
-    if _mean_right(made) >= HARDLY_RIGHT:
-        return made
-    others = "Are they of the same images, and do image ids and category numbers mean the same?"
-    exchanged = exchanged_words(made.boxes, made.evaluation.truth)
+        return _noting_all_wrong(made, str(files.name))
+    if _mean_right(made) < HARDLY_RIGHT:
+        why = _why_not_right(made, mismatch)
+        raise _hardly_right(made, str(files.name), f"by {content.path}", why)
+    return made
+
+
+def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
+    """Ask what may be wrong where hardly a box of a file is right.
+
+    mismatch: what is known of words that labels and predictions do not share.
+    """
+    exchanged = exchanged_words(labelled.boxes, labelled.evaluation.truth)
     if exchanged:
-        others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
-    elif mismatch:
-        others = (
+        return f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
+    if mismatch:
+        return (
             f"{mismatch[0]} If so, translate them, such as with --category "
             "vehicle=car,bus,truck (categories=), or in a task file with `detector_mapping`."
         )
-    raise _hardly_right(made, str(files.name), f"by {content.path}", others)
+    return "Are they of the same images, and do image ids and category numbers mean the same?"
 
 
 def check_some_right(sets: Sequence[Site]) -> None:

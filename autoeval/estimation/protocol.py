@@ -155,12 +155,12 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
     used = next(iter(errors), BASELINE)
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
         return ()
+    what = "categories" if results[0].by_category else "sources"
     return (
         Notice(
             "no-better-than-constant",
-            f"on {'categories' if results[0].by_category else 'sources'} that were left out of the "
-            "fit the "
-            f"mean absolute error is {100 * errors[used]:.1f} points; the mean accuracy of the "
+            f"on {what} that were left out of the fit the mean absolute error is "
+            f"{100 * errors[used]:.1f} points; the mean accuracy of the "
             f"others as the estimate of each gives {100 * errors[BASELINE]:.1f}. Either all "
             "are about equally accurate, or these scores do not predict accuracy here, as where "
             "labels are wrong",

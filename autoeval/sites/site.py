@@ -299,7 +299,7 @@ class Site:
             return self.reference_probabilities
         return self.reference_calibration.at_half(self.reference.scores, self.reference.boxes)
 
-    @property
+    @cached_property
     def presence(self) -> Presence:
         """Which categories count here; the boxes are calibrated."""
         found = self.boxes
