@@ -65,6 +65,9 @@ class CameraImage:
     taken: by the camera's clock, without a time zone; None if not known.
     boxes (N,): of type `BOX`: xyxy in pixels, score, label in the words of the store.
     reference (R,): the same of a reference detector; None without one.
+    stamp: another one means another image, or other boxes.
+    taken_from: where the time is from; see `Clock`.
+    unreadable: why there are no boxes; empty otherwise.
     """
 
     name: str
@@ -73,6 +76,9 @@ class CameraImage:
     taken: datetime | None
     boxes: np.ndarray
     reference: np.ndarray | None = None
+    stamp: str = ""
+    taken_from: str = ""
+    unreadable: str = ""
 
 
 def site_of(name: str, depth: int | None = None) -> str:
@@ -90,21 +96,6 @@ def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.nd
     rows = np.empty(len(scores), BOX)
     rows["box"], rows["score"], rows["label"] = boxes, scores, labels
     return rows
-
-
-@dataclass(frozen=True)
-class ImageRow:
-    """An image with what a store keeps beside it.
-
-    stamp: another one means another image, or other boxes.
-    taken_from: where the time is from; see `Clock`.
-    unreadable: why there are no boxes; empty otherwise.
-    """
-
-    image: CameraImage
-    stamp: str
-    taken_from: str
-    unreadable: str = ""
 
 
 class MonitorStore:
@@ -185,16 +176,20 @@ class MonitorStore:
                     raise self._damaged(f"the record of {name} does not match its checksum")
                 rows += [row] if row is not None else []
         images = []
-        for name, site, _, taken, _, unreadable, _, _, height, width, boxes, reference, _ in rows:
+        for name, site, stamp, taken, source, why, *_, height, width, boxes, other, _ in rows:
+            if boxes is None or why:
+                continue
             when = None if taken is None else np.datetime64(taken, "us").astype(datetime)
-            passes = [np.frombuffer(of, BOX) for of in (boxes, reference) if of is not None]
-            if boxes is not None and not unreadable:
-                images.append(CameraImage(name, site, (height, width), when, *passes))
+            found = np.frombuffer(boxes, BOX)
+            reference = None if other is None else np.frombuffer(other, BOX)
+            images.append(
+                CameraImage(name, site, (height, width), when, found, reference, stamp, source)
+            )
         return images
 
     def add(
         self,
-        rows: Sequence[ImageRow],
+        images: Sequence[CameraImage],
         *,
         numbered: bool = False,
         file: tuple[str, str, Mapping[str, Any]] | None = None,
@@ -209,28 +204,26 @@ class MonitorStore:
         """
         with self._transaction(writing=True) as db:
             known = {}
-            for row in rows:
-                name = row.image.name
+            for image in images:
                 found = db.execute(
-                    "SELECT stamp, number FROM images WHERE name = ?", (name,)
+                    "SELECT stamp, number FROM images WHERE name = ?", (image.name,)
                 ).fetchone()
                 if found is not None:
-                    known[name] = found
+                    known[image.name] = found
             (free,) = db.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM images").fetchone()
-            new = [row for row in rows if known.get(row.image.name, ("",))[0] != row.stamp]
-            for row in new:
-                image, number = row.image, 0
+            new = [image for image in images if known.get(image.name, ("",))[0] != image.stamp]
+            for image in new:
+                number = 0
                 if numbered and image.name in known:
                     number = known[image.name][1]
                 elif numbered:
                     number, free = free, free + 1
                 taken = image.taken and int(np.datetime64(image.taken, "us").astype(np.int64))
                 reference = None if image.reference is None else image.reference.tobytes()
-                values: tuple[Any, ...] = (
-                    *(image.name, image.site, row.stamp, taken, row.taken_from, row.unreadable),
-                    *(time.time(), number, int(image.size[0]), int(image.size[1])),
-                    *(image.boxes.tobytes(), reference),
-                )
+                when = (taken, image.taken_from, image.unreadable, time.time())
+                size = (int(image.size[0]), int(image.size[1]))
+                passes = (image.boxes.tobytes(), reference)
+                values = (image.name, image.site, image.stamp, *when, number, *size, *passes)
                 places = ", ".join("?" * (len(values) + 1))
                 insert = f"INSERT OR REPLACE INTO images VALUES ({places})"
                 db.execute(insert, (*values, _checksum(values)))

@@ -37,7 +37,6 @@ from autoeval.model.pair_table import REFERENCE_FEATURES
 from autoeval.monitoring.monitor_store import (
     BOX,
     CameraImage,
-    ImageRow,
     MonitorStore,
     box_rows,
     site_of,
@@ -181,7 +180,7 @@ class ResultsReader:
 
     def read(
         self, file: ResultsFile, before: set[str], store: MonitorStore
-    ) -> tuple[list[ImageRow], dict[str, Any]]:
+    ) -> tuple[list[CameraImage], dict[str, Any]]:
         """Read a file, in the words that a store knows then; raises as `site_of_files`.
 
         before: images of the store that an earlier version of the file named.
@@ -203,19 +202,22 @@ class ResultsReader:
             )
         found = _rows_of_images(site.boxes)
         stronger = None if site.reference is None else _rows_of_images(site.reference)
-        rows = []
+        images = []
         for k, image in enumerate(site.boxes.images):
             name = printable(image.file_name)
             if file.name and not name.startswith(f"{file.name}/"):
                 name = f"{file.name}/{name}"  # unique among the images of all sites
             taken, source = self.clock.read(None, name, None if one_time else image.taken)
-            passes = [found[k]] if stronger is None else [found[k], stronger[k]]
+            of_reference = None if stronger is None else stronger[k]
             of_site = site_of(f"{file.name}/" if file.name else name, self.depth)
-            record = CameraImage(name, of_site, image.size or (0, 0), taken, *passes)
-            content = (of_site, record.size, taken, *(boxes.tobytes() for boxes in passes))
-            stamp = hashlib.sha256(repr(content).encode()).hexdigest()[:20]
-            rows.append(ImageRow(record, stamp, source))
-        if lost := before - {row.image.name for row in rows}:
+            size = image.size or (0, 0)
+            passes = [boxes.tobytes() for boxes in (found[k], of_reference) if boxes is not None]
+            content = repr((of_site, size, taken, *passes)).encode()
+            stamp = hashlib.sha256(content).hexdigest()[:20]
+            images.append(
+                CameraImage(name, of_site, size, taken, found[k], of_reference, stamp, source)
+            )
+        if lost := before - {image.name for image in images}:
             shown = f"{counted(len(before), 'image')} that it named before"
             text = (
                 f"no longer names {len(lost)} of {shown} ({listed(sorted(lost), most=2)}): they "
@@ -223,9 +225,9 @@ class ResultsReader:
                 "again with another --work-dir"
             )
             warnings.append(Notice("images-no-longer-named", text))
-        sites = sorted({row.image.site for row in rows})
+        sites = sorted({image.site for image in images})
         note = {"warnings": codes_of(warnings), "sites": sites, "unseen": site.unseen}
-        return rows, {**note, "floor": site.floor}
+        return images, {**note, "floor": site.floor}
 
 
 def _rows_of_images(found: Boxes) -> list[np.ndarray]:
@@ -380,7 +382,7 @@ def site_observer(
 
 
 class SitePass(TravellingObserver):
-    """Observes the `SiteImage` of a job and returns an `ImageRow` of each, as ``row``."""
+    """Observes the `SiteImage` of a job and returns a `CameraImage` of each, as ``row``."""
 
     def __init__(
         self, observer: Observer, clock: Clock, *, load: LoadDetector | None = None
@@ -401,11 +403,11 @@ class SitePass(TravellingObserver):
             image = by_name[sample.image_id]
             passes = [evidence.clean, *filter(None, [evidence.reference])]
             boxes = [box_rows(found.boxes, found.scores, found.labels) for found in passes]
-            rows.append(self._row(image, evidence.image_size, boxes))
+            rows.append(self._row(image, evidence.image_size, *boxes))
             advance(1)
         for k, reason in log.unreadable.items():
             if images[k].file.path.exists():
-                rows.append(self._row(images[k], (0, 0), [np.empty(0, BOX)], why=reason))
+                rows.append(self._row(images[k], (0, 0), np.empty(0, BOX), why=reason))
         if not rows:
             raise FileNotFoundError(f"{images[0].file.path} and all {len(images)} of its batch")
         return [{"row": row} for row in rows]
@@ -419,12 +421,15 @@ class SitePass(TravellingObserver):
         self,
         image: SiteImage,
         size: tuple[int, int],
-        passes: Sequence[np.ndarray],
+        boxes: np.ndarray,
+        reference: np.ndarray | None = None,
+        *,
         why: str = "",
-    ) -> ImageRow:
-        taken, source = self.clock.read(image.file.path, image.file.image_id)
-        record = CameraImage(image.file.image_id, image.site, size, taken, *passes)
-        return ImageRow(record, image.stamp, source, why)
+    ) -> CameraImage:
+        name = image.file.image_id
+        taken, source = self.clock.read(image.file.path, name)
+        facts = (image.stamp, source, why)
+        return CameraImage(name, image.site, size, taken, boxes, reference, *facts)
 
 
 class _StoredJobs:

@@ -101,11 +101,11 @@ def test_one_file_with_a_folder_a_site_gives_the_same(site, boxes, monitor):
 @pytest.fixture
 def opened(monkeypatch):
     """Names of the results files that are read."""
-    names, read = [], given_boxes.read_predictions
+    names, read = [], given_boxes.read_boxes
     monkeypatch.setattr(
         given_boxes,
-        "read_predictions",
-        lambda path, **options: names.append(path.name) or read(path, **options),
+        "read_boxes",
+        lambda path, *how: names.append(path.name) or read(path, *how),
     )
     return names
 

@@ -13,27 +13,25 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.monitoring.monitor_store import BOX, CameraImage, ImageRow, MonitorStore, box_rows
+from autoeval.monitoring.monitor_store import BOX, CameraImage, MonitorStore, box_rows
 
 TAKEN = datetime(2026, 3, 2, 8, 15, 0, 250)
 
 
-def image(k, site="gate", *, seed=0, taken=TAKEN, n_boxes=3):
+def row(k, stamp="1", *, why="", site="gate", seed=0, taken=TAKEN, n_boxes=3):
     rng = np.random.default_rng([seed, k])
     boxes = box_rows(rng.random((n_boxes, 4)), rng.random(n_boxes), np.arange(n_boxes))
-    return CameraImage(f"{site}/{k}.jpg", site, (480, 640), taken, boxes)
-
-
-def row(k, stamp="1", *, why="", **options):
-    return ImageRow(image(k, **options), stamp, "name", why)
+    facts = {"stamp": stamp, "taken_from": "name", "unreadable": why}
+    return CameraImage(f"{site}/{k}.jpg", site, (480, 640), taken, boxes, **facts)
 
 
 def test_an_image_comes_back_to_the_last_bit(tmp_path):
     store = MonitorStore(tmp_path)
     store.add([row(1), row(2, taken=None, n_boxes=0)])
     first, second = MonitorStore(tmp_path).read(["gate/1.jpg", "gate/2.jpg"])
-    assert first.boxes.tobytes() == image(1).boxes.tobytes() and first.taken == TAKEN
+    assert first.boxes.tobytes() == row(1).boxes.tobytes() and first.taken == TAKEN
     assert (first.site, first.size, first.reference) == ("gate", (480, 640), None)
+    assert (first.stamp, first.taken_from, first.unreadable) == ("1", "name", "")
     assert second.taken is None and second.boxes.dtype == BOX and not len(second.boxes)
 
 
@@ -52,7 +50,7 @@ def test_only_what_is_new_or_has_changed_is_kept_and_numbers_stay(tmp_path):
     index = store.index().set_index("name")
     assert index["number"].to_dict() == {"gate/2.jpg": 0, "gate/1.jpg": 1, "gate/3.jpg": 2}
     (again,) = store.read(["gate/2.jpg"])
-    assert again.boxes.tobytes() == image(2, seed=1).boxes.tobytes()
+    assert again.boxes.tobytes() == row(2, seed=1).boxes.tobytes()
 
 
 def test_what_cannot_be_read_is_known_but_has_no_boxes(tmp_path):
@@ -108,7 +106,7 @@ def damage(path, how):
     elif how == "something else":
         path.write_text("no database")
     else:  # one bit of a box
-        place = content.index(image(40).boxes.tobytes()[:24])
+        place = content.index(row(40).boxes.tobytes()[:24])
         content[place + 3] ^= 1
         path.write_bytes(content)
 
