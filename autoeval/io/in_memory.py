@@ -2,7 +2,8 @@
 
 Objects are recognised by their attributes; no package of theirs is imported. A table has the
 columns of a Parquet file, rows and documents have the fields of COCO's JSON. Lists have one item an
-image: `supervision.Detections`, torchvision's dicts of tensors, or Ultralytics' `Results`.
+image: `supervision.Detections`, torchvision's dicts of tensors, Ultralytics' `Results`, or
+MMDetection's `DetDataSample`, also as the dict that `tools/test.py --out` dumps.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ ACCEPTED = (
     "a path; a DataFrame or an Arrow table with the columns of a Parquet file (image_id or "
     "file_name, category_id or category, x, y, w and h or bbox or x1, y1, x2 and y2, score); a "
     "list of COCO result rows; a COCO dict or pycocotools.COCO; or a list with one item an image "
-    "of supervision.Detections, torchvision's dicts (boxes, scores, labels) or Ultralytics Results"
+    "of supervision.Detections, torchvision's dicts (boxes, scores, labels), Ultralytics Results "
+    "or MMDetection's data samples; or supervision.Detections by file name"
 )
 ACCEPTED_LABELS = (
     "a path (COCO JSON, or a folder of YOLO or VOC); what autoeval.load_labels returned; a COCO "
@@ -67,7 +69,8 @@ class _Found(NamedTuple):
 
 def in_memory(given: object) -> bool:
     """Whether an object looks like predictions; see `ACCEPTED`."""
-    return _is_table(given) or _document(given) is not None or isinstance(given, list | tuple)
+    known = _is_table(given) or _document(given) is not None or isinstance(given, list | tuple)
+    return known or _of_names(given)
 
 
 def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Content:
@@ -84,6 +87,10 @@ def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Con
         return content_of_document({**document, "annotations": plain}, name_of(given))
     if _is_table(given):
         return Content(_of_table(given))
+    if _of_names(given):
+        items = [(name, _of_image(item, name, given)) for name, item in given.items()]
+        named = [item._replace(file_name=str(name)) for name, item in items]
+        return _of_images(named, images, given)
     if not isinstance(given, list | tuple):
         raise not_accepted(given)
     rows = list(given)
@@ -115,7 +122,8 @@ def labels_in_memory(given: Any) -> LabelSet:
 
 def _of_names(given: Any) -> bool:
     """Whether it has `supervision.Detections` by the file name of each image."""
-    return isinstance(given, Mapping) and all(hasattr(item, "xyxy") for item in given.values())
+    named = isinstance(given, Mapping) and len(given) > 0
+    return named and all(hasattr(item, "xyxy") for item in given.values())
 
 
 def _document_of_table(given: Any) -> dict[str, Any]:
@@ -265,8 +273,8 @@ def _array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def _of_image(item: Any, k: int, given: object) -> _Found:
-    """Take the boxes out of one item of a list."""
+def _of_image(item: Any, k: Any, given: object) -> _Found:
+    """Take the boxes out of item k of a list, or of that with the name k."""
     try:
         if hasattr(item, "xyxy") and hasattr(item, "confidence"):
             return _of_supervision(item)
@@ -278,9 +286,20 @@ def _of_image(item: Any, k: int, given: object) -> _Found:
             return _checked(_Found(boxes, scores, labels, image_id=image_id))
         if hasattr(item, "boxes") and hasattr(item, "names"):
             return _of_ultralytics(item)
+        if (instances := _part(item, "pred_instances")) is not None:
+            boxes, scores, labels = (
+                _array(_part(instances, name)) for name in ("bboxes", "scores", "labels")
+            )
+            names = (_part(item, name) for name in ("img_path", "img_id", "ori_shape"))
+            return _checked(_Found(boxes, scores, labels, None, *names))
     except (TypeError, ValueError) as error:
         raise InputError(f"Item {k} of {name_of(given)} cannot be read: {error}.") from error
     raise not_accepted(given)
+
+
+def _part(item: Any, name: str) -> Any:
+    """Return a field of MMDetection's data sample, or of the dict that is dumped of it."""
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
 
 
 def _of_supervision(item: Any) -> _Found:

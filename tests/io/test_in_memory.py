@@ -122,11 +122,31 @@ def as_ultralytics_of_arrays():
     return as_ultralytics("image{}.jpg")
 
 
+def as_supervision_by_name():
+    return dict(zip((image.file_name for image in IMAGES), as_supervision(), strict=True))
+
+
+def as_mmdetection_dump():
+    """As `pickle.load` gives the file of `tools/test.py --out`."""
+    for k, image in enumerate(IMAGES):
+        found = dict(zip(("bboxes", "scores", "labels"), map(Tensor, found_on(k)), strict=True))
+        path = f"/data/{image.file_name}"
+        about = {"img_id": int(image.image_id), "img_path": path, "ori_shape": image.size}
+        yield {**about, "pred_instances": found}
+
+
+def as_mmdetection():
+    for item in as_mmdetection_dump():
+        instances = SimpleNamespace(**item["pred_instances"])
+        yield SimpleNamespace(**{**item, "pred_instances": instances})
+
+
 FORMS = {
     form.__name__[3:]: form
     for form in (
         *(as_rows, as_frame, as_frame_of_lists, as_arrow, as_document, as_coco, as_supervision),
         *(as_torchvision, as_ultralytics, as_ultralytics_of_arrays),
+        *(as_supervision_by_name, as_mmdetection_dump, as_mmdetection),
     )
 }
 
@@ -155,7 +175,7 @@ def test_boxes_are_those_of_a_file(tmp_path, form):
     assert isinstance(given_boxes(given), autoeval.Predictions)
 
 
-@pytest.mark.parametrize("form", ["supervision", "torchvision", "ultralytics"])
+@pytest.mark.parametrize("form", ["supervision", "torchvision", "ultralytics", "mmdetection"])
 def test_lists_without_images_are_all_images(form):
     read = read_predictions(made(form), numbers=NUMBERS)
     assert len(read.images) == len(IMAGES) and len(read) == 20  # one image has no box

@@ -150,7 +150,8 @@ def read_columns(path: Path) -> Content:
         raise InputError(
             f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
             "COCO results: leave --out away, and add `--cfg-options "
-            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json."
+            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json. In "
+            "Python the list that pickle loads from it is read, too."
         )
     if magic == PARQUET:
         noted = read_note(path)
