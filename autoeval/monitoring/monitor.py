@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -53,6 +53,7 @@ from autoeval.monitoring.windows import (
     FILE,
     FORMS,
     Clock,
+    Window,
     baseline_of,
     in_time,
     kind_of,
@@ -189,22 +190,14 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str
                 f"{option} names {listed(unknown)}, but there is no such site: the sites are "
                 f"{listed(list(images_of), 10)}."
             )
-    made_with = _made_with(shared)
+    made_with, target = _made_with(shared), find_target(estimator.target)
     kept, new = store.windows(made_with), dict[tuple[str, str], tuple[str, Mapping[str, Any]]]()
     rows_of: dict[str, list[dict[str, Any]]] = {}
-    learning: dict[str, str] = {}
-    notices = list(warnings)
+    shown: dict[str, tuple[Mapping[str, Any] | None, dict[str, str]]] = {}
+    notices, too_old = list(warnings), list[str]()
     for name, images in images_of.items():
         windows = SiteWindows(name, images, shared)
-        rows_of[name], learning[name] = windows.rows(kept), windows.learning
-        if windows.n_dropped:
-            n = counted(windows.n_dropped, "window")
-            notice = Notice(
-                "windows-dropped",
-                f"{n} cannot be estimated with these windows, categories and baseline: the "
-                "boxes were dropped by --keep, so what is shown may be an earlier window",
-            )
-            notices += prefixed(name, [notice])
+        rows_of[name] = windows.rows(kept)
         for row in rows_of[name]:
             key, digest = (name, row["window"]), row.pop("digest")
             if kept.get(key, ("",))[0] != digest:
@@ -212,15 +205,23 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str
         if len(new) >= AT_ONCE:
             store.keep_windows(made_with, new)
             new = {}
-    store.keep_windows(made_with, new)
-    if settings.keep is not None:
-        store.forget(list(_too_old(images_of, shared)))
-    for name, images in images_of.items():
+        shown[name] = _shown(rows_of[name], windows.learning, settings, target)
         of_time = kind_of(images, settings.by) in FORMS
-        notices += prefixed(name, time_warnings(images, needed=of_time))
+        of_site = list(time_warnings(images, needed=of_time))
+        if windows.n_dropped:
+            dropped = (
+                f"{counted(windows.n_dropped, 'window')} cannot be estimated with these windows, "
+                "categories and baseline: the boxes were dropped by --keep, so what is shown may "
+                "be an earlier window"
+            )
+            of_site.insert(0, Notice("windows-dropped", dropped))
+        notices += prefixed(name, of_site)
+        if settings.keep is not None:
+            too_old += _too_old(images, windows.windows[: windows.n_begun], settings.keep)
+    store.keep_windows(made_with, new)
+    if too_old:
+        store.forget(too_old)
     notices += silent_sites(images_of, settings.by)
-    target = find_target(estimator.target)
-    shown = {n: _shown(rows, learning[n], settings, target) for n, rows in rows_of.items()}
     ranks = _ranks(estimator, {name: window for name, (window, _) in shown.items()}, settings)
     sites = [
         _monitored_site(name, rows, shown[name], ranks, shared) for name, rows in rows_of.items()
@@ -248,6 +249,7 @@ class SiteWindows:
 
     images: its rows of `MonitorStore.index`, sorted by time.
     learning: why there is no full baseline; empty where there is one.
+    n_begun: windows of the baseline, full or not; `n_baseline` is 0 until it is full.
     n_dropped: windows that were never estimated, and whose boxes are dropped.
     """
 
@@ -255,8 +257,8 @@ class SiteWindows:
         self.name, self.images, self.shared = name, images, shared
         settings, now = shared.settings, datetime.fromtimestamp(shared.began)
         self.windows = windows_of(images, settings.by, now)
-        n, self.learning = baseline_of(settings.baseline, images, self.windows, now)
-        self.n_baseline = 0 if self.learning else n
+        self.n_begun, self.learning = baseline_of(settings.baseline, images, self.windows, now)
+        self.n_baseline = 0 if self.learning else self.n_begun
         self.n_dropped = 0
         self._sites: dict[int, Site] = {}
         self._rows: list[dict[str, Any]] = []
@@ -553,22 +555,17 @@ def _ranks(
     }
 
 
-def _too_old(images_of: Mapping[str, pd.DataFrame], shared: WatchedSites) -> Iterator[str]:
-    """Name the images whose boxes are kept no longer: old ones that are no part of a baseline."""
-    settings, now = shared.settings, datetime.fromtimestamp(shared.began)
-    assert settings.keep is not None
-    for images in images_of.values():
-        windows = windows_of(images, settings.by, now)
-        n, _ = baseline_of(settings.baseline, images, windows, now)
-        places = np.concatenate([np.empty(0, int), *(window.places for window in windows[:n])])
-        from_baseline = images["name"].iloc[places]
-        if settings.keep.endswith("d"):
-            limit = images["taken"].max() - pd.Timedelta(days=int(settings.keep[:-1]))
-            old = images["taken"] < limit
-        else:
-            old = pd.Series(np.arange(len(images)) < len(images) - int(settings.keep), images.index)
-        old &= images["kept"] & images["found"] & ~images["name"].isin(from_baseline)
-        yield from images["name"][old]
+def _too_old(images: pd.DataFrame, baseline: Sequence[Window], keep: str) -> list[str]:
+    """Name the images of a site whose boxes are kept no longer: old ones of no baseline."""
+    places = np.concatenate([np.empty(0, int), *(window.places for window in baseline)])
+    if keep.endswith("d"):
+        limit = images["taken"].max() - pd.Timedelta(days=int(keep[:-1]))
+        old = (images["taken"] < limit).to_numpy()
+    else:
+        old = np.arange(len(images)) < len(images) - int(keep)
+    old = old & (images["kept"] & images["found"]).to_numpy()
+    old[places] = False
+    return images["name"][old].tolist()
 
 
 def _made_with(shared: WatchedSites) -> str:
