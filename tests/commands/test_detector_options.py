@@ -4,9 +4,8 @@ import sys
 
 import pytest
 
-from autoeval.api.options import BoxOptions, cfg_options_of
+from autoeval.api.options import cfg_options_of
 from autoeval.errors import InputError
-from autoeval.stability.commands.arguments import arguments_of
 from autoeval.stability.commands.meta_set_options import named_detector
 
 
@@ -28,7 +27,7 @@ def test_what_is_missing_or_wrong(words, message):
         name: values[k:] if name == "cfg_options" else values[k] for k, name in enumerate(names)
     }
     with pytest.raises(InputError, match=message):
-        named_detector(arguments_of(given, BoxOptions)).loaded  # noqa: B018
+        named_detector(given).loaded  # noqa: B018
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from typing_extensions import Unpack
 
+from autoeval.api.options import check_names
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
-from autoeval.stability.commands.arguments import arguments_of
 from autoeval.stability.commands.meta_set_options import MetaSetOptions, named_task
 from autoeval.words import refuse_given
 
@@ -75,8 +75,9 @@ def build_metaset(
     """
     from autoeval.stability.metasets import draw_recipes, load_metaset_config, save_recipes
 
-    args = arguments_of(sizes, MetaSetOptions)
-    args.task, args.seed_set, args.data_root, args.work_dir = task, seed_set, data_root, work_dir
+    check_names(sizes, MetaSetOptions)
+    options: dict[str, Any] = dict(sizes)
+    options |= {"task": task, "seed_set": seed_set, "data_root": data_root, "work_dir": work_dir}
     if mapping and not seed_set:
         raise InputError(
             "--mapping is for --seed-set NAME ANNOTATIONS IMAGE_FOLDER: give that, too."
@@ -85,12 +86,15 @@ def build_metaset(
         raise InputError("Expected either --task or --seed-set: leave one out.")
     if not task:
         refuse_given({"data_root": data_root}, "goes with --task: give that, too.")
-    if road_world.serves(args):
-        road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)
-    folder = Path(args.work_dir or road_world.default_work_dir(COMMAND))
-    sources = _task_of_words(seed_set, mapping) if seed_set else named_task(args)
+    if road_world.serves(options):
+        road_world.assume(options, ON_ROAD_WORLD, command=COMMAND)
+    folder = Path(options.get("work_dir") or road_world.default_work_dir(COMMAND))
+    sources = _task_of_words(seed_set, mapping) if seed_set else named_task(options)
     config = load_metaset_config(
-        args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=n_transforms
+        options.get("metaset"),
+        n_sets=options.get("n_sets"),
+        n_images=options.get("n_images"),
+        n_transforms=n_transforms,
     )
     seed_sets = sources.load_seed_sets()
     recipes = [draw_recipes(each, config, seed=seed) for each in seed_sets]

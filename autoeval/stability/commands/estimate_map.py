@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import Unpack
 
-from autoeval.api.options import PassOptions, executor_of, found_images
+from autoeval.api.options import PassOptions, check_names, executor_of, found_images
 from autoeval.commands.command_line import TYPED
 from autoeval.errors import InputError
 from autoeval.stability.commands import meta_set_options, road_world
-from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     COUNT_METHODS,
     COUNT_TARGETS,
@@ -111,41 +110,43 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     **options
         See `MapOptions`.
     """
-    args = arguments_of(options, MapOptions)
-    meta_set_options.check_counting_options(args)
-    _check(args)
-    args.target = args.target or AP_TARGETS[0]
-    if not args.images:  # the road world assumes some, which are neither a list nor a video
+    check_names(options, MapOptions)
+    meta_set_options.check_counting_options(options)
+    _check(options)
+    options["target"] = options.get("target") or AP_TARGETS[0]
+    if not options.get(
+        "images"
+    ):  # the road world assumes some, which are neither a list nor a video
         reason = "is about new images: give --images PATH, too."
-        meta_set_options.refuse_beside(args, ["categories", "img_dir", "every"], reason)
-    if not args.estimator:
-        _assume(args)
+        meta_set_options.refuse_beside(options, ["categories", "img_dir", "every"], reason)
+    if not options.get("estimator"):
+        _assume(options)
     found = None
-    if args.images and not _is_rendered_later(args):
-        found = found_images(vars(args))
+    if options.get("images") and not _is_rendered_later(options):
+        found = found_images(options)
     from autoeval.report.page import about, print_result, write_result, written_files
 
-    estimator = _estimator(args)
+    estimator = _estimator(options)
     fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
-    name = Path(str(args.detector or fitted_with)).name
-    task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
-    if not args.work_dir:
-        args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
-    folder = Path(args.work_dir)
-    estimate = _estimate(args, estimator, found)
+    name = Path(str(options.get("detector") or fitted_with)).name
+    task = str(
+        estimator.context_.get("task", {}).get("name", Path(options.get("task") or "labels").stem)
+    )
+    folder = Path(options.get("work_dir") or f"work_dirs/{task}_{Path(name).stem}")
+    estimate = _estimate(options, estimator, found, folder)
     given = about(
         TYPED.get(),
-        images=args.images,
-        task=args.task,
+        images=options.get("images"),
+        task=options.get("task"),
         detector=name,
-        checkpoint=args.checkpoint,
-        estimator=args.estimator,
+        checkpoint=options.get("checkpoint"),
+        estimator=options.get("estimator"),
     )
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
     text, values, draw = _report(f"{name} on {task}", estimator, estimate, name, given)
-    print_result(text, values, as_json=args.json)
+    print_result(text, values, as_json=options.get("json", False))
     written = [*before, *write_result(folder, draw(), values)]
-    if not args.json:
+    if not options.get("json", False):
         print(f"\n{written_files(written)}")
 
 
@@ -178,61 +179,64 @@ def _report(
     return estimate_text(estimate, estimator), values, draw
 
 
-def _assume(args: Arguments) -> None:
+def _assume(options: MapOptions) -> None:
     """Let the road world take the place of a task that is not given; name all that is missing."""
-    if not road_world.serves(args):
-        meta_set_options.check_complete(args, COMMAND)
+    if not road_world.serves(options):
+        meta_set_options.check_complete(options, COMMAND)
         return
     values: dict[str, Any] = {"detector": road_world.DETECTOR, "preset": "paper"}
-    if args.preset != LIGHT:
+    if options.get("preset") != LIGHT:
         values |= {"metaset": road_world.METASET, "repeats": road_world.REPEATS}
-        if args.detector in (None, road_world.DETECTOR) and not args.checkpoint:
+        if options.get("detector") in (None, road_world.DETECTOR) and not options.get("checkpoint"):
             values["dropout"] = road_world.DROPOUT
     values["images"] = road_world.images_of(road_world.HELD_BACK)
-    road_world.assume(args, values, command=COMMAND)
+    road_world.assume(cast("dict[str, Any]", options), values, command=COMMAND)
 
 
-def _is_rendered_later(args: Arguments) -> bool:
+def _is_rendered_later(options: MapOptions) -> bool:
     """Whether the images are those of the road world, which need not be there yet."""
-    if not road_world.serves(args):
+    if not road_world.serves(options):
         return False
-    return road_world.FOLDER.resolve() in Path(args.images).resolve().parents
+    return road_world.FOLDER.resolve() in Path(options["images"]).resolve().parents
 
 
-def _check(args: Arguments) -> None:
+def _check(options: MapOptions) -> None:
     """Refuse options that exclude each other, before anything is run."""
-    executor_of(vars(args))
-    if args.target is not None and args.target not in (*AP_TARGETS, *COUNT_TARGETS):
+    executor_of(options)
+    if options.get("target") is not None and options.get("target") not in (
+        *AP_TARGETS,
+        *COUNT_TARGETS,
+    ):
         raise InputError(
             f"Expected --target as one of {', '.join((*AP_TARGETS, *COUNT_TARGETS))} but got "
-            f"{args.target}."
+            f"{options.get('target')}."
         )
-    if not args.estimator:
-        meta_set_options.check_task_options(args)
+    if not options.get("estimator"):
+        meta_set_options.check_task_options(options)
         return
-    if not args.images:
+    if not options.get("images"):
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     reason = "is for a fit, and --estimator carries its own: leave it out."
-    meta_set_options.refuse_beside(args, OF_FIT, reason)
-    if not args.domain_source:
+    meta_set_options.refuse_beside(options, OF_FIT, reason)
+    if not options.get("domain_source"):
         meta_set_options.refuse_beside(
-            args,
+            options,
             ["task", "data_root", "max_images"],
             "goes with --estimator where --domain-source does.",
         )
 
 
-def _estimator(args: Arguments) -> Fitted:
+def _estimator(options: MapOptions) -> Fitted:
     """Load the estimator, or fit one on the task."""
     from autoeval.api.options import load_any_estimator
 
-    if args.estimator:
-        loaded = cast("Fitted", load_any_estimator(args.estimator))
+    if options.get("estimator"):
+        loaded = cast("Fitted", load_any_estimator(options["estimator"]))
         return loaded
-    return _fit_detector(args)
+    return _fit_detector(options)
 
 
-def _fit_detector(args: Arguments) -> Fitted:
+def _fit_detector(options: MapOptions) -> Fitted:
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.stability.commands.running_time import warn_of_long_run
@@ -241,41 +245,49 @@ def _fit_detector(args: Arguments) -> Fitted:
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.network.as_perturbable import as_perturbable
 
-    run = meta_set_options.named_detector(args)
-    with road_world.offering_the_shipped_detector(COMMAND, args):
+    run = meta_set_options.named_detector(options)
+    with road_world.offering_the_shipped_detector(COMMAND, options):
         run.loaded  # noqa: B018  (before a world is rendered for a detector that is not there)
-    assumed = args.preset is None
+    assumed = options.get("preset") is None
     if assumed:
-        args.preset = PAPER if _can_drop(run.loaded, meta_set_options.named_stages(args)) else LIGHT
-    if args.target in COUNT_TARGETS and args.preset == LIGHT:
-        args.preset = PAPER
-    if assumed and args.preset == LIGHT:
+        options["preset"] = (
+            PAPER if _can_drop(run.loaded, meta_set_options.named_stages(options)) else LIGHT
+        )
+    if options.get("target") in COUNT_TARGETS and options.get("preset") == LIGHT:
+        options["preset"] = PAPER
+    if assumed and options.get("preset") == LIGHT:
         reason = as_perturbable(run.loaded).why_no_dropout
         print(f"note: without box stability, as --preset light: {reason}", file=sys.stderr)
     settings = replace(
-        meta_set_options.pass_settings(args), measures=meta_set_options.counting_measures(args)
+        meta_set_options.pass_settings(options),
+        measures=meta_set_options.counting_measures(options),
     )
     methods = METHODS if settings.repeats else WITHOUT_DROPOUT
-    if args.target in COUNT_TARGETS:
+    if options.get("target") in COUNT_TARGETS:
         methods = COUNT_METHODS
-    methods = tuple(args.method or methods)
+    methods = tuple(options.get("method") or methods)
     meta_set = None
-    if args.preset != LIGHT or args.metaset or args.n_sets:
-        meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    if options.get("preset") != LIGHT or options.get("metaset") or options.get("n_sets"):
+        meta_set = load_metaset_config(
+            options.get("metaset"), n_sets=options.get("n_sets"), n_images=options.get("n_images")
+        )
     else:
-        meta_set_options.refuse_beside(args, ["n_images"], "is of sample sets: give --n-sets, too.")
-    task = meta_set_options.named_task(args)
-    folder = meta_set_options.work_dir(args, task.name)
-    if args.dropout:
-        meta_set_options.note_sources_of_search(args.dropout, task)
-    if args.ray is None and not (folder / "rows").exists():
+        meta_set_options.refuse_beside(
+            options, ["n_images"], "is of sample sets: give --n-sets, too."
+        )
+    task = meta_set_options.named_task(options)
+    folder = meta_set_options.work_dir(options, task.name)
+    if options.get("dropout"):
+        meta_set_options.note_sources_of_search(options["dropout"], task)
+    if options.get("ray") is None and not (folder / "rows").exists():
         # Where rows of a former run are kept, nobody knows how much is left.
         timed: Observer = Observer(run.loaded, task, settings, reading=run.reading)
         warn_of_long_run(timed, task.load_seed_sets(), meta_set)
     settings = replace(settings, reference=run.loaded_reference)
     observer: Observer = Observer(run.loaded, task, settings, reading=run.reading)
-    if args.domain_source is not None:
-        domain = reference_domain(observer, args.domain_source, folder)
+    source = options.get("domain_source")
+    if source is not None:
+        domain = reference_domain(observer, source, folder)
         observer = observer.with_settings(replace(settings, domain=domain))
     return fit_task(
         observer,
@@ -283,7 +295,7 @@ def _fit_detector(args: Arguments) -> Fitted:
         Keeping(folder, run.executor, run.spec),
         meta_set=meta_set,
         methods=methods,
-        target=args.target or AP_TARGETS[0],
+        target=options.get("target") or AP_TARGETS[0],
         loading=run.loading,
     )
 
@@ -295,34 +307,34 @@ def _can_drop(detector: Any, stages: Sequence[str]) -> bool:
     return bool(stages) or not isinstance(detector, BlackBoxDetector)
 
 
-def _estimate(args: Arguments, estimator: Fitted, found: Any) -> Estimate | None:
+def _estimate(options: MapOptions, estimator: Fitted, found: Any, folder: Path) -> Estimate | None:
     """Estimate the new images, where there are any; `found` are those found before a fit."""
     from autoeval.estimation.given import named_categories
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.run_detector import Detector
     from autoeval.runtime.jobs import LocalExecutor
 
-    if not args.images:
+    if not options.get("images"):
         return None
     running: dict[str, Any] = {}
-    if args.estimator and args.repeats is not None:
-        running["repeats"] = args.repeats
-    if args.domain_source:
-        running["domain"] = _domain(args, estimator)
+    if options.get("estimator") and options.get("repeats") is not None:
+        running["repeats"] = options.get("repeats")
+    if options.get("domain_source"):
+        running["domain"] = _domain(options, estimator, folder)
     _check_running(estimator, running)
-    run = meta_set_options.given_detector(args, estimator.loading_.get("detector"))
+    run = meta_set_options.given_detector(options, estimator.loading_.get("detector"))
     spec = run.spec if run else None
     detector = estimator.detector_ or (spec() if spec else None)
     observed = None
     if detector is not None:
         observed = Detector(detector, reference=run.reference if run else None)
         observed.reading = run.reading if run else observed.reading
-    executor = executor_of(vars(args)) or LocalExecutor()
+    executor = executor_of(options) or LocalExecutor()
     estimate: Estimate = estimator.predict(
         observed,
-        images=found_images(vars(args)) if found is None else found,
-        categories=named_categories(args.categories),
-        keep=Keeping(Path(args.work_dir), executor, spec),
+        images=found_images(options) if found is None else found,
+        categories=named_categories(options.get("categories")),
+        keep=Keeping(folder, executor, spec),
         **running,
     )
     if estimate.site is None or estimator.fit_result_ is None:
@@ -352,7 +364,7 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
         )
 
 
-def _domain(args: Arguments, estimator: Fitted) -> object:
+def _domain(options: MapOptions, estimator: Fitted, folder: Path) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.samples import ImageLoading
@@ -367,8 +379,8 @@ def _domain(args: Arguments, estimator: Fitted) -> object:
     detector = estimator.load_detector()
     if isinstance(estimator, PublishedEstimator):
         estimator.detector_ = detector
-    reading = ImageLoading(args.batch_size, args.num_workers)
+    reading = ImageLoading(options.get("batch_size"), options.get("num_workers"))
     observer: Observer = Observer(
-        detector, meta_set_options.named_task(args), settings, reading=reading
+        detector, meta_set_options.named_task(options), settings, reading=reading
     )
-    return reference_domain(observer, str(args.domain_source), Path(args.work_dir))
+    return reference_domain(observer, str(options.get("domain_source")), folder)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from typing_extensions import TypedDict
 
 from autoeval.api.options import BoxOptions, NetworkOptions, given_boxes_of
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
-from autoeval.stability.commands.arguments import PAPER, Arguments
 from autoeval.targets import AP_TARGETS, TARGETS
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from autoeval.estimation.run_detector import Detector
     from autoeval.io.tasks.task import Task
     from autoeval.stability.passes.presets import MeasureSettings, ScoredSettings
 
-LIGHT = "light"  # the preset without dropout and without sample sets
+PAPER: Final = "paper"
+LIGHT: Final = "light"  # the preset without dropout and without sample sets
 BELONG_TO_TASK = ("data_root", "max_images")
 REPEATS = 10
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
@@ -133,60 +131,60 @@ class PerturbedOptions(StagedDetector, total=False):
     work_dir: str
 
 
-def given_detector(args: Arguments, loading: Mapping[str, Any] | None = None) -> Detector | None:
+def given_detector(
+    options: Mapping[str, Any], loading: Mapping[str, Any] | None = None
+) -> Detector | None:
     """Return the detector that the options name with how it is run; None where they name none.
 
     `loading` is how the detector of an estimator is loaded; what is given goes before.
     """
     from autoeval.estimation.run_detector import Detector
 
-    given = {
-        name: value for name, value in vars(args).items() if name in BoxOptions.__annotations__
-    }
+    given = {name: options.get(name) for name in BoxOptions.__annotations__}
     made = given_boxes_of(None, given, loading)
     return made if isinstance(made, Detector) else None
 
 
-def named_detector(args: Arguments) -> Detector:
+def named_detector(options: Mapping[str, Any]) -> Detector:
     """As `given_detector`; `InputError` where the options name none."""
-    if not args.detector:
+    if not options.get("detector"):
         raise InputError(NO_DETECTOR)
-    made = given_detector(args)
+    made = given_detector(options)
     assert made is not None
     return made
 
 
-def refuse_beside(args: Arguments, names: Sequence[str], reason: str) -> None:
+def refuse_beside(options: Mapping[str, Any], names: Sequence[str], reason: str) -> None:
     """Raise `InputError` where one of these options was given; `reason` goes behind its name."""
-    refuse_given({name: getattr(args, name) for name in names}, reason)
+    refuse_given({name: options.get(name) for name in names}, reason)
 
 
-def check_task_options(args: Arguments) -> None:
+def check_task_options(options: Mapping[str, Any]) -> None:
     """Refuse what is about a task without one."""
-    if not args.task:
-        refuse_beside(args, BELONG_TO_TASK, "goes with --task: give that, too.")
+    if not options.get("task"):
+        refuse_beside(options, BELONG_TO_TASK, "goes with --task: give that, too.")
 
 
-def named_task(args: Arguments) -> Task:
+def named_task(options: Mapping[str, Any]) -> Task:
     """Load the task that the options name, or render the road world where they name none."""
     from autoeval.io.tasks.task import load_task
 
-    if args.task:
-        task = load_task(args.task, args.data_root)
-        return replace(task, max_images=args.max_images)
-    if road_world.serves(args):
-        return road_world.road_world_task(args)
-    beside = " with --estimator" if args.estimator else ""
+    if options.get("task"):
+        task = load_task(options["task"], options.get("data_root"))
+        return replace(task, max_images=options.get("max_images"))
+    if road_world.serves(options):
+        return road_world.road_world_task(options)
+    beside = " with --estimator" if options.get("estimator") else ""
     raise InputError(f"Expected --task FILE{beside}, such as configs/tasks/vehicle.py.")
 
 
-def check_complete(args: Arguments, command: str) -> None:
+def check_complete(options: Mapping[str, Any], command: str) -> None:
     """Name everything that a run on a task lacks in one `InputError`, with a command that runs."""
     lacking = []
-    if not args.detector:
+    if not options.get("detector"):
         lacking.append(NO_DETECTOR)
     try:
-        named_task(args)
+        named_task(options)
     except InputError as error:
         lacking.append(str(error))
     if lacking:
@@ -200,40 +198,41 @@ def check_rates(rates: Sequence[float] | None, option: str) -> None:
         raise InputError(f"Expected {option} over 0 and under 1 but got {wrong[0]:g}.")
 
 
-def named_stages(args: Arguments) -> tuple[str, ...]:
+def named_stages(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the stages that the options name, none by default."""
-    return tuple(args.stages or ())
+    return tuple(options.get("stages") or ())
 
 
-def pass_settings(args: Arguments) -> ScoredSettings:
-    """Return the settings of the pass that the options of `add_pass_options` name."""
+def pass_settings(options: Mapping[str, Any]) -> ScoredSettings:
+    """Return the settings of the pass that the options, as `PerturbedOptions`, name."""
     from autoeval.stability.network.forward.dropout_spec import load_dropout
     from autoeval.stability.passes import presets
 
-    dropout = load_dropout(args.dropout) if args.dropout else None
-    needs = _needs(args)
-    none = args.preset == LIGHT and "perturbed" not in needs
-    seed = args.seed or 0
-    repeats = (0 if none else REPEATS) if args.repeats is None else args.repeats
-    if args.preset == LIGHT:
+    dropout = load_dropout(options["dropout"]) if options.get("dropout") else None
+    needs = _needs(options)
+    named, repeats, seed = options.get("preset"), options.get("repeats"), options.get("seed") or 0
+    if repeats is None:
+        repeats = 0 if named == LIGHT and "perturbed" not in needs else REPEATS
+    if named == LIGHT:
         settings = presets.light(repeats=repeats, seed=seed, dropout=dropout)
         by_products = tuple(name for name in presets.BY_PRODUCTS if name in needs)
         settings = replace(settings, wants=by_products)
     else:
-        settings = presets.preset(args.preset or PAPER, repeats=repeats, seed=seed, dropout=dropout)
-    if args.class_aware:
+        settings = presets.preset(named or PAPER, repeats=repeats, seed=seed, dropout=dropout)
+    if options.get("class_aware"):
         stability = replace(settings.stability, class_aware=True)
         settings = replace(settings, stability=stability)
-    if args.box_score is not None:
-        if not 0 <= args.box_score < 1:
-            raise InputError(f"Expected --box-score from 0 to under 1, got {args.box_score}.")
-        stability = replace(settings.stability, score_thr=args.box_score)
+    box_score = options.get("box_score")
+    if box_score is not None:
+        if not 0 <= box_score < 1:
+            raise InputError(f"Expected --box-score from 0 to under 1, got {box_score}.")
+        stability = replace(settings.stability, score_thr=box_score)
         settings = replace(settings, stability=stability)
-    if args.views:
+    if options.get("views"):
         settings = replace(settings, wants=(*settings.wants, "views"))
-    if args.das:
+    if options.get("das"):
         settings = replace(settings, wants=(*settings.wants, "reweighted", "prototypes"))
-    return replace(settings, stages=named_stages(args))
+    return replace(settings, stages=named_stages(options))
 
 
 def note_sources_of_search(path: str, task: Task) -> None:
@@ -250,46 +249,49 @@ def note_sources_of_search(path: str, task: Task) -> None:
         )
 
 
-def _needs(args: Arguments) -> frozenset[str]:
+def _needs(options: Mapping[str, Any]) -> frozenset[str]:
     """Return the evidence that the methods named read, and what a training domain is for."""
     from autoeval.stability.methods import make_method
     from autoeval.stability.scores.base import needs_of
 
-    methods = args.method or ()
+    methods = options.get("method") or ()
     columns = [column for name in methods for column in make_method(name).features]
-    return needs_of(columns) | ({"features"} if args.domain_source else frozenset())
+    return needs_of(columns) | ({"features"} if options.get("domain_source") else frozenset())
 
 
-def work_dir(args: Arguments, task: str) -> Path:
+def work_dir(options: Mapping[str, Any], task: str) -> Path:
     """Return the folder of a run on a task: the one named, or one by task and detector."""
-    if args.work_dir:
-        return Path(args.work_dir)
-    what = "_counting" if args.target in COUNT_TARGETS else ""
-    return Path("work_dirs") / f"{task}_{Path(str(args.detector)).stem}{what}"
+    if options.get("work_dir"):
+        return Path(options["work_dir"])
+    what = "_counting" if options.get("target") in COUNT_TARGETS else ""
+    return Path("work_dirs") / f"{task}_{Path(str(options.get('detector'))).stem}{what}"
 
 
-def check_counting_options(args: Arguments) -> None:
+def check_counting_options(options: Mapping[str, Any]) -> None:
     """Raise `InputError` where they are given for another target, or do not go together."""
-    if args.target not in COUNT_TARGETS:
+    target, threshold = options.get("target") or AP_TARGETS[0], options.get("count_thr")
+    if target not in COUNT_TARGETS:
         refuse_beside(
-            args,
+            options,
             OF_COUNTING,
-            f"is for a counting error, and --target is {args.target or AP_TARGETS[0]}: give a "
+            f"is for a counting error, and --target is {target}: give a "
             f"target such as {COUNT_TARGETS[0]}, or leave it out.",
         )
-    if args.count_thr is not None and not 0 <= args.count_thr < 1:
-        raise InputError(f"Expected --count-thr from 0 to under 1 but got {args.count_thr}.")
-    if args.bins is None:
-        refuse_beside(args, ["bins_name"], "names a list in --bins, which is missing: give both.")
+    if threshold is not None and not 0 <= threshold < 1:
+        raise InputError(f"Expected --count-thr from 0 to under 1 but got {threshold}.")
+    if options.get("bins") is None:
+        refuse_beside(
+            options, ["bins_name"], "names a list in --bins, which is missing: give both."
+        )
 
 
-def counting_measures(args: Arguments) -> tuple[MeasureSettings, ...]:
+def counting_measures(options: Mapping[str, Any]) -> tuple[MeasureSettings, ...]:
     """Return what measures counting errors, where the target is one."""
-    if args.target not in COUNT_TARGETS:
+    if options.get("target") not in COUNT_TARGETS:
         return ()
     from autoeval.counting.binning import find_bins
     from autoeval.counting.label_free import EDGES, CountingErrorSettings
 
-    edges = find_bins(args.bins, args.bins_name).edges if args.bins else EDGES
-    threshold = COUNT_THR if args.count_thr is None else args.count_thr
-    return (CountingErrorSettings(threshold, edges),)
+    bins, threshold = options.get("bins"), options.get("count_thr")
+    edges = find_bins(bins, options.get("bins_name")).edges if bins else EDGES
+    return (CountingErrorSettings(COUNT_THR if threshold is None else threshold, edges),)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from autoeval.errors import InputError
 from autoeval.stability.commands.meta_set_options import named_detector, pass_settings
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.io.tasks.seed_set import SeedSet
-    from autoeval.stability.commands.arguments import Arguments
     from autoeval.stability.dropout_search.search import NestedTables
     from autoeval.stability.metasets.recipe import MetaSetConfig
     from autoeval.stability.reproduce.available import AvailableData
@@ -28,7 +26,8 @@ if TYPE_CHECKING:
 
 FEWEST = 3
 REFERENCE = "coco"
-PRINTED_SIZE, RELEASED = "paper", "released"
+PRINTED_SIZE = "paper"
+RELEASED: Final = "released"
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class PaperRun:
     """One detector on one task; `alias` is its name in print, `folder` keeps its rows."""
 
     alias: str
-    options: Any
+    options: Mapping[str, Any]
     observer: Observer[Any]
     available: AvailableData
     folder: Path
@@ -49,7 +48,7 @@ class PaperRun:
     @property
     def training_domain(self) -> SeedSet | None:
         """The source that stands for the detector's training domain, where it is at hand."""
-        name = self.options.domain_source or REFERENCE
+        name = self.options.get("domain_source") or REFERENCE
         return next((s for s in self.available.seed_sets if s.name == name), None)
 
     def rate(self) -> float:
@@ -143,7 +142,7 @@ class PaperRun:
 
 
 def find_runs(
-    args: Arguments,
+    given: Mapping[str, Any],
     wanted: list[tuple[str, str]],
     data: dict[str, AvailableData],
     work_dir: Path,
@@ -156,42 +155,43 @@ def find_runs(
 
     runs: dict[tuple[str, str], PaperRun] = {}
     for alias, task in dict.fromkeys(wanted):
-        available, options = data[task], _options(args, alias)
+        available, options = data[task], _options(given, alias)
         if len(available.seed_sets) < FEWEST:
             _print_warnings([f"{task}: fewer than {FEWEST} sources, so no table"])
             continue
         try:
-            at_first = copy(options)  # the training domain is observed when the run starts
-            at_first.domain_source = None
+            # The training domain is observed when the run starts.
+            at_first = {**options, "domain_source": None}
             run, settings = named_detector(options), pass_settings(at_first)
             observer: Observer = Observer(run.loaded, available.task, settings, reading=run.reading)
         except InputError as error:
             _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue
-        folder = work_dir / f"{stand_in(args) or alias}_{task}"
+        folder = work_dir / f"{stand_in(given) or alias}_{task}"
         runs[alias, task] = PaperRun(alias, options, observer, available, folder)
     return runs
 
 
-def stand_in(args: Arguments) -> str:
+def stand_in(options: Mapping[str, Any]) -> str:
     """Return the detector that was asked for in place of the tables' own; empty for none."""
-    name = args.detector or ""
+    name = options.get("detector") or ""
     return Path(name).stem if name.endswith(".py") else name
 
 
-def _options(args: Arguments, alias: str) -> Arguments:
+def _options(given: Mapping[str, Any], alias: str) -> dict[str, Any]:
     """Return the options of one detector: the one given, or the table's own at the printed size."""
     from autoeval.detectors.building.aliases import detector_names
 
-    options = copy(args)
-    if not args.detector:
+    options = dict(given)
+    if not options.get("detector"):
         names = [f"{PRINTED_SIZE}/{alias}", alias]
-        if args.mode == RELEASED:
+        if options.get("mode") == RELEASED:
             names.insert(0, f"{PRINTED_SIZE}/{alias}_car")
-        options.detector = next((name for name in names if name in detector_names()), alias)
-    weights = Path(args.checkpoints) / f"{alias}.pth" if args.checkpoints else None
-    if options.checkpoint is None and weights is not None and weights.is_file():
-        options.checkpoint = str(weights)
+        options["detector"] = next((name for name in names if name in detector_names()), alias)
+    if options.get("checkpoint") is None and options.get("checkpoints"):
+        weights = Path(options["checkpoints"]) / f"{alias}.pth"
+        if weights.is_file():
+            options["checkpoint"] = str(weights)
     return options
 
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from typing_extensions import Unpack
 
-from autoeval.api.options import PassOptions
+from autoeval.api.options import PassOptions, check_names
 from autoeval.errors import InputError
-from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     LIGHT,
     PAPER,
@@ -100,33 +99,38 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.side_by_side import load_figures, load_printed
 
-    args = arguments_of(options, ReproduceBosOptions)
-    if args.preset == LIGHT:
+    check_names(options, ReproduceBosOptions)
+    if options.get("preset") == LIGHT:
         raise InputError("--preset light has no dropout, which the paper is about: leave it out.")
-    if not args.detector:
-        refuse_beside(args, ["stages"], "goes with --detector: give that, too.")
-    args.preset = args.preset or PAPER
-    _check_search(args)
-    figures = load_figures("bos", args.figure)
-    printed = load_printed("bos", args.table or ([] if figures else ["1"]))
-    tables = printed.tables if args.table or not figures else ()
-    if args.mode == RELEASED:
+    if not options.get("detector"):
+        refuse_beside(options, ["stages"], "goes with --detector: give that, too.")
+    _check_search(options)
+    named = options.get("table") or ()
+    figures = load_figures("bos", options.get("figure") or ())
+    printed = load_printed("bos", named or ([] if figures else ["1"]))
+    tables = printed.tables if named or not figures else ()
+    if options.get("mode", PAPER) == RELEASED:
         tables = tuple(map(_as_released, tables))
         figures = tuple(map(_as_released, figures))
-        args.preset = RELEASED if args.preset == "paper" else args.preset
-        args.metaset = args.metaset or RELEASED_META_SET
-    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+        if options.get("preset", PAPER) == PAPER:
+            options["preset"] = RELEASED
+        options["metaset"] = options.get("metaset") or RELEASED_META_SET
+    meta_set = load_metaset_config(
+        options.get("metaset"), n_sets=options.get("n_sets"), n_images=options.get("n_images")
+    )
     whole: tuple[PrintedTable | PrintedFigure, ...] = (*tables, *figures)
     names = dict.fromkeys(part.task for part in whole)
-    tasks = {name: load_task(f"configs/tasks/{name}.py", args.data_root) for name in names}
+    tasks = {
+        name: load_task(f"configs/tasks/{name}.py", options.get("data_root")) for name in names
+    }
     data = {
-        name: find_available(task, printed.downloads, max_images=args.max_images)
+        name: find_available(task, printed.downloads, max_images=options.get("max_images"))
         for name, task in tasks.items()
     }
     for available in data.values():
         print(available.text(), file=sys.stderr)
-    work_dir = Path(args.work_dir or "work_dirs/reproduce_bos")
-    runs = find_runs(args, _wanted(whole), data, work_dir)
+    work_dir = Path(options.get("work_dir") or "work_dirs/reproduce_bos")
+    runs = find_runs(options, _wanted(whole), data, work_dir)
     kept = [figure for figure in figures if figure.needs_boxes]
     scored = _wanted([*tables, *(figure for figure in figures if not figure.needs_boxes)])
     score_keys = [key for key in dict.fromkeys(scored) if key in runs]
@@ -134,21 +138,23 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     box_meta_sets = {
         key: meta_set if key in sampled else None for key in _wanted(kept) if key in runs
     }
-    cost = _cost(args, runs, score_keys, box_meta_sets, meta_set)
+    cost = _cost(options, runs, score_keys, box_meta_sets, meta_set)
     print(cost.text(), file=sys.stderr)
     scores: dict[Key, pd.DataFrame] = {}
     nested: dict[Key, NestedTables] = {}
     boxes: dict[Key, Observations] = {}
-    if not args.dry_run:
-        if args.search is None:
+    if not options.get("dry_run", False):
+        if options.get("search") is None:
             scores = {key: runs[key].scores(meta_set) for key in score_keys}
         else:
-            nested = {key: runs[key].nested(meta_set, args.search or None) for key in score_keys}
+            nested = {
+                key: runs[key].nested(meta_set, options.get("search") or None) for key in score_keys
+            }
             scores = {key: next(iter(found.tables.values())) for key, found in nested.items()}
         boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
     compared = [
-        *_tables(args, tables, scores, nested, data),
-        *_figures(args, figures, scores, boxes, data),
+        *_tables(options, tables, scores, nested, data),
+        *_figures(options, figures, scores, boxes, data),
     ]
     chapters = [*compared, cost, *data.values()]
     page = Page(
@@ -159,20 +165,20 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
         if isinstance(block, Table) and block.name:
             block.write(work_dir / "report")
     text, values = chapters_text(chapters), chapters_values(chapters)
-    print_result(text, values, as_json=args.json)
+    print_result(text, values, as_json=options.get("json", False))
     written = write_result(work_dir, page, values)
-    if not args.json:
+    if not options.get("json", False):
         print(f"\n{written_files(written)}")
 
 
-def _check_search(args: Arguments) -> None:
+def _check_search(options: ReproduceBosOptions) -> None:
     """Refuse what a search without each source does not go with."""
-    if args.search is None:
+    if options.get("search") is None:
         return
-    check_rates(args.search, "--search")
-    if args.dropout:
+    check_rates(options.get("search"), "--search")
+    if options.get("dropout"):
         raise InputError("--search finds a dropout for each source: leave --dropout out.")
-    if args.figure:
+    if options.get("figure", ()):
         raise InputError("--search is of tables: leave --figure or --search out.")
 
 
@@ -191,7 +197,7 @@ def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
 
 
 def _cost(
-    args: Arguments,
+    options: ReproduceBosOptions,
     runs: dict[Key, PaperRun],
     score_keys: Sequence[Key],
     box_meta_sets: Mapping[Key, MetaSetConfig | None],
@@ -205,19 +211,19 @@ def _cost(
     rates: dict[str, float] = {}
 
     def add(run: PaperRun, what: str, n_images: int, n_repeats: int) -> None:
-        name = f"{stand_in(args) or run.alias} on {run.available.task.name}{what}"
+        name = f"{stand_in(options) or run.alias} on {run.available.task.name}{what}"
         images[name], repeats[name] = n_images, n_repeats
         rates[name] = measured[run.alias, run.available.task.name]
 
     measured = {key: run.rate() for key, run in runs.items()}
     for run in (runs[key] for key in score_keys):
-        if args.search is not None:
-            n_images, passes = run.search_passes(meta_set, args.search or None)
-            name = f"{stand_in(args) or run.alias} on {run.available.task.name}, search, at most"
+        if options.get("search") is not None:
+            n_images, passes = run.search_passes(meta_set, options.get("search") or None)
+            name = f"{stand_in(options) or run.alias} on {run.available.task.name}, search, at most"
             images[name], repeats[name] = n_images, round(passes) - 1
             a_second = measured[run.alias, run.available.task.name] * (1 + run.repeats)
             rates[name] = a_second / passes
-        each = "" if args.search is None else ", for each dropout that the search chooses"
+        each = "" if options.get("search") is None else ", for each dropout that the search chooses"
         add(run, each, images_to_observe(run.available.seed_sets, meta_set), run.repeats)
         if run.training_domain is not None:
             n = images_to_observe([run.training_domain], None)
@@ -228,12 +234,16 @@ def _cost(
     return Cost(images, repeats, rates)
 
 
-def _differs(args: Arguments) -> str:
-    return "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
+def _differs(options: ReproduceBosOptions) -> str:
+    return (
+        "cars and sample sets as in the authors' code"
+        if options.get("mode", PAPER) == RELEASED
+        else ""
+    )
 
 
 def _tables(
-    args: Arguments,
+    options: ReproduceBosOptions,
     tables: Sequence[PrintedTable],
     scores: Mapping[Key, pd.DataFrame],
     nested: Mapping[Key, NestedTables],
@@ -248,14 +258,14 @@ def _tables(
         searched = {alias: found for (alias, task), found in nested.items() if task == table.task}
         n_sources = len(data[table.task].sources)
         compared = SideBySide(
-            table, by_detector, n_sources, stand_in(args), _differs(args), searched
+            table, by_detector, n_sources, stand_in(options), _differs(options), searched
         )
         chapters.append(compared.section())
     return chapters
 
 
 def _figures(
-    args: Arguments,
+    options: ReproduceBosOptions,
     figures: Sequence[PrintedFigure],
     scores: Mapping[Key, pd.DataFrame],
     boxes: Mapping[Key, Observations],
@@ -264,7 +274,7 @@ def _figures(
     """Compare what the paper states of each figure with what was measured."""
     from autoeval.stability.reproduce.side_by_side import own_figure
 
-    instead, differs = stand_in(args), _differs(args)
+    instead, differs = stand_in(options), _differs(options)
     chapters: list[Chapter] = []
     for figure in figures:
         measured: Mapping[Key, Any] = boxes if figure.needs_boxes else scores

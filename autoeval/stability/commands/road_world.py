@@ -17,7 +17,6 @@ from autoeval.errors import DownloadError, InputError
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.task import Task
-    from autoeval.stability.commands.arguments import Arguments
 
 FOLDER = Path("work_dirs/roadworld")
 DETECTOR = "roadworld_nano"
@@ -31,13 +30,13 @@ FEWEST_IMAGES = 2
 OF_METASET = ("n_sets", "n_images")
 
 
-def serves(args: Arguments) -> bool:
+def serves(options: Mapping[str, Any]) -> bool:
     """Say whether the road world takes the place of a task: nothing given belongs to another."""
     others = ("task", "estimator", "seed_set")
-    return not any(getattr(args, name) for name in others)
+    return not any(options.get(name) for name in others)
 
 
-def assume(args: Arguments, values: Mapping[str, Any], *, command: str) -> None:
+def assume(options: dict[str, Any], values: Mapping[str, Any], *, command: str) -> None:
     """Fill in the road world's `values` where none was given, and print which.
 
     Sizes of sample sets are left to ``--metaset FILE`` where that is given.
@@ -45,9 +44,9 @@ def assume(args: Arguments, values: Mapping[str, Any], *, command: str) -> None:
     words = []
     values = {**values, "work_dir": default_work_dir(command)}
     for name, value in values.items():
-        if getattr(args, name) is not None or (name in OF_METASET and args.metaset):
+        if options.get(name) is not None or (name in OF_METASET and options.get("metaset")):
             continue
-        setattr(args, name, value)
+        options[name] = value
         shown = list(map(str, value)) if isinstance(value, list) else [str(value)]
         words.append(" ".join([f"--{name.replace('_', '-')}", *([] if value is True else shown)]))
     text = ", ".join(words)
@@ -80,13 +79,13 @@ def images_of(site: str) -> Path:
     return FOLDER / site / "images"
 
 
-def road_world_task(args: Arguments) -> Task:
+def road_world_task(options: Mapping[str, Any]) -> Task:
     """Render what is not there yet; return the task of all sites but one to be estimated."""
     from autoeval.roadworld import ENVIRONMENTS
     from autoeval.roadworld.environments_task import environments_task, render_environments
 
     render_environments(FOLDER, number_of_images())
-    new = Path(args.images).resolve() if args.images else None
+    new = Path(options["images"]).resolve() if options.get("images") else None
     names = [name for name in ENVIRONMENTS if images_of(name).resolve() != new]
     return environments_task(FOLDER, names)
 
@@ -104,12 +103,12 @@ def search_task() -> Task:
 
 
 @contextmanager
-def offering_the_shipped_detector(command: str, args: Arguments) -> Iterator[None]:
+def offering_the_shipped_detector(command: str, options: Mapping[str, Any]) -> Iterator[None]:
     """Add to the failure of a download a command that needs none, where no task is given."""
     try:
         yield
     except DownloadError as error:
-        if not serves(args):
+        if not serves(options):
             raise
         raise InputError(f"{error} {without_download(command)}") from error
 

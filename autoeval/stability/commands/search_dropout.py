@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import Unpack
 
+from autoeval.api.options import check_names
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
-from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     PAPER,
     StagedDetector,
@@ -104,33 +104,33 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
     from autoeval.stability.network.forward.dropout_spec import N_STAGES
     from autoeval.stability.reports.dropout_outcome import DropoutOutcome
 
-    args = arguments_of(options, SearchOptions)
-    if args.target not in (None, *AP_TARGETS):
+    check_names(options, SearchOptions)
+    if options.get("target") not in (None, *AP_TARGETS):
         raise InputError(
-            f"Expected --target as one of {', '.join(AP_TARGETS)} but got {args.target}."
+            f"Expected --target as one of {', '.join(AP_TARGETS)} but got {options.get('target')}."
         )
-    check_task_options(args)
-    check_rates(args.rates, "--rates")
-    if len(named_stages(args)) > N_STAGES:
+    check_task_options(options)
+    check_rates(options.get("rates"), "--rates")
+    if len(named_stages(options)) > N_STAGES:
         raise InputError(
             f"Expected --stages of one to {N_STAGES} modules, whose sets the search tries, but got "
-            f"{len(named_stages(args))}."
+            f"{len(named_stages(options))}."
         )
-    if road_world.serves(args):
-        refuse_beside(args, ["leave_out"], "goes with --task: give that, too.")
-        road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)
+    if road_world.serves(options):
+        refuse_beside(options, ["leave_out"], "goes with --task: give that, too.")
+        road_world.assume(cast("dict[str, Any]", options), ON_ROAD_WORLD, command=COMMAND)
     else:
-        check_complete(args, COMMAND)
-    run = named_detector(args)
-    with road_world.offering_the_shipped_detector(COMMAND, args):
+        check_complete(options, COMMAND)
+    run = named_detector(options)
+    with road_world.offering_the_shipped_detector(COMMAND, options):
         detector = run.loaded
-    task = road_world.search_task() if road_world.serves(args) else named_task(args)
-    name = Path(str(args.detector)).stem
-    work_dir = Path(args.work_dir or Path("work_dirs") / f"dropout_{task.name}_{name}")
-    task = _without(task, args.leave_out or [])
+    task = road_world.search_task() if road_world.serves(options) else named_task(options)
+    name = Path(str(options.get("detector"))).stem
+    work_dir = Path(options.get("work_dir") or Path("work_dirs") / f"dropout_{task.name}_{name}")
+    task = _without(task, options.get("leave_out") or [])
     known = (work_dir / "rows").exists()  # nobody knows how much of a former run is left
-    bench = _bench(args, detector, task, work_dir)
-    strategies = list(dict.fromkeys(args.strategy or ["greedy"]))
+    bench = _bench(options, detector, task, work_dir)
+    strategies = list(dict.fromkeys(options.get("strategy") or ["greedy"]))
     if not known:
         print(_cost(bench, strategies), file=sys.stderr)
     results = search(bench, strategies)
@@ -197,7 +197,7 @@ def _seconds_of_a_pass(bench: Workbench, samples: Any) -> float:
     return 0.0
 
 
-def _bench(args: Arguments, detector: Any, task: Task, work_dir: Path) -> Workbench:
+def _bench(options: SearchOptions, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import replace
 
     from autoeval.estimation.observation.observing import Observer
@@ -209,22 +209,27 @@ def _bench(args: Arguments, detector: Any, task: Task, work_dir: Path) -> Workbe
     from autoeval.stability.metasets import draw_recipes, load_metaset_config
     from autoeval.stability.passes.presets import preset
 
-    seed, repeats = args.seed or 0, 1 if args.repeats is None else args.repeats
-    settings = preset(args.preset or PAPER, repeats=repeats, seed=seed, least=1)
-    n_sets, n_images = args.n_sets, args.n_images
-    if not args.metaset:
+    seed, repeats = options.get("seed") or 0, options.get("repeats")
+    repeats = 1 if repeats is None else repeats
+    settings = preset(options.get("preset") or PAPER, repeats=repeats, seed=seed, least=1)
+    n_sets, n_images = options.get("n_sets"), options.get("n_images")
+    if not options.get("metaset"):
         n_sets, n_images = n_sets or N_SETS, n_images or N_IMAGES
-    meta_set = load_metaset_config(args.metaset, n_sets=n_sets, n_images=n_images)
+    meta_set = load_metaset_config(options.get("metaset"), n_sets=n_sets, n_images=n_images)
     seed_sets = task.load_seed_sets()
-    settings = replace(settings, stages=named_stages(args))
-    reading = ImageLoading(args.batch_size, args.num_workers)
+    settings = replace(settings, stages=named_stages(options))
+    reading = ImageLoading(options.get("batch_size"), options.get("num_workers"))
     observer = Observer(detector, task, settings, reading=reading)
     recipes = [r for s in seed_sets for r in draw_recipes(s, meta_set, seed=seed)]
     return Workbench(
         observer,
         sample_set_jobs(observer, seed_sets, recipes),
-        grid(args.position, args.rates or RATES, n_stages=stages_of(observer.detector)),
+        grid(
+            options.get("position", "after"),
+            options.get("rates") or RATES,
+            n_stages=stages_of(observer.detector),
+        ),
         RowStore(work_dir / "rows"),
-        score=args.score,
-        target=args.target or AP_TARGETS[0],
+        score=options.get("score", "bos"),
+        target=options.get("target") or AP_TARGETS[0],
     )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
+from autoeval.api.options import check_names
 from autoeval.commands.command_line import named_pairs
 from autoeval.errors import InputError
-from autoeval.stability.commands.arguments import Arguments, arguments_of
 from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
     StagedDetector,
@@ -25,8 +25,6 @@ from autoeval.stability.commands.meta_set_options import (
 from autoeval.words import option_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from autoeval.io.tasks.task import Task
     from autoeval.stability.reports.study_report import StudyReport
     from autoeval.stability.studies.kept_boxes import Observations
@@ -183,69 +181,65 @@ def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
 
     if study not in STUDIES:
         raise InputError(f"Expected a study, one of {', '.join(STUDIES)}, but got '{study}'.")
-    args = arguments_of({"work_dir": "work_dirs/studies", **options}, StudyOptions)
-    args.study, args.work_dir = study, Path(args.work_dir)
-    if not args.task:
-        refuse_beside(args, ["data_root"], "goes with --task: give that, too.")
+    check_names(options, StudyOptions)
+    if not options.get("task"):
+        refuse_beside(options, ["data_root"], "goes with --task: give that, too.")
     chosen = STUDIES[study]
     named = ", ".join(option_of(name) for name in chosen.inputs)
     unread = [name for name in (*DATA, *SCORES) if name not in chosen.inputs]
     facts = [fact for name in unread for fact in FACTS.get(name, ())]
     reason = f"has no use in the study '{study}', which takes {named}."
-    refuse_beside(args, [*unread, *facts], reason)
+    refuse_beside(options, [*unread, *facts], reason)
     if not chosen.passes:
         reason = f"is about feature dropout, which the study '{study}' does not run."
-        refuse_beside(args, ["stages"], reason)
-    report = _report(
-        chosen, args, read_settings(args.set or (), {**chosen.settings, **chosen.passes})
-    )
-    written = report.write(args.work_dir)
+        refuse_beside(options, ["stages"], reason)
+    values = read_settings(options.get("set") or (), {**chosen.settings, **chosen.passes})
+    folder = Path(options.get("work_dir") or "work_dirs/studies")
+    report = _report(study, options, values, folder)
+    written = report.write(folder)
     for warning in report.warnings:
         print(f"note: left out: {warning}", file=sys.stderr)
     print(f"{report.text()}\n\n{written_files(written)}")
 
 
-def _report(study: Study, args: Arguments, values: Mapping[str, Any]) -> StudyReport:
-    """Read what a study starts from, and make its report."""
+def _report(
+    name: str, options: StudyOptions, values: Mapping[str, Any], folder: Path
+) -> StudyReport:
+    """Read what a study starts from, and make its report; `folder` keeps the boxes of a pass."""
+    from autoeval.io.tasks.task import load_task
+    from autoeval.stability.methods.score_rows import read_scores
+
+    study = STUDIES[name]
     make = study.report_function()
-    settings = {name: values[name] for name in study.settings}
+    settings = {key: values[key] for key in study.settings}
     if "seed" in inspect.signature(make).parameters:
-        settings["seed"] = args.seed or 0
+        settings["seed"] = options.get("seed") or 0
     if study.inputs == SCORES:
-        return make(_score_table(args), **settings)
-    task = _one_task(args)
-    boxes = _observed_boxes(args, task, values, sample_sets=study.sample_sets)
+        _check_given(options, name, "scores")
+        return make(read_scores(Path(str(options.get("scores")))), **settings)
+    _check_given(options, name, "task", "detector")
+    files = options["task"]
+    if len(files) > 1:
+        raise InputError(f"--task: '{name}' takes one task but got {len(files)}.")
+    task = load_task(files[0], options.get("data_root"))
+    boxes = _observed_boxes(options, task, values, folder, sample_sets=study.sample_sets)
     return make(boxes, task, **settings) if study.draws_images else make(boxes, **settings)
 
 
-def _score_table(args: Arguments) -> pd.DataFrame:
-    """Read the score table of ``--scores``."""
-    from autoeval.stability.methods.score_rows import read_scores
-
-    _check_given(args, "scores")
-    return read_scores(Path(str(args.scores)))
-
-
-def _one_task(args: Arguments) -> Task:
-    """Load the one task of ``--task``, over which the detector is run."""
-    from autoeval.io.tasks.task import load_task
-
-    _check_given(args, "task", "detector")
-    files: Sequence[str] = args.task
-    if len(files) > 1:
-        raise InputError(f"--task: '{args.study}' takes one task but got {len(files)}.")
-    return load_task(files[0], args.data_root)
-
-
-def _check_given(args: Arguments, *names: str) -> None:
+def _check_given(options: Mapping[str, Any], study: str, *names: str) -> None:
     """Raise `InputError` where one of these is not given."""
-    missing = [option_of(name) for name in names if not getattr(args, name)]
+    missing = [option_of(name) for name in names if not options.get(name)]
     if missing:
-        raise InputError(f"'{args.study}' needs {' and '.join(missing)}.")
+        raise InputError(f"'{study}' needs {' and '.join(missing)}.")
 
 
 def _observed_boxes(
-    args: Arguments, task: Task, passes: Mapping[str, Any], *, sample_sets: bool
+    options: StudyOptions,
+    task: Task,
+    passes: Mapping[str, Any],
+    folder: Path,
+    *,
+    sample_sets: bool,
 ) -> Observations:
     """Run the detector over the own images of the task, and over sample sets where asked."""
     from autoeval.estimation.observation.observing import Observer
@@ -256,18 +250,22 @@ def _observed_boxes(
 
     # No score is computed here: what the studies need is measured anew from the kept boxes.
     settings = replace(
-        presets.preset(passes["preset"], repeats=passes["repeats"], seed=args.seed or 0, least=1),
+        presets.preset(
+            passes["preset"], repeats=passes["repeats"], seed=options.get("seed") or 0, least=1
+        ),
         wants=(),
-        stages=named_stages(args),
+        stages=named_stages(options),
     )
-    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    meta_set = load_metaset_config(
+        options.get("metaset"), n_sets=options.get("n_sets"), n_images=options.get("n_images")
+    )
     reading = ImageLoading(passes["batch_size"])
-    observer = Observer(named_detector(args).loaded, task, settings, reading=reading)
+    observer = Observer(named_detector(options).loaded, task, settings, reading=reading)
     return observe_task(
         observer,
         meta_set=meta_set if sample_sets else None,
         own_images=passes["own_images"],
-        folder=args.work_dir / "boxes",
+        folder=folder / "boxes",
     )
 
 

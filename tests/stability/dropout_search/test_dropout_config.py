@@ -3,9 +3,7 @@
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.stability.commands.arguments import arguments_of
 from autoeval.stability.commands.meta_set_options import (
-    PerturbedOptions,
     pass_settings,
 )
 from autoeval.stability.network.forward.dropout_spec import (
@@ -20,7 +18,7 @@ FOUND = {"detector": "yolox_nano", "r2": 0.5, "n_images": 88}
 
 
 def settings_of(**options):
-    return pass_settings(arguments_of(options, PerturbedOptions))
+    return pass_settings(options)
 
 
 def test_round_trip(tmp_path):
