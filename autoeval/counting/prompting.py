@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from autoeval.counting.capture.answers import Extraction, extract_count
 from autoeval.counting.counters import Counter, CountResult, as_result, count_prompts
@@ -176,7 +177,7 @@ def is_done(cell: Mapping[str, Any]) -> bool:
     return not str(cell["status"]).startswith(FAILED)
 
 
-def check_names(names: Sequence[str]) -> None:
+def check_different_names(names: Sequence[str]) -> None:
     """Raise `InputError` where two models carry one name."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -198,23 +199,31 @@ def count_images(
     kept = read_again(prompted.counter, journal.read().values())
     cells = {cell["image"]: cell for cell in kept}
     waiting = [im for im in images if not is_done(cells.get(im.image_id, {"status": FAILED}))]
-    in_a_row = 0
-    with journal.writer() as write, announced_bar(len(waiting), prompted.counter.name) as bar:
-        for fresh in prompted.parts(partial(_count, prompted, prompt), waiting):
-            write(fresh)
-            bar.update(len(fresh))
-            for cell in fresh:
-                cells[cell["image"]] = cell
-                unfit = not is_done(cell) and not cell["status"].startswith(UNREADABLE)
-                in_a_row = in_a_row + 1 if unfit else 0
-                if in_a_row == MOST_FAILURES:
-                    raise InputError(
-                        f"{prompted.counter.name} failed on {in_a_row} images in a row, the last "
-                        f"({cell['image']}) with {cell['status']}. The same command goes on from "
-                        "here."
-                    )
+    counted = prompted.parts(partial(_count, prompted, prompt), waiting)
+    bar = announced_bar(len(waiting), prompted.counter.name)
+    for cell in unless_all_fail(journal.keep(counted, bar), prompted.counter.name, "images"):
+        cells[cell["image"]] = cell
     table = pd.DataFrame([cells[im.image_id] for im in images])
     return table.rename(columns={"image": "id", "count": "pred"}).astype({"pred": np.float64})
+
+
+def unless_all_fail(cells: Iterable[Cell], counter: str, what: str) -> Iterator[Cell]:
+    """Yield cells, and raise `InputError` at the tenth failure in a row.
+
+    An image that cannot be read is no failure of the counter. `what` the cells are of has its name
+    in ``image``, or in ``image_file``.
+    """
+    in_a_row = 0
+    for cell in cells:
+        yield cell
+        unfit = not is_done(cell) and not cell["status"].startswith(UNREADABLE)
+        in_a_row = in_a_row + 1 if unfit else 0
+        if in_a_row == MOST_FAILURES:
+            name = cell.get("image") or cell["image_file"]
+            raise InputError(
+                f"{counter} failed on {in_a_row} {what} in a row, the last ({name}) with "
+                f"{cell['status']}. The same command goes on from here."
+            )
 
 
 def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
@@ -293,6 +302,14 @@ class CellJournal:
 
             yield write
             os.fsync(stream.fileno())
+
+    def keep(self, parts: Iterable[Sequence[Cell]], bar: tqdm) -> Iterator[Cell]:
+        """Yield the cells of each part when they are appended; the bar shows how many."""
+        with self.writer() as write, bar:
+            for cells in parts:
+                write(cells)
+                bar.update(len(cells))
+                yield from cells
 
 
 def check_same_run(path: PathLike, settings: Mapping[str, Any]) -> None:

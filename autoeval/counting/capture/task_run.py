@@ -30,6 +30,7 @@ from autoeval.counting.prompting import (
     ask_until_read,
     is_done,
     lock_of,
+    unless_all_fail,
 )
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError
@@ -39,7 +40,6 @@ from autoeval.runtime.jobs import as_done
 from autoeval.runtime.progress import announced_bar
 
 Row = dict[str, Any]
-MOST_FAILURES = 10  # in a row, before a run gives up
 COUNT, CHOICE = "count", "choice"
 FOUND = "found_points"  # what another counter found in the occluded image
 PATTERN_CHOICES = ("rectangle", "triangle", "circle")
@@ -116,29 +116,19 @@ def run_task(
     read = [_read_again(row, task, options) for row in kept]
     done = {row["key"] for row in kept}
     waiting = [query for query in queries if query.key not in done]
-    counts, failures = RunCounts(reused=len(queries) - len(waiting)), 0
+    counts = RunCounts(reused=len(queries) - len(waiting))
+    with journal.writer() as write:
+        write([new for new, old in zip(read, kept, strict=True) if new is not old])
     ask = partial(_answer, split, task, counter, options, lock_of(counter))
     title = f"{counter.name}, {task.name}"
-    with (
-        announced_bar(len(waiting), title, items="questions", unit="question") as bar,
-        journal.writer() as write,
-    ):
-        write([new for new, old in zip(read, kept, strict=True) if new is not old])
-        for row in as_done(ask, waiting, options.workers):
-            write([row])
-            bar.update()
-            if is_done(row):
-                failures = 0
-                counts.answered += row["status"] == OK
-                counts.skipped += row["status"] == SKIPPED
-                continue
-            failures += 1
+    bar = announced_bar(len(waiting), title, items="questions", unit="question")
+    answered = ([row] for row in as_done(ask, waiting, options.workers))
+    for row in unless_all_fail(journal.keep(answered, bar), counter.name, "questions"):
+        if is_done(row):
+            counts.answered += row["status"] == OK
+            counts.skipped += row["status"] == SKIPPED
+        else:
             counts.failed[f"{row['image_file']} ({row['sample']})"] = row["status"]
-            if failures == MOST_FAILURES:
-                raise InputError(
-                    f"{failures} questions in a row failed, the last ({row['image_file']}) "
-                    f"with {row['status']}. The same command goes on from here."
-                )
     return counts
 
 

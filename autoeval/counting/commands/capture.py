@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from typing_extensions import Unpack
+
 from autoeval.counting.commands.common_options import (
+    CounterOptions,
+    check_asking,
     check_positive,
     load_counters,
     load_extractor,
@@ -149,17 +153,13 @@ def ask_counters(
     split: PathLike,
     *,
     counter: Sequence[PathLike],
-    cfg_options: Sequence[str] | None = None,
     task: Sequence[str] = ("total-original", "total-occluded"),
     found: PathLike | None = None,
     inpainter: str | None = None,
     prompts: PathLike | None = None,
     prompts_of: str | None = None,
-    backoff: bool = False,
-    extractor: PathLike | None = None,
-    limit: int | None = None,
-    workers: int = 1,
     work_dir: PathLike = "capture",
+    **asking: Unpack[CounterOptions],
 ) -> int:
     """Put CAPTURe's tasks to counters.
 
@@ -173,8 +173,6 @@ def ask_counters(
     counter : sequence of path-like
         Counter's config, such as configs/counting/capture/endpoint.py, or FILE.py:NAME, a function
         NAME(image, prompt); repeatable.
-    cfg_options : sequence of str, optional
-        Changes to every counter's config, as KEY=VALUE such as counter.checkpoint=FILE.
     task : sequence of str
         One or more of total-original, total-occluded, occluded-only, pattern-original,
         pattern-occluded, oracle-all, oracle-visible, hybrid, inpainted, confidence-original,
@@ -187,17 +185,10 @@ def ask_counters(
         Prompts (default: as shipped).
     prompts_of : str, optional
         Model whose published prompts to use (default: default).
-    backoff : bool
-        Ask models that answer in words at temperature 1, and again .1 lower each time no number can
-        be read.
-    extractor : path-like, optional
-        Config of a model that reads the counts out of answers (default: rules).
-    limit : int, optional
-        Ask about the first items only.
-    workers : int
-        Threads that read images and ask; counters that are not `concurrent` answer one at a time.
     work_dir : path-like
         Where to write.
+    **asking
+        See `CounterOptions`.
 
     Returns
     -------
@@ -217,10 +208,11 @@ def ask_counters(
     from autoeval.counting.counters import TEXT
     from autoeval.counting.prompting import BACKOFF, CellJournal, check_same_run, folder_name
 
-    check_positive(limit=limit, workers=workers)
+    check_asking(asking)
+    limit, extractor = asking.get("limit"), asking.get("extractor")
     asked = open_split(Path(split)).first(limit)
     tasks = [get_task(name) for name in task]
-    loaded = load_counters(counter, cfg_options, backoff=backoff, extractor=extractor)
+    loaded = load_counters(counter, asking)
     if not any(TEXT in each.capabilities for each, _ in loaded):
         reason = "is for counters that answer questions, and none of these does: leave it out."
         refuse_given({"prompts": prompts, "prompts_of": prompts_of}, reason)
@@ -239,8 +231,8 @@ def ask_counters(
     book = load_prompts(None if prompts is None else Path(prompts), model=prompts_of or "default")
     options = RunOptions(
         extractor=load_extractor(extractor, book.templates),
-        temperatures=BACKOFF if backoff else (None,),
-        workers=workers,
+        temperatures=BACKOFF if asking.get("backoff") else (None,),
+        workers=asking.get("workers") or 1,
         inpainter=load_inpainter(inpainter) if inpainter else None,
     )
     failed = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
+from autoeval.api.options import cfg_options_of, check_names
 from autoeval.errors import InputError
 from autoeval.words import option_of, refuse_given
 
@@ -40,6 +41,32 @@ class PracoData(TypedDict, total=False):
     exclude: Sequence[str]
 
 
+class CounterOptions(TypedDict, total=False):
+    """How counters are asked, and how their answers are read.
+
+    Parameters
+    ----------
+    cfg_options : sequence of str
+        Changes to every counter's config, as KEY=VALUE such as counter.checkpoint=FILE.
+    backoff : bool
+        Ask models that answer in words at temperature 1, and again .1 lower each time no number can
+        be read.
+    extractor : path-like
+        Config of a model that reads the counts out of answers (default: rules).
+    limit : int
+        Ask about the first images or items only.
+    workers : int
+        Threads that read images and ask; counters that are not `concurrent` answer one at a time
+        (default: 1).
+    """
+
+    cfg_options: Sequence[str]
+    backoff: bool
+    extractor: str
+    limit: int
+    workers: int
+
+
 class ReproduceOptions(TypedDict, total=False):
     """Which tables of a paper are made, and where they go.
 
@@ -53,6 +80,12 @@ class ReproduceOptions(TypedDict, total=False):
 
     json: bool
     work_dir: str
+
+
+def check_asking(asking: CounterOptions, known: type = CounterOptions) -> None:
+    """Refuse keywords that there are not, and numbers under 1."""
+    check_names(asking, known)
+    check_positive(limit=asking.get("limit"), workers=asking.get("workers"))
 
 
 def check_positive(**numbers: float | None) -> None:
@@ -93,39 +126,26 @@ def check_praco_data(data: PathLike, given: PracoData) -> None:
 
 
 def load_counters(
-    counter: Sequence[PathLike],
-    cfg_options: Sequence[str] | None,
-    *,
-    backoff: bool = False,
-    extractor: PathLike | None = None,
+    counter: Sequence[PathLike], given: CounterOptions
 ) -> list[tuple[Counter, dict[str, Any]]]:
     """Build counters, with settings, or raise `InputError`.
 
-    Parameters
-    ----------
-    counter : sequence of path-like
-        Config of each, or ``FILE.py:NAME``.
-    cfg_options : sequence of str, optional
-        Changes to every config, as ``KEY=VALUE``.
-    backoff : bool
-        Counters that answer in words are asked again, .1 colder each time no number can be read.
-    extractor : path-like, optional
-        Config of a model that reads the counts out of answers.
+    `counter` has the config of each, or ``FILE.py:NAME``.
     """
-    from autoeval.api.options import cfg_options_of
     from autoeval.counting.counters import TEXT
     from autoeval.counting.counters.build import load_counter
-    from autoeval.counting.prompting import BACKOFF, check_names
+    from autoeval.counting.prompting import BACKOFF, check_different_names
 
+    cfg_options, extractor = given.get("cfg_options"), given.get("extractor")
     options = dict(cfg_options_of(cfg_options)) if cfg_options else None
     loaded = [load_counter(path, options) for path in counter]
-    check_names([each.name for each, _ in loaded])
+    check_different_names([each.name for each, _ in loaded])
     speaking = [(c, settings) for c, settings in loaded if TEXT in c.capabilities]
     if not speaking:
         reason = "is for counters that answer questions, and none of these does: leave it out."
-        refuse_given({"backoff": backoff, "extractor": extractor}, reason)
+        refuse_given({"backoff": given.get("backoff"), "extractor": extractor}, reason)
     for each, settings in speaking:
-        if backoff:
+        if given.get("backoff"):
             each.temperatures = BACKOFF  # type: ignore[attr-defined]
             settings["backoff"] = True
         if extractor:

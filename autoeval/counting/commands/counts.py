@@ -7,8 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from typing_extensions import Unpack
+
 from autoeval.counting import mode_line
-from autoeval.counting.commands.common_options import check_positive, load_counters
+from autoeval.counting.commands.common_options import (
+    CounterOptions,
+    check_asking,
+    check_positive,
+    load_counters,
+)
 from autoeval.errors import InputError
 from autoeval.words import refuse_given
 
@@ -24,16 +31,12 @@ FAILURE = 1
 def count_in_images(
     *,
     counter: Sequence[PathLike],
-    cfg_options: Sequence[str] | None = None,
     images: Any,
     every: str | None = None,
     prompt: str = "objects",
-    backoff: bool = False,
-    extractor: PathLike | None = None,
-    limit: int | None = None,
-    workers: int = 1,
     batch_size: int | None = None,
     work_dir: PathLike = "counts",
+    **asking: Unpack[CounterOptions],
 ) -> int:
     """Count in every image with any counter, and write predictions for `autoeval count evaluate`.
 
@@ -46,8 +49,6 @@ def count_in_images(
     counter : sequence of path-like
         Counter's config, such as configs/counting/praco/yolox_nano.py, or FILE.py:NAME, a function
         NAME(image, prompt); repeatable.
-    cfg_options : sequence of str, optional
-        Changes to every counter's config, as KEY=VALUE such as counter.checkpoint=FILE.
     images : path-like
         A folder, a COCO JSON, a video, a list of paths or a pattern.
     every : str, optional
@@ -55,19 +56,12 @@ def count_in_images(
     prompt : str
         What to count: a class, or the prompt of a language model; counters of one kind of object
         pass it over.
-    backoff : bool
-        Ask models that answer in words at temperature 1, and again .1 lower each time no number can
-        be read.
-    extractor : path-like, optional
-        Config of a model that reads the counts out of answers (default: rules).
-    limit : int, optional
-        Ask about the first images only.
-    workers : int
-        Threads that read images and ask; counters that are not `concurrent` answer one at a time.
     batch_size : int, optional
         Images at once, of counters that take several (default: 8).
     work_dir : path-like
         Where to write.
+    **asking
+        See `CounterOptions`.
 
     Returns
     -------
@@ -86,18 +80,19 @@ def count_in_images(
     from autoeval.io.find_images import find_images
     from autoeval.words import listed
 
-    check_positive(limit=limit, workers=workers, batch_size=batch_size)
+    check_asking(asking)
+    check_positive(batch_size=batch_size)
     listing = find_images(images, every=every)
     for note in listing.skipped:
         print(f"note: {note}")
-    found, failures = listing.images[:limit], 0
-    loaded = load_counters(counter, cfg_options, backoff=backoff, extractor=extractor)
+    found, failures = listing.images[: asking.get("limit")], 0
+    loaded = load_counters(counter, asking)
     for each, settings in loaded:
         folder = Path(work_dir) / folder_name(each.name)
         check_same_run(folder / "run.json", {**settings, "prompt": prompt})
         journal = CellJournal(folder / "answers.jsonl", ["image"])
         size = BATCH_SIZE if batch_size is None else batch_size
-        prompted = PromptedCounter(each, workers=workers, batch_size=size)
+        prompted = PromptedCounter(each, workers=asking.get("workers") or 1, batch_size=size)
         table = count_images(prompted, found, prompt, journal)
         files = write_counts(folder, table)
         status = table["status"]

@@ -11,7 +11,9 @@ from typing_extensions import Unpack
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     SPLIT,
+    CounterOptions,
     PracoData,
+    check_asking,
     check_positive,
     check_praco_data,
     load_counters,
@@ -31,14 +33,15 @@ RELEASED, ALL, NONE = "released", "all", "none"
 PROMPT = "{}"
 
 
+class PracoOptions(CounterOptions, PracoData, total=False):
+    """What more is said of counters and data: as `CounterOptions` and `PracoData`."""
+
+
 def praco(
     *,
     data: PathLike,
     counter: Sequence[PathLike] = (),
-    cfg_options: Sequence[str] | None = None,
     predictions: Sequence[PathLike] = (),
-    backoff: bool = False,
-    extractor: PathLike | None = None,
     prompt: str | None = None,
     reference_class: bool = False,
     mode: Literal["paper", "released"] = "paper",
@@ -49,11 +52,9 @@ def praco(
     multi_class: bool = False,
     grid: int | None = None,
     n_resamples: int = 1000,
-    limit: int | None = None,
-    workers: int | None = None,
     batch_size: int | None = None,
     work_dir: PathLike = "praco",
-    **of_data: Unpack[PracoData],
+    **options: Unpack[PracoOptions],
 ) -> None:
     """Test whether a counter that takes text prompts counts the class of the prompt (PrACo).
 
@@ -70,17 +71,10 @@ def praco(
     counter : sequence of path-like
         Counter's config, such as configs/counting/praco/yolox_nano.py, or FILE.py:NAME, a function
         NAME(image, prompt); repeatable.
-    cfg_options : sequence of str, optional
-        Changes to every counter's config, as KEY=VALUE such as counter.checkpoint=FILE.
     predictions : sequence of path-like
         Folders with Inference_Test1_MODEL_SPLIT.csv files, or with a folder of them for each model;
         with --multi-class also multiclass_MODEL_SPLIT1.csv; or tables MODEL.csv with the columns
         image, class and count.
-    backoff : bool
-        Ask models that answer in words at temperature 1, and again .1 lower each time no number can
-        be read.
-    extractor : path-like, optional
-        Config of a model that reads the counts out of answers (default: rules).
     prompt : str, optional
         Template; {} is the class, which is all of it by default.
     reference_class : bool
@@ -102,36 +96,33 @@ def praco(
         D of the 2^D x 2^D tiles of localised measures (default: 2).
     n_resamples : int
         Of the bootstrap.
-    limit : int, optional
-        Ask about the first images (and their mosaics) only.
-    workers : int, optional
-        Threads that read images and ask; counters that are not `concurrent` answer one at a time
-        (default: 1).
     batch_size : int, optional
         Images at once, of counters that take several (default: 8).
     work_dir : path-like
         Where to write.
-    **of_data
-        See `PracoData`.
+    **options
+        See `PracoOptions`; with a limit, mosaics are made of the first images alone.
     """
     from autoeval.counting.filed_page import PAGE
     from autoeval.counting.praco.data import load_counting_set, single_class
     from autoeval.counting.praco.evaluation_page import write_outcome, write_plus_plus
     from autoeval.counting.praco.mosaic_run import LAYOUTS, RELEASED_SEED
     from autoeval.counting.praco.plus_plus import with_objects
-    from autoeval.counting.prompting import BATCH_SIZE, PromptedCounter, check_names
+    from autoeval.counting.prompting import BATCH_SIZE, PromptedCounter, check_different_names
 
     if not counter and not predictions:
         raise InputError(
             "Expected a counter or predictions: give --counter FILE or --predictions DIR."
         )
-    check_praco_data(data, of_data)
-    check_positive(n_negatives=n_negatives, limit=limit, workers=workers, batch_size=batch_size)
+    check_asking(options, PracoOptions)
+    check_praco_data(data, options)
+    check_positive(n_negatives=n_negatives, batch_size=batch_size)
     of_pairs = {"pairs": pairs, "n_negatives": n_negatives, "layout": layout, "seed": seed}
     if not counter:
-        unread: dict[str, Any] = {"cfg_options": cfg_options, "prompt": prompt}
-        unread |= {"reference_class": reference_class, "workers": workers}
-        unread |= {"batch_size": batch_size, "backoff": backoff, "extractor": extractor}
+        of_counters = ("cfg_options", "workers", "backoff", "extractor")
+        unread: dict[str, Any] = {name: options.get(name) for name in of_counters}
+        unread |= {"prompt": prompt, "reference_class": reference_class}
+        unread |= {"batch_size": batch_size}
         unread |= of_pairs | ({} if multi_class else {"grid": grid})
         reason = "is about counters, and predictions made elsewhere ask none: leave it out."
         refuse_given(unread, reason)
@@ -143,12 +134,13 @@ def praco(
         raise InputError(f"--prompt needs {{}} where the class goes, got {template!r}.")
     counting_set = load_counting_set(
         data,
-        split=of_data.get("split") or SPLIT,
-        data_root=of_data.get("data_root"),
-        exclude=of_data.get("exclude") or (),
+        split=options.get("split") or SPLIT,
+        data_root=options.get("data_root"),
+        exclude=options.get("exclude") or (),
         need_images=bool(counter),
     )
-    counting_set = (with_objects if multi_class else single_class)(counting_set).first(limit)
+    counting_set = (with_objects if multi_class else single_class)(counting_set)
+    counting_set = counting_set.first(options.get("limit"))
     folder = Path(work_dir)
     measured = {"mode": mode, "divisions": 2 if grid is None else grid}
     recipes: list[MosaicRecipe] = []
@@ -157,15 +149,12 @@ def praco(
         recipes = _pairs(pairs or RELEASED, counting_set, folder, layout or LAYOUTS[0], drawn)
     results: list[Any] = []
     panels: dict[str, list[Any]] = {}
-    loaded = (
-        load_counters(counter, cfg_options, backoff=backoff, extractor=extractor) if counter else []
-    )
-    for each, settings in loaded:
+    for each, settings in load_counters(counter, options) if counter else []:
         prompted = PromptedCounter(
             each,
             template,
             reference_class,
-            workers=workers or 1,
+            workers=options.get("workers") or 1,
             batch_size=batch_size or BATCH_SIZE,
         )
         result, pictures = _of_counter(
@@ -176,7 +165,7 @@ def praco(
             panels[result.name] = pictures
     paths = prediction_folders(predictions, files=True)
     results += _of_files(paths, counting_set, measured, multi_class=multi_class)
-    check_names([result.name for result in results])
+    check_different_names([result.name for result in results])
     draws = {"n_resamples": n_resamples}
     if multi_class:
         print(write_plus_plus(folder, results, counting_set, **draws))

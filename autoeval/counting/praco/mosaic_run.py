@@ -233,16 +233,10 @@ def run_mosaic_test(
     waiting = [recipe for recipe in recipes if _key(recipe) not in done]
     paths, images = counting_set.paths, counting_set.by_id
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read_image(paths[image_id]))
-    with (
-        journal.writer() as write,
-        announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic") as bar,
-    ):
-        for fresh in prompted.parts(
-            partial(_count_mosaics, prompted, images, picture, divisions), waiting
-        ):
-            write(fresh)
-            cells.update({tuple(cell[name] for name in MOSAIC_KEY): cell for cell in fresh})
-            bar.update(len(fresh))
+    count = partial(_count_mosaics, prompted, images, picture, divisions)
+    bar = announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic")
+    for cell in journal.keep(prompted.parts(count, waiting), bar):
+        cells[tuple(cell[name] for name in MOSAIC_KEY)] = cell
     table = pd.DataFrame([cells[_key(recipe)] for recipe in recipes])
     table = table.astype({"upper": np.float64, "lower": np.float64})
     write_table(folder / "mosaics.parquet", table)
@@ -326,14 +320,9 @@ def run_negative_test(
     waiting = [image for image in kept if wanted[image.image_id]]
     total, items = sum(map(len, wanted.values())), f"prompts on {len(waiting)} images"
     count = partial(_count_classes, prompted, wanted, divisions)
-    with (
-        journal.writer() as write,
-        announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
-    ):
-        for fresh in prompted.parts(count, waiting):
-            write(fresh)
-            cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
-            bar.update(len(fresh))
+    bar = announced_bar(total, "Negative labels", items=items, unit="prompt")
+    for cell in journal.keep(prompted.parts(count, waiting), bar):
+        cells[cell["image"], cell["class"]] = cell
     table = pd.DataFrame([cells[im.image_id, name] for im in kept for name in counting_set.classes])
     table = table.astype({"count": np.float64})
     if table["status"].str.startswith(FAILED).all():
