@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from inspect import BoundArguments
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -172,10 +173,20 @@ def _columns(model: BaseDetector, result: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @contextmanager
-def wrapped(owner: Any, name: str, around: Callable) -> Iterator[None]:
-    """Let calls of ``owner.name(...)`` be ``around(original, ...)`` while the body runs."""
+def wrapped(
+    owner: Any, name: str, around: Callable[[Callable, BoundArguments], Any]
+) -> Iterator[None]:
+    """Let calls of ``owner.name(...)`` be ``around(original, call)`` while the body runs.
+
+    `call` has the arguments, by name or position however they were given; ``perform(original,
+    call)`` makes the call.
+    """
     original, is_own = getattr(owner, name), name in vars(owner)
-    setattr(owner, name, partial(around, original))
+
+    def call(*args: object, **kwargs: object) -> Any:
+        return around(original, inspect.signature(original).bind(*args, **kwargs))
+
+    setattr(owner, name, call)
     try:
         yield
     finally:
@@ -183,6 +194,11 @@ def wrapped(owner: Any, name: str, around: Callable) -> Iterator[None]:
             setattr(owner, name, original)
         else:
             delattr(owner, name)
+
+
+def perform(function: Callable, call: BoundArguments) -> Any:
+    """Call a function with some arguments."""
+    return function(*call.args, **call.kwargs)
 
 
 class QuickPooling:
@@ -205,8 +221,9 @@ class QuickPooling:
             yield
 
 
-def pool_channels_last(pool: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def pool_channels_last(pool: Callable[[Tensor], Tensor], call: BoundArguments) -> Tensor:
     """Pool a tensor (N, C, H, W) with its channels last, and return it laid out as it was."""
+    (x,) = call.args
     if x.device.type != "cpu" or not x.is_contiguous():
         return pool(x)
     return pool(x.contiguous(memory_format=torch.channels_last)).contiguous()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from inspect import BoundArguments
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,12 @@ import torch
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates, Classified, Detections
-from autoeval.detectors.predicting import HostCopy, Later, wrapped
+from autoeval.detectors.predicting import HostCopy, Later, perform, wrapped
 from autoeval.errors import first_line
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
-ARGUMENTS = ("boxes", "scores", "idxs", "nms_cfg")
 CAPTURED = ("candidates", "energies", "logits", "features", "prototypes")
 REWEIGHTED = "reweighted"
 MOST_POOLED = 1000  # candidates of an image, the best
@@ -115,16 +115,15 @@ class Suppression:
         return Candidates(self.boxes / scale, self.scores, self.labels, kept)
 
 
-def recorded(runs: list[tuple[Tensor, ...]], nms: Callable, *args: Any, **kwargs: Any) -> Any:
+def recorded(runs: list[tuple[Tensor, ...]], nms: Callable, call: BoundArguments) -> Any:
     """Call mmcv's ``batched_nms`` and record the fields of a `Suppression`.
 
     Without settings it suppresses nothing. What came out is copied: mask heads rescale theirs.
     """
-    detections, keep = nms(*args, **kwargs)
-    given = {**dict(zip(ARGUMENTS, args, strict=False)), **kwargs}
-    if given["nms_cfg"] is not None:
-        inputs = (given["boxes"], given["scores"], given["idxs"])
-        runs.append((*inputs, detections.clone(), keep))
+    detections, keep = perform(nms, call)
+    boxes, scores, labels, settings = call.args[:4]
+    if settings is not None:
+        runs.append((boxes, scores, labels, detections.clone(), keep))
     return detections, keep
 
 
@@ -195,9 +194,9 @@ class Capture:
             return found
         return Classified(clean.boxes, clean.scores, clean.labels, found)
 
-    def keep_instances(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
+    def keep_instances(self, predict: Callable, call: BoundArguments) -> Any:
         """Call the model's ``predict`` and keep the final boxes."""
-        results = predict(*args, **kwargs)
+        results = perform(predict, call)
         for result in results:
             self.instances.append(result.get("pred_instances", None))
             self.scales.append(result.metainfo.get("scale_factor", (1.0, 1.0)))
@@ -411,18 +410,20 @@ class _Regions:
             wrapped(self.head, "_predict_by_feat_single", self.attach),
         ]
 
-    def keep(self, select: Callable, *args: Any, return_inds: bool = False, **kwargs: Any) -> Any:
-        detections, labels, numbers = select(*args, **kwargs, return_inds=True)
+    def keep(self, select: Callable, call: BoundArguments) -> Any:
+        with_numbers = call.arguments.get("return_inds", False)
+        call.arguments["return_inds"] = True
+        detections, labels, numbers = perform(select, call)
         with self.failures.around():
-            scores = kwargs["multi_scores"] if "multi_scores" in kwargs else args[1]
+            scores = call.arguments["multi_scores"]
             self.kept = numbers // (scores.size(1) - 1)
-        return (detections, labels, numbers) if return_inds else (detections, labels)
+        return (detections, labels, numbers) if with_numbers else (detections, labels)
 
-    def attach(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
+    def attach(self, predict: Callable, call: BoundArguments) -> Any:
         self.kept = None
-        results = predict(*args, **kwargs)
+        results = perform(predict, call)
         with self.failures.around():
-            scores = kwargs["cls_score"] if "cls_score" in kwargs else args[1]
+            scores = call.args[1]
             kept = scores[:0] if self.kept is None else scores[self.kept]
             results.set_field(kept, LOGITS)
         return results
@@ -446,25 +447,23 @@ class _Priors:
             wrapped(self.head, "_bbox_post_process", self.attach),
         ]
 
-    def begin(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
-        self.levels = kwargs["cls_score_list"] if "cls_score_list" in kwargs else args[0]
-        self.kept = []
-        return predict(*args, **kwargs)
+    def begin(self, predict: Callable, call: BoundArguments) -> Any:
+        self.levels, self.kept = call.args[0], []
+        return perform(predict, call)
 
-    def keep(self, select: Callable, *args: Any, **kwargs: Any) -> Any:
-        selected = select(*args, **kwargs)
+    def keep(self, select: Callable, call: BoundArguments) -> Any:
+        selected = perform(select, call)
         self.kept.append(selected[2])
         return selected
 
-    def attach(self, finish: Callable, *args: Any, **kwargs: Any) -> Any:
+    def attach(self, finish: Callable, call: BoundArguments) -> Any:
         if self.levels:
             with self.failures.around():
-                results = kwargs["results"] if "results" in kwargs else args[0]
-                channels = self.head.cls_out_channels
+                results, channels = call.args[0], self.head.cls_out_channels
                 pairs = zip(self.levels, self.kept, strict=True)
                 parts = [_of_priors(level, kept, channels) for level, kept in pairs]
                 results.set_field(torch.cat(parts), LOGITS)
-        return finish(*args, **kwargs)
+        return perform(finish, call)
 
 
 @dataclass
@@ -484,12 +483,12 @@ class _Points:
             wrapped(self.head, "_bbox_post_process", self.attach),
         ]
 
-    def begin(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
-        self.levels = kwargs["cls_scores"] if "cls_scores" in kwargs else args[0]
-        return predict(*args, **kwargs)
+    def begin(self, predict: Callable, call: BoundArguments) -> Any:
+        self.levels = call.args[0]
+        return perform(predict, call)
 
-    def decode(self, decode: Callable, *args: Any, **kwargs: Any) -> Tensor:
-        boxes = decode(*args, **kwargs)
+    def decode(self, decode: Callable, call: BoundArguments) -> Tensor:
+        boxes = perform(decode, call)
         self.logits = None
         with self.failures.around():
             logits = _flattened(self.levels, self.head.cls_out_channels)
@@ -501,16 +500,16 @@ class _Points:
             self.logits = iter(logits)
         return boxes
 
-    def attach(self, finish: Callable, *args: Any, **kwargs: Any) -> Any:
+    def attach(self, finish: Callable, call: BoundArguments) -> Any:
         if self.logits is None:
-            return finish(*args, **kwargs)
-        results = kwargs["results"] if "results" in kwargs else args[0]
+            return perform(finish, call)
+        results = call.args[0]
         digits = results.bboxes[:, -N_DIGITS:].long()
         results.bboxes = results.bboxes[:, :-N_DIGITS].contiguous()
         with self.failures.around():
             points = (digits * self.places).sum(dim=1)
             results.set_field(next(self.logits)[points], LOGITS)
-        return finish(*args, **kwargs)
+        return perform(finish, call)
 
 
 def _flattened(levels: Sequence[Tensor], channels: int) -> Tensor:

@@ -296,10 +296,10 @@ def broken(*args):
     raise ZeroDivisionError("odd head")
 
 
-def attached_wrongly(self, predict, *args, **kwargs):
+def attached_wrongly(self, predict, call):
     with self.failures.around():
         broken()
-    return predict(*args, **kwargs)
+    return predict(*call.args, **call.kwargs)
 
 
 def test_a_head_of_another_kind_has_a_reason(build, images, monkeypatch):
