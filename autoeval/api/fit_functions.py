@@ -290,7 +290,7 @@ def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> Accu
 
 def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[Notice]:
     """Yield why the labelled images seem to be training images, and what follows."""
-    from autoeval.detectors.building.training_images import trained_on
+    from autoeval.detectors.building.configs import trained_on
     from autoeval.estimation.given import read_labels
     from autoeval.words import Notice
 

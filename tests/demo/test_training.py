@@ -17,8 +17,8 @@ from autoeval.detectors import load_detector
 from autoeval.errors import InputError
 from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 from autoeval.runtime.files import shipped_config
-from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.passes.presets import as_perturbable
 
 pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("short_logs")]
 

@@ -243,7 +243,7 @@ def _fit_detector(options: MapOptions) -> Fitted:
     from autoeval.stability.fitting.fit_task import fit_task
     from autoeval.stability.fitting.kept_domain import reference_domain
     from autoeval.stability.metasets import load_metaset_config
-    from autoeval.stability.network.as_perturbable import as_perturbable
+    from autoeval.stability.passes.presets import as_perturbable
 
     run = meta_set_options.named_detector(options)
     with road_world.offering_the_shipped_detector(COMMAND, options):

@@ -27,8 +27,12 @@ from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamp
 from autoeval.io.find_images import UnlabelledImage, copies_taken
 from autoeval.io.tasks.task import Task
 from autoeval.sites.site import Site
-from autoeval.stability.network.as_perturbable import as_perturbable
-from autoeval.stability.passes.presets import BY_PRODUCTS, ScoredSettings, SourceDomain
+from autoeval.stability.passes.presets import (
+    BY_PRODUCTS,
+    ScoredSettings,
+    SourceDomain,
+    as_perturbable,
+)
 from autoeval.stability.passes.tally import RESAMPLED, scored_rows
 from autoeval.stability.scores.base import needs_of, of_domain
 from autoeval.stability.scores.box_stability import box_stability

@@ -28,8 +28,8 @@ NAME_STAGES = (
 )
 LEVELS = np.arange(256)
 
+# What each view makes of each pixel value, before rounding to 0..255.
 VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
-"""What each view makes of each pixel value, before rounding to 0..255."""
 
 
 class MorePasses(TypedDict, total=False):

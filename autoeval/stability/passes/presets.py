@@ -16,7 +16,7 @@ with the modules ``norm1`` and ``norm2`` of the backbone as stages 0 and 1.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,13 +25,14 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Detections
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import Reference
 from autoeval.runtime.files import atomic_path
-from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.network.viewed_black_box import ViewedBlackBox
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.feature_statistics import UNREADABLE, FeatureStatistics
 
@@ -213,3 +214,36 @@ def scored_settings(observer: Observer) -> ScoredSettings:
     if not isinstance(settings, ScoredSettings):
         raise TypeError(f"Expected an observer with `ScoredSettings` but got {settings}.")
     return settings
+
+
+def as_perturbable(detector: Any, stages: Sequence[str] = ()) -> Any:
+    """Return the same detector with all passes that it allows.
+
+    One of mmdet becomes a `PerturbableDetector`, at `stages` of its backbone if any are named; a
+    black box a `ViewedBlackBox`, and a `HookedNetwork` where it has a network of torch and stages
+    are named; any other takes the options of dropout itself. InputError for stages of one without a
+    network.
+    """
+    if hasattr(detector, "model"):  # mmdet takes seconds to import
+        from autoeval.detectors.detector import MMDetector
+        from autoeval.stability.network.perturbable import PerturbableDetector
+
+        perturbable = isinstance(detector, PerturbableDetector)
+        if perturbable and (not stages or detector.stages == tuple(stages)):
+            return detector
+        if isinstance(detector, MMDetector):
+            parts = detector.model, detector.config, detector.categories
+            return PerturbableDetector(*parts, stages=stages, precision=detector.precision)
+    if stages and getattr(detector, "network", None) is not None:
+        from autoeval.stability.network.hooked_network import HookedNetwork  # imports torch
+
+        same = getattr(detector, "stages", ()) == tuple(stages)
+        return detector if same else HookedNetwork(detector, stages)
+    if stages:
+        raise InputError(
+            f"Expected no stages with {getattr(detector, 'name', detector)}: they are modules of "
+            "a network of torch, and there is none to see. Leave them out."
+        )
+    if isinstance(detector, BlackBoxDetector) and not isinstance(detector, ViewedBlackBox):
+        return ViewedBlackBox(detector)
+    return detector

@@ -204,8 +204,3 @@ class HardReferenceAP(Agreement):
 
     def again(self, evidence: Evidence) -> Iterator[Detections]:
         yield evidence.clean
-
-
-def _confident(boxes: Detections) -> np.ndarray:
-    least = np.array(CONFIDENT, boxes.scores.dtype)[:, None]
-    return (boxes.scores > least).sum(axis=1)

@@ -277,13 +277,7 @@ class ConfidenceScore(RatioScore):
 
     It can therefore take in many images at once, as columns, which gives the same numbers to the
     last bit as one image after another.
-
-    names: which of its features to compute; all by default.
     """
-
-    def __init__(self, *, score_thr: float = SCORE_THR, names: Sequence[str] | None = None) -> None:
-        super().__init__(score_thr=score_thr)
-        self.names = tuple(self.features if names is None else names)
 
     @abstractmethod
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
@@ -299,11 +293,6 @@ class ConfidenceScore(RatioScore):
         scores = [column[column > self.score_thr] for column in scores]
         image = np.repeat(np.arange(len(images)), [len(column) for column in scores])
         return self.measure_images(np.concatenate(scores), image, len(images))
-
-    def update_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> None:
-        """Take in many images at once; parameters as in `measure_images`, with any score."""
-        counted = scores > np.float32(self.score_thr)
-        self._blocks.append(self.measure_images(scores[counted], image[counted], n_images))
 
     @property
     def thresholds(self) -> list[float]:

@@ -142,8 +142,7 @@ class BoxCount(ConfidenceScore):
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         n_boxes = np.bincount(image, minlength=n_images)
-        of_feature = {"boxes_per_image": n_boxes, "no_box_share": n_boxes == 0}
-        above = np.stack([of_feature[name] for name in self.names], axis=1).astype(np.float64)
+        above = np.stack([n_boxes, n_boxes == 0], axis=1).astype(np.float64)
         return above, np.ones_like(above)
 
 

@@ -4,8 +4,8 @@ import pytest
 from framework_images import scenes
 
 from autoeval.detectors.adapters import wrap_object
-from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.passes.presets import as_perturbable
 from tests.clients.torchvision_operators import usable_torchvision
 
 

@@ -16,8 +16,8 @@ from autoeval.detectors.building.configs import (
     explained,
     find_config_file,
     read_config,
+    trained_on,
 )
-from autoeval.detectors.building.training_images import trained_on
 from autoeval.errors import InputError
 
 RETINANET = "retinanet/retinanet_r18_fpn_1x_coco.py"

@@ -8,8 +8,8 @@ import pytest
 from autoeval.detectors import load_detector
 from autoeval.stability.dropout_search.search import RATES, best_of, grid
 from autoeval.stability.dropout_search.trial import executions, naive_executions
-from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.passes.presets import as_perturbable
 
 
 def test_the_grid_of_the_paper():

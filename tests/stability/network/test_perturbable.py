@@ -10,11 +10,10 @@ from autoeval.detectors import MMDetector, predicting
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.stability.network import capture
-from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.perturbable import PerturbableDetector
 from autoeval.stability.network.viewed_black_box import ViewedBlackBox
-from autoeval.stability.passes.presets import BY_PRODUCTS
+from autoeval.stability.passes.presets import BY_PRODUCTS, as_perturbable
 
 
 def test_repeats_and_seeds(build, images):

@@ -8,9 +8,9 @@ import torch
 from branching import SUBSETS, perturb, same
 
 from autoeval.detectors import load_detector
-from autoeval.stability.network.as_perturbable import as_perturbable
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.forward.passes import HookedPasses
+from autoeval.stability.passes.presets import as_perturbable
 
 
 @pytest.fixture(scope="module")
