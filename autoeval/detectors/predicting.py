@@ -129,6 +129,14 @@ class Batch:
     copy: HostCopy = field(default_factory=HostCopy)
 
 
+def to_host(tensors: Sequence[Tensor]) -> list[np.ndarray]:
+    """Copy tensors to the host in one piece, and wait for them."""
+    copy = HostCopy()
+    arrays = copy.add(tensors)
+    copy.begin()
+    return arrays()
+
+
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor of the host on a device; a GPU reads pinned memory, so nobody waits for it.
 

@@ -109,11 +109,14 @@ def from_torchvision(model: Any, categories: Sequence[str] = ()) -> BlackBoxDete
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
         import torch
 
+        from autoeval.detectors.predicting import to_device, to_host
+
         with torch.inference_mode():
             tensors = [torch.from_numpy(image[:, :, ::-1].copy()) for image in images]
-            found = model([tensor.permute(2, 0, 1).to(place) / 255 for tensor in tensors])
-        columns = ([f[key].cpu().numpy() for f in found] for key in ("boxes", "scores", "labels"))
-        return tuple(columns)  # type: ignore[return-value]
+            found = model([to_device(t, place).permute(2, 0, 1) / 255 for t in tensors])
+            columns = [f[key] for key in ("boxes", "scores", "labels") for f in found]
+            arrays, n = to_host(columns), len(images)
+        return arrays[:n], arrays[n : 2 * n], arrays[2 * n :]
 
     return BlackBoxDetector(
         in_batches(find, str(place)), words, name=kind, settings=settings, network=model

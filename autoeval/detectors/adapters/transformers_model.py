@@ -133,6 +133,8 @@ def from_transformers(
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
         import torch
 
+        from autoeval.detectors.predicting import to_host
+
         pixels = [np.ascontiguousarray(image[:, :, ::-1]) for image in images]
         sizes = [image.shape[:2] for image in images]
         text = {"text": [words] * len(images), "padding": True} if by_words else {}
@@ -141,13 +143,12 @@ def from_transformers(
             outputs = model(**inputs)
             name = "post_process_grounded_object_detection" if by_words else POST_PROCESSING
             found = getattr(processor, name)(outputs, target_sizes=sizes, threshold=threshold)
-        boxes, scores, labels = (
-            [f[key].cpu().numpy() for f in found] if torch.is_tensor(found[0][key]) else None
-            for key in ("boxes", "scores", "labels")
-        )
-        if labels is None:
+        keys = [key for key in ("boxes", "scores", "labels") if torch.is_tensor(found[0][key])]
+        arrays, n = to_host([f[key] for key in keys for f in found]), len(images)
+        labels = arrays[2 * n :]
+        if "labels" not in keys:
             labels = _categories_of_tokens(outputs, inputs, processor.tokenizer, threshold)
-        return boxes, scores, labels  # type: ignore[return-value]
+        return arrays[:n], arrays[n : 2 * n], labels
 
     place = str(model.device)
     return BlackBoxDetector(
