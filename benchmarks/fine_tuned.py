@@ -50,10 +50,10 @@ from autoeval.model import Away, Mixture, Prior, predict_intervals
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.pair_table import (
     CATEGORY,
+    EXPECTED,
     FEATURES,
     REFERENCE_FEATURES,
     REFERENCE_TRUE,
-    features_at,
     with_target,
 )
 from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, read_calibration_prior, shipped
@@ -270,7 +270,7 @@ def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.Dat
     columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
     for target in (name for at in THRESHOLDS for name in points_at(at)):
         table = pd.DataFrame(with_target(table, target))
-        columns += [target, features_at(target)[0]]
+        columns += [target, f"{EXPECTED}{target}"]
     return table.reindex(columns=[*columns, *REFERENCE_FEATURES, REFERENCE_TRUE])
 
 
@@ -313,11 +313,12 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
             asked = others[others["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
             for target in targets if len(asked) else ():
                 prior = prior_without(home["group"].iloc[0], fold, target)
-                features = features_at(target) if OperatingPoint.of(target) else FEATURES
-                model = Regression(target=target, features=features, prior=prior).fit(home)
+                alone = home.drop(columns=REFERENCE_TRUE)
+                model = Regression(target=target, prior=prior).fit(alone)
                 helped = fit_with_reference(home, prior) if target == "mAP" else None
                 at_home = home.set_index("category")[target]
-                confidence = asked[features[0]] - home[features[0]].mean()
+                expected = model.features_[0]
+                confidence = asked[expected] - home[expected].mean()
                 for k in np.flatnonzero(asked[target].notna()).tolist():
                     row = asked.iloc[[k]]
                     predicted = model.distribution(row)
@@ -508,13 +509,13 @@ def estimated(
 
     aways: of each quarter of the groups, that without it.
     """
-    parts = []
+    alone, parts = fitted.drop(columns=REFERENCE_TRUE, errors="ignore"), []
     for fold, groups in enumerate(folds()):
         own = requested[requested["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
         if own.empty:
             continue
         prior = prior_without(group, fold, "mAP")
-        model = Regression(features=FEATURES, prior=prior, away=aways[fold]).fit(fitted)
+        model = Regression(prior=prior, away=aways[fold]).fit(alone)
         found = [model.predict(own.iloc[[k]])[0] for k in range(len(own))]
         parts.append(
             own[["source", "category"]].assign(

@@ -36,7 +36,7 @@ from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior
-from autoeval.model.pair_table import CATEGORY, FEATURES, GROUP, SITE
+from autoeval.model.pair_table import CATEGORY, GROUP, SITE
 from autoeval.model.priors import read_calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
@@ -236,7 +236,7 @@ def halves(
         except InputError as error:
             print(f"{fit[0].name}: {error}")
             continue
-        model = Regression(features=FEATURES, prior=prior).fit(known)
+        model = Regression(prior=prior).fit(known)
         for of in requested:
             own = labelled_rows(of, calibration).dropna(subset=["mAP"])
             parts.append(named_and_new(model, own, of.name))
@@ -314,7 +314,7 @@ def of_group(own: pd.DataFrame, group: str, prior: Prior) -> pd.DataFrame:
         fits = [labelled, pd.concat([labelled, known]), pd.concat([labelled, known]), known]
         carried = known.set_index("category")["mAP"]
         for way, fit in zip(WAYS, fits, strict=True):
-            model = Regression(features=FEATURES, prior=prior).fit(fit)
+            model = Regression(prior=prior).fit(fit)
             new = sites[sites["source"] != first]
             asked = new.assign(**{GROUP: group}) if way in WAYS[2:] else new
             predicted = [model.predict(asked.iloc[[k]])[0] for k in range(len(asked))]

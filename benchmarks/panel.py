@@ -51,7 +51,7 @@ from autoeval.io.labels.content import labelled_boxes
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
-from autoeval.model.pair_table import CATEGORY, FEATURES, features_at, with_target
+from autoeval.model.pair_table import CATEGORY, EXPECTED, FEATURES, with_target
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     COMMON,
@@ -223,7 +223,7 @@ def operating_points(rows: pd.DataFrame, thresholds: Sequence[float] = THRESHOLD
     columns = [*COLUMNS[1:], *FEATURES[1:]]
     for target in (name for threshold in thresholds for name in points_at(threshold)):
         rows = pd.DataFrame(with_target(rows, target))
-        columns += [target, features_at(target)[0]]
+        columns += [target, f"{EXPECTED}{target}"]
     return rows[columns]
 
 
@@ -285,10 +285,9 @@ def evaluated(
     prior: Prior,
     *,
     target: str = "mAP",
-    features: Sequence[str] = FEATURES,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others, each as a site of its own."""
-    regression = Regression(target=target, features=features, prior=prior)
+    regression = Regression(target=target, prior=prior)
     fitted = regression.fit(known)
     predicted = fitted.predict(new)  # each on its own
     group = np.where(new["category"].isin(COMMON), new["category"], "other")
@@ -422,8 +421,7 @@ def left_out_points(rows: pd.DataFrame) -> pd.DataFrame:
                 target = f"{measure}@{threshold:g}"
                 known = requested.dropna(subset=[target])
                 if len(known):
-                    read = features_at(target)
-                    found = evaluated(labelled, known, prior, target=target, features=read)
+                    found = evaluated(labelled, known, prior, target=target)
                     carried = float(labelled[target].mean())
                     parts.append(
                         found.assign(
@@ -503,9 +501,7 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
         prior = operating_point_prior(measure, panel)
         for threshold in CURVE:
             target = f"{measure}@{threshold:g}"
-            regressions[target] = Regression(
-                target=target, features=features_at(target), prior=prior
-            ).fit(known)
+            regressions[target] = Regression(target=target, prior=prior).fit(known)
     box_model = fit_assistance([own[0]]).box_model
     curves = {
         "labelled set": exact_curve([of for of in own[0].evaluation.rankings if of.n_true.any()])

@@ -29,7 +29,6 @@ from autoeval.model.pair_table import (
     joined_tables,
     n_rows,
     rows_where,
-    without_nothing,
 )
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike, atomic_path
@@ -200,9 +199,9 @@ def read_fit(path: PathLike) -> dict[str, Any]:
     if metadata.get("floors"):
         floor_of_row = rows.pop(FLOOR)
         for name, values in metadata["floors"].items():
-            there = without_nothing(rows_where(rows, floor_of_row == float(name)))
+            there = joined_tables([rows_where(rows, floor_of_row == float(name))])
             floors[float(name)] = FloorFit(there, ScoreCalibration.from_dict(values))
-        rows = without_nothing(rows_where(rows, np.isnan(floor_of_row)))
+        rows = joined_tables([rows_where(rows, np.isnan(floor_of_row))])
     learnt: dict[str, Any] = {field_name: metadata.get(name) for name, field_name in LEARNT.items()}
     for name in ("calibration_", "reference_calibration_"):
         learnt[name] = learnt[name] and ScoreCalibration.from_dict(learnt[name])

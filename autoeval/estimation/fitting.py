@@ -48,7 +48,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.model.calibration import FOUND
-from autoeval.model.pair_table import CONFIDENCE, columns, without_nothing
+from autoeval.model.pair_table import CONFIDENCE, columns
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
     LOW_FLOOR,
@@ -243,7 +243,7 @@ def fit_sets(
     assistance, why_none = assistance_of(sets)
 
     # The regression.
-    if CONFIDENCE in pairs and not np.isfinite(pairs[CONFIDENCE]).any():
+    if pairs and CONFIDENCE not in pairs:
         categories = list(dict.fromkeys(pairs["category"].tolist()))
         raise InputError(
             f"On the labelled images no box of {listed(categories, 10)} is right "
@@ -251,13 +251,12 @@ def fit_sets(
             "can be learned from them. Are the predictions of these images, are their categories "
             "those of the labels, and are boxes as [left, top, width, height]?"
         )
-    rows = without_nothing(pairs)
     if scored is not None:
         from autoeval.estimation.category_scores import with_pairs
 
-        rows = columns(with_pairs(scored, pd.DataFrame(rows)))
+        pairs = columns(with_pairs(scored, pd.DataFrame(pairs)))
     estimator = AccuracyEstimator(
-        rows,
+        pairs,
         settings.target,
         settings.level,
         context_={**context, "boxes": looks.to_dict()},

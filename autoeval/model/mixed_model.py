@@ -76,6 +76,8 @@ class Prior:
     of_one_image: standard deviation of average precision because it is measured on one image.
     guess: number of pairs that the first guess of the spread of accuracies counts as.
     spreads: possible standard deviations around the line, over which predictions are averaged.
+    features: names of the P scores; of a prior for any threshold without it, as
+        ``expected_recall``.
     """
 
     slopes: tuple[float, ...]
@@ -94,6 +96,7 @@ class Prior:
     of_one_image: float = 0.3
     guess: float = 10.0
     spreads: tuple[float, ...] = SPREADS
+    features: tuple[str, ...] = ()
 
     def scaled(self, x: np.ndarray) -> np.ndarray:
         """Express scores (N, P) in their units, from their middle."""

@@ -88,7 +88,9 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
 def joined_tables(tables: Sequence[Table]) -> dict[str, np.ndarray]:
     """Append tables; NaN, or None beside objects, where a table lacks a column.
 
-    >>> joined_tables([{"a": [1.0]}, {"a": [2.0], "b": ["x"]}])
+    Columns in which no row has a value are left out.
+
+    >>> joined_tables([{"a": [1.0], "c": [np.nan]}, {"a": [2.0], "b": ["x"]}])
     {'a': array([1., 2.]), 'b': array([None, 'x'], dtype=object)}
     """
     parts = [columns(table) for table in tables if n_rows(table)]
@@ -98,17 +100,10 @@ def joined_tables(tables: Sequence[Table]) -> dict[str, np.ndarray]:
         numbers = all(column.dtype.kind in "biuf" for column in given)
         missing = math.nan if numbers else None
         values = [part.get(name, np.full(n_rows(part), missing)) for part in parts]
-        table[name] = np.concatenate([v if numbers else v.astype(object) for v in values])
+        column = np.concatenate([v if numbers else v.astype(object) for v in values])
+        if any(value is not None and value == value for value in column):
+            table[name] = column
     return table
-
-
-def without_nothing(table: Table) -> dict[str, np.ndarray]:
-    """Leave out the columns in which no row has a value."""
-    return {
-        name: column
-        for name, column in columns(table).items()
-        if any(value is not None and value == value for value in column)
-    }
 
 
 def n_rows(table: Table) -> int:
@@ -119,15 +114,6 @@ def n_rows(table: Table) -> int:
 def rows_where(table: Table, chosen: np.ndarray) -> dict[str, np.ndarray]:
     """Keep the rows that a mask or an index array selects."""
     return {name: column[chosen] for name, column in columns(table).items()}
-
-
-def features_at(target: str) -> tuple[str, ...]:
-    """Return the scores that a target is regressed on.
-
-    >>> features_at("recall@0.3")
-    ('expected_recall@0.3', 'likely_share', 'box_size')
-    """
-    return (f"{EXPECTED}{target}", *FEATURES[1:]) if OperatingPoint.of(target) else FEATURES
 
 
 def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -34,7 +34,6 @@ from autoeval.model.calibration import CalibrationPrior, Usual
 from autoeval.model.mixed_model import Prior
 from autoeval.model.pair_table import REFERENCE_AP, REFERENCE_FEATURES, REFERENCE_TRUE, Table
 from autoeval.runtime.files import shipped_config
-from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")
 SYNONYMS = {
@@ -85,8 +84,8 @@ def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
     return CalibrationPrior(tuple(boxes), missed)
 
 
-def regression_prior(features: Sequence[str], target: str, floor: float = FULL) -> Prior:
-    """Return what is believed of a regression on some scores, with their units.
+def regression_prior(target: str, floor: float = FULL) -> Prior:
+    """Return what is believed of the regression of a target, with the names and units of scores.
 
     target: ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that
         of ``recall`` at any.
@@ -95,36 +94,32 @@ def regression_prior(features: Sequence[str], target: str, floor: float = FULL) 
 
     Other words for a category (`SYNONYMS`) have the effect that the prior knows by its name:
 
-    >>> from autoeval.model.pair_table import FEATURES
-    >>> prior = regression_prior(FEATURES, "mAP")
+    >>> prior = regression_prior("mAP")
     >>> prior.of_category("Pedestrian") == prior.of_category("person") != 0
     True
     """
-    if OperatingPoint.of(target):
-        features, target = [_kind(name) for name in features], _kind(target)
-    regressions = [
-        regression for name in FILES for regression in _at_floor(name, floor)["regressions"]
-    ]
-    for fitted in regressions:
-        if fitted["target"] == target and set(fitted["scores"]) == set(features):
-            of_scores = [fitted["scores"][name] for name in features]
-            location, scale, slopes = map(tuple, zip(*of_scores, strict=True))
-            effects = dict(fitted["prior"]["categories"])
-            for name, words in SYNONYMS.items():
-                effects |= dict.fromkeys(words, effects[name]) if name in effects else {}
-            numbers = {**fitted["prior"], "categories": effects}
-            return Prior(slopes, location=location, scale=scale, **numbers)
-    same_target = (regression for regression in regressions if regression["target"] == target)
-    possible = "; ".join(", ".join(regression["scores"]) for regression in same_target)
-    raise InputError(
-        f"No prior of a regression of {target} on {', '.join(features)}. The panel has those on "
-        f"{possible}."
-    )
+    fitted_by_target = {
+        fitted["target"]: fitted
+        for name in FILES
+        for fitted in _at_floor(name, floor)["regressions"]
+    }
+    fitted = fitted_by_target.get(target.partition("@")[0])
+    if fitted is None:
+        raise InputError(
+            f"Expected a target that the panel has a prior of, {', '.join(fitted_by_target)}, but "
+            f"got {target}."
+        )
+    location, scale, slopes = map(tuple, zip(*fitted["scores"].values(), strict=True))
+    effects = dict(fitted["prior"]["categories"])
+    for name, words in SYNONYMS.items():
+        effects |= dict.fromkeys(words, effects[name]) if name in effects else {}
+    numbers = {**fitted["prior"], "categories": effects, "features": tuple(fitted["scores"])}
+    return Prior(slopes, location=location, scale=scale, **numbers)
 
 
 def away_prior(target: str) -> Away:
     """Return what is known of detectors away from the site that they were trained on."""
-    return Away(**shipped(TRAINED)[_kind(target)])
+    return Away(**shipped(TRAINED)[target.partition("@")[0]])
 
 
 def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
@@ -143,10 +138,6 @@ def _at_floor(name: str, floor: float) -> Any:
     if not floor > parts[0]["floor"]:
         return parts[0]
     return min(parts, key=lambda part: abs(math.log(part["floor"] / floor)))
-
-
-def _kind(name: str) -> str:
-    return name.partition("@")[0]
 
 
 @cache
@@ -214,8 +205,8 @@ class ReferencePrior:
         sure = min((strength.reference - strength.detector) / self.certain, 1)
         return float(of_agreement * sure)
 
-    def added(self, prior: Prior, weight: float) -> Prior:
-        """Add the score of a reference, as the last, to the prior of the scores of boxes."""
+    def added(self, prior: Prior, weight: float, feature: str) -> Prior:
+        """Add a `feature`, the score of a reference, as the last to a prior of scores of boxes."""
         # (1 - v) m(x) + v r, term by term. The score of the reference is in units of its own, (r -
         # MIDDLE) / SCALE, so that v r is a slope of v SCALE and v MIDDLE in the intercept.
         rest, spread = 1 - weight, (1 - self.narrower * weight) * prior.spread
@@ -230,4 +221,5 @@ class ReferencePrior:
             categories={name: rest * effect for name, effect in prior.categories.items()},
             spread=spread,
             spreads=tuple((spread * steps).tolist()),
+            features=(*prior.features, feature),
         )

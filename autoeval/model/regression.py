@@ -16,7 +16,7 @@ shows may have changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 
@@ -54,7 +54,6 @@ from autoeval.model.pair_table import (
     category_weights,
     columns,
     counted_rows,
-    features_at,
     leave_one_group_out,
     n_rows,
     nothing_over,
@@ -96,10 +95,9 @@ class Regression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    features: scores to read; by default `features_at` the target, and for average precision the
-        agreement with a reference detector where that is stronger; see `reference_prior`.
-    prior: what is believed of the slopes of these scores, and their units; by default what the
-        panel of detectors says.
+    prior: which scores are read, and what is believed of their slopes; by default what the panel of
+        detectors says. The agreement with a reference detector is read as well, where that is
+        stronger; see `reference_prior`.
     floor: score from which on boxes are in the files of the rows; see `regression_prior`.
     away: what is known of detectors away from the site that they were trained on, for rows with
         `TRAINED_HERE`; by default what the shipped detectors say.
@@ -119,7 +117,6 @@ class Regression:
     _: KW_ONLY
     target: str = "mAP"
     level: float = 0.9
-    features: Sequence[str] | None = None
     prior: Prior | None = None
     floor: float = FULL
     away: Away | None = None
@@ -149,13 +146,15 @@ class Regression:
         if "repeat" in named and own.any():
             own &= named["repeat"] == named["repeat"][own].min()
         rows = with_target(rows_where(named, own), self.target)
-        self.features_ = tuple(self.features or features_at(self.target))
-        self.prior_ = self.prior or regression_prior(self.features_, self.target, self.floor)
+        self.prior_ = self.prior or regression_prior(self.target, self.floor)
         self.prior_of_boxes_: Prior | None = None
         self.reference_strength_: ReferenceStrength | None = None
         self.reference_weight_ = 0.0
         if REFERENCE_TRUE in rows:
             self._read_reference(rows)
+        # A prior for any threshold names its score without it.
+        at_threshold = {f"{EXPECTED}{self.target.partition('@')[0]}": f"{EXPECTED}{self.target}"}
+        self.features_ = tuple(at_threshold.get(name, name) for name in self.prior_.features)
         if SIZE in self.features_:  # a table of images without sizes has no such column
             rows.setdefault(SIZE, np.full(n_rows(rows), np.nan))
         if self.target not in rows:
@@ -214,11 +213,10 @@ class Regression:
         has_them = bool({*rows["category"]} & {*PRECISION_OF})
         if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
             read = f"{BY_REFERENCE}{self.target}"
-        if read is None or self.features or not self.reference_weight_:
+        if read is None or not self.reference_weight_:
             return
         self.prior_of_boxes_ = self.prior_
-        self.prior_ = reference_prior.added(self.prior_, self.reference_weight_)
-        self.features_ += (read,)
+        self.prior_ = reference_prior.added(self.prior_, self.reference_weight_, read)
 
     def _fit_away(self, away: Away, trained: np.ndarray) -> None:
         """Fit the sites of training alone, and learn from others how far the detector falls.

@@ -163,8 +163,7 @@ def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
         content = json.loads((tables / "missed.json").read_text(encoding="utf-8"))
         missed = [[np.array(of) for of in by_floor[f"{floor:g}"]] for by_floor in content.values()]
     regressions = [
-        {"target": target, **described(FEATURES, fit_prior(rows, target=target))}
-        for target in AP_TARGETS
+        {"target": target, **described(fit_prior(rows, target=target))} for target in AP_TARGETS
     ]
     return {"floor": floor, "missed": usual(missed), "regressions": regressions}
 
@@ -175,9 +174,8 @@ def fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
     above = tuple(threshold for threshold in THRESHOLDS if threshold >= floor)
     regressions = []
     for measure in MEASURES:
-        features = (f"{EXPECTED}{measure}", *FEATURES[1:])
         prior = operating_point_prior(measure, rows, above)
-        regressions.append({"target": measure, **described(features, prior)})
+        regressions.append({"target": measure, **described(prior)})
     return {"floor": floor, "regressions": regressions}
 
 
@@ -224,6 +222,7 @@ def fit_prior(
         (0.0,) * len(features),
         location=tuple(location.tolist()),
         scale=tuple(np.maximum(scale, [LEAST_SCALE.get(of, 0.0) for of in features]).tolist()),
+        features=tuple(features),
     )
     blocks = [DetectorPairs.of(own, features, units, target) for own in _by_detector(rows)]
     n = len(features)
@@ -386,10 +385,10 @@ def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
     }
 
 
-def described(features: Sequence[str], prior: Prior) -> dict[str, Any]:
+def described(prior: Prior) -> dict[str, Any]:
     """Return what `autoeval.model.priors` reads of a regression."""
-    of_scores = zip(features, prior.location, prior.scale, prior.slopes, strict=True)
-    apart = {"location", "scale", "slopes", "spreads"}
+    of_scores = zip(prior.features, prior.location, prior.scale, prior.slopes, strict=True)
+    apart = {"location", "scale", "slopes", "spreads", "features"}
     fields = {name: value for name, value in asdict(prior).items() if name not in apart}
     return {
         "scores": {name: [round(float(v), 4) for v in values] for name, *values in of_scores},

@@ -21,7 +21,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.model import Prior
-from autoeval.model.pair_table import CATEGORY, FEATURES, REFERENCE_TRUE
+from autoeval.model.pair_table import CATEGORY, REFERENCE_TRUE
 from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, ReferenceStrength
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
@@ -108,11 +108,9 @@ def predicted(
     with_reference: ReferencePrior | None,
 ) -> pd.DataFrame:
     """Fit on the labelled pairs and estimate others, each as a site of its own."""
-    fitted = Regression(
-        features=None if with_reference else FEATURES,
-        prior=prior,
-        reference_prior=with_reference,
-    ).fit(labelled)
+    if with_reference is None:
+        labelled = labelled.drop(columns=REFERENCE_TRUE)
+    fitted = Regression(prior=prior, reference_prior=with_reference).fit(labelled)
     found = [fitted.predict(held.iloc[[k]])[0] for k in range(len(held))]
     common = held["category"].isin(COMMON)
     return pd.DataFrame(

@@ -183,11 +183,12 @@ def test_bad_input():
         Regression().fit(twice)
     with pytest.raises(InputError, match=r"columns expected_ap but"):
         Regression().fit(table).predict(table.drop(columns="expected_ap"))
-    with pytest.raises(InputError, match=r"regression of mAP on ac\. .* on expected_ap, "):
-        Regression(features=["ac"]).fit(table.assign(ac=0.5))
+    with pytest.raises(InputError, match=r"has a prior of, mAP, .* but got mAP/car"):
+        Regression(target="mAP/car").fit(table.assign(**{"mAP/car": 0.5}))
     half = table.assign(**{"stability_ap@0.30": table["expected_ap"]})
-    prior = Prior((0.1, 0.1), location=(0.3, 0.3), scale=(0.2, 0.2))
-    estimator = Regression(features=["expected_ap", "stability_ap@0.30"], prior=prior).fit(half)
+    read = ("expected_ap", "stability_ap@0.30")
+    prior = Prior((0.1, 0.1), location=(0.3, 0.3), scale=(0.2, 0.2), features=read)
+    estimator = Regression(prior=prior).fit(half)
     asked = half.assign(**{"stability_ap@0.30": np.nan})
     with pytest.raises(InputError, match=r"stability_ap@0\.30 of .* 24 of 24 lack it"):
         estimator.predict(asked)

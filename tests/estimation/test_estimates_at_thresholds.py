@@ -13,7 +13,7 @@ from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import FitSettings, fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
-from autoeval.model.pair_table import category_weights, features_at, with_target
+from autoeval.model.pair_table import category_weights, with_target
 from autoeval.model.regression import Regression
 from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
 from autoeval.sites.site import Site
@@ -67,7 +67,7 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
 
 def scored(estimator, site, names):
     boxes = Site(site.boxes, calibration=estimator.calibration_)
-    features = [features_at(name)[0] for name in names]
+    features = [f"expected_{name}" for name in names]
     every = [CategoryScores(boxes, k, np.arange(N_IMAGES), features) for k in range(5)]
     return features, every
 

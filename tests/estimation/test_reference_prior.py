@@ -47,7 +47,7 @@ def test_the_weight_by_hand(detector, reference, agreement, expected):
 def test_the_prior_lies_between_what_boxes_and_what_the_reference_say():
     """By hand: boxes .2 + .1 (x - .4) / .2 + .05 for the category, the reference r, halfway."""
     boxes = Prior((0.1,), (0.4,), (0.2,), intercept=0.2, categories={"person": 0.05}, spread=0.1)
-    both = PRIOR.added(boxes, 0.5)
+    both = PRIOR.added(boxes, 0.5, "reference_ap")
     x, r, person = 0.6, 0.5, np.array(["person"])
     of_boxes = 0.2 + 0.1 * 1 + 0.05
     assert boxes.mean(np.array([[x]]), person)[0] == pytest.approx(of_boxes)

@@ -12,7 +12,6 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.read_site import compared_with_fit
-from autoeval.model.pair_table import FEATURES, features_at
 from autoeval.model.priors import calibration_prior, regression_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import Looks
@@ -69,17 +68,16 @@ def test_boxes_over_a_score_match_as_before():
 
 
 def test_each_floor_has_a_prior_of_its_own():
-    spreads = [regression_prior(FEATURES, "mAP", floor).spread for floor in (0.0, 0.1, 0.25)]
+    spreads = [regression_prior("mAP", floor).spread for floor in (0.0, 0.1, 0.25)]
     assert len(set(spreads)) == 3
     missed = [calibration_prior(floor).missed.mean[0] for floor in (0.05, 0.1, 0.25, 0.3, 0.5)]
     assert missed == sorted(missed)  # the higher the floor, the more is missed
     same = [calibration_prior(floor).boxes[0].mean for floor in (0.0, 0.3)]
     np.testing.assert_array_equal(*same)
-    recall = features_at("recall@0.3")
-    near, at, full = (regression_prior(recall, "recall@0.3", of) for of in (0.27, 0.25, 0.0))
+    near, at, full = (regression_prior("recall@0.3", of) for of in (0.27, 0.25, 0.0))
     assert near == at != full
-    unknown = regression_prior(FEATURES, "mAP", float("nan"))
-    assert unknown == regression_prior(FEATURES, "mAP")
+    unknown = regression_prior("mAP", float("nan"))
+    assert unknown == regression_prior("mAP")
 
 
 def test_the_target_is_that_of_the_boxes_in_the_file(fitted):
