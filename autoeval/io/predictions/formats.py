@@ -218,7 +218,7 @@ def content_of_document(document: Any, path: Path) -> Content:
 
 def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
     """Take the columns out of a list that was decoded whole."""
-    word = _type_of(rows[:LOOKED_AT])[3].name
+    word = _form_of(rows[:LOOKED_AT]).word
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield _columns_of_objects(rows[start : start + ROWS_AT_ONCE], word)
 
@@ -308,12 +308,20 @@ def _blocks(path: Path, *, zipped: bool) -> Iterator[bytes]:
     yield b""
 
 
-def _type_of(rows: Sequence[Any]) -> pa.StructType:
-    """Return the type of regular entries, by some of them; its fourth field is the word."""
+class _Form(NamedTuple):
+    """What regular entries of JSON have: fields and their types, and which holds the word."""
+
+    fields: pa.Schema
+    word: str
+
+
+def _form_of(rows: Sequence[Any]) -> _Form:
+    """Return the form of regular entries, by some of them."""
     objects = [row for row in rows if isinstance(row, dict)]
-    words = [w for w in WORDS if any(row.get(w) is not None for row in objects)] or WORDS
+    words = (word for word in WORDS if any(row.get(word) is not None for row in objects))
+    word = next(words, WORDS[0])
     fields: list[tuple[str, pa.DataType]] = []
-    for name in ("image_id", "file_name", "category_id", words[0]):
+    for name in ("image_id", "file_name", "category_id", word):
         value = next((row[name] for row in objects if row.get(name) is not None), "")
         fields.append((name, pa.string() if isinstance(value, str) else pa.int64()))
     in_sides = any({*SIDES} <= row.keys() for row in objects)
@@ -321,14 +329,15 @@ def _type_of(rows: Sequence[Any]) -> pa.StructType:
         fields += [(side, pa.float64()) for side in SIDES]
     else:
         fields.append(("bbox", pa.list_(pa.float64())))
-    return pa.struct([*fields, ("score", pa.float64())])
+    return _Form(pa.schema([*fields, ("score", pa.float64())]), word)
 
 
-def _parse(piece: bytes, kind: pa.StructType, *, in_lines: bool) -> RawColumns | None:
+def _parse(piece: bytes, form: _Form, *, in_lines: bool) -> RawColumns | None:
     """Parse entries, one a line or with commas between them; None if some is not regular."""
-    text, schema = piece, pa.schema(list(kind))
+    text, schema = piece, form.fields
     if not in_lines:
-        text, schema = b'{"all":[%b]}' % piece, pa.schema([("all", pa.list_(kind))])
+        text = b'{"all":[%b]}' % piece
+        schema = pa.schema([("all", pa.list_(pa.struct(list(form.fields))))])
     try:
         text.isascii() or codecs.utf_8_decode(text, "strict", True)
         table = pyarrow.json.read_json(
@@ -342,7 +351,7 @@ def _parse(piece: bytes, kind: pa.StructType, *, in_lines: bool) -> RawColumns |
         entries = table.to_struct_array().combine_chunks()
     else:
         entries = table["all"].combine_chunks().values
-    names = [*kind.names[:3], "category", *kind.names[4:]]
+    names = ["category" if name == form.word else name for name in form.fields.names]
     columns = dict(zip(names, entries.flatten(), strict=True))
     if "bbox" in columns and columns["bbox"].null_count and OUTLINE in piece:
         return None  # boxes around polygons and masks are found one by one
@@ -354,13 +363,13 @@ def _read_list(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
 
     A wrong guess is no danger: a part of an entry is no JSON.
     """
-    kind, rest, done = None, b"", 0
+    form, rest, done = None, b"", 0
     for data in _blocks(path, zipped=zipped):
         buffer = rest + data
-        if kind is None:
+        if form is None:
             buffer = buffer.lstrip(b" \t\r\n")[1:]  # the opening bracket
             first = islice(_whole_entries(buffer.decode(errors="replace")), LOOKED_AT)
-            kind = _type_of([row for row, _ in first])
+            form = _form_of([row for row, _ in first])
         end = after = 0  # of the piece, and where the next one begins
         if data:
             ends: list[re.Match[bytes]] = []
@@ -375,10 +384,10 @@ def _read_list(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
             whole = buffer.rstrip()
             end, after = len(whole) - 1 if whole.endswith(b"]") else 0, len(buffer)
         piece = buffer[:end]
-        columns = _parse(piece, kind, in_lines=False) if piece.strip() else None
+        columns = _parse(piece, form, in_lines=False) if piece.strip() else None
         if columns is None:
             rows, after = _decode(path, buffer, done, at_end=not data)
-            columns = _columns_of_objects(rows, kind[3].name)
+            columns = _columns_of_objects(rows, form.word)
         if len(columns.scores):
             yield columns
         rest, done = buffer[after:], done + after
@@ -427,7 +436,7 @@ def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list
 
 def _read_lines(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
     """Read entries, an object a line."""
-    kind, n_lines, rest = None, 0, b""
+    form, n_lines, rest = None, 0, b""
     for data in _blocks(path, zipped=zipped):
         end = data.rfind(b"\n") + 1
         if data and not end:
@@ -435,10 +444,10 @@ def _read_lines(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
             continue
         piece, rest = rest + data[:end], data[end:]  # ends where a line does
         if piece.strip():
-            kind = kind or _type_of(_decode_lines(path, piece, 0, LOOKED_AT))
-            columns = _parse(piece, kind, in_lines=True)
+            form = form or _form_of(_decode_lines(path, piece, 0, LOOKED_AT))
+            columns = _parse(piece, form, in_lines=True)
             if columns is None:
-                columns = _columns_of_objects(_decode_lines(path, piece, n_lines), kind[3].name)
+                columns = _columns_of_objects(_decode_lines(path, piece, n_lines), form.word)
             yield columns
         n_lines += piece.count(b"\n")
 
