@@ -18,7 +18,7 @@ from autoeval.accuracy.coco_evaluation import AT_HALF, coco_summary
 from autoeval.accuracy.measures import count_curve, influence_function
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.calibration import FOUND, ScoreCalibration
 from autoeval.model.pair_table import (
     BY_REFERENCE,
     CATEGORY,
@@ -58,8 +58,9 @@ _COUNTS = ("n_boxes", "n_unreadable")
 class CategoryScores:
     """The features of one category, an index into those of the boxes of a calibrated site.
 
-    images (m,), int64: images on which the category is evaluated, in rising order.
     features: columns to fill; those that need a reference are left out where the site has none.
+    images (m,), int64: images on which the category is scored, in rising order; by default those on
+        which it is found, by this detector or by the reference.
     probabilities (10, N): of all boxes, by a calibration that has not seen these labels; by default
         by that of the site.
     """
@@ -68,13 +69,20 @@ class CategoryScores:
         self,
         site: Site,
         category: int,
-        images: np.ndarray,
         features: Sequence[str],
         *,
+        images: np.ndarray | None = None,
         probabilities: np.ndarray | None = None,
     ) -> None:
         found, reference, q = site.boxes, site.reference, site.reference_right
         rows = found.rows_of[category]
+        if images is None:
+            at_half = site.right_at_half if probabilities is None else probabilities[AT_HALF]
+            images = found.image[rows[at_half[rows] > FOUND]]
+            if reference is not None and q is not None:
+                others = reference.rows_of[category]
+                images = np.append(images, reference.image[others[q[others] > FOUND]])
+            images = np.unique(images)
         self.category = found.categories[category]
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
@@ -170,7 +178,7 @@ def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
             f"{BY_REFERENCE}TARGET of a target at a threshold, but got {', '.join(unknown)}."
         )
     candidates = site.presence.candidates.tolist()
-    return [CategoryScores(site, k, site.images_with(k), features) for k in candidates]
+    return [CategoryScores(site, k, features) for k in candidates]
 
 
 def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str, np.ndarray]:
@@ -198,11 +206,9 @@ def labelled_pairs(
         that hold the category.
     """
     rows, labelled = [], replace(labelled, calibration=calibration)
-    p = labelled.right_at_half if probabilities is None else probabilities[AT_HALF]
     for k in np.flatnonzero(labelled.evaluation.enough).tolist():
         ranking = labelled.evaluation.rankings[k]
-        images = labelled.images_with(k, p)
-        scores = CategoryScores(labelled, k, images, LABELLED_FEATURES, probabilities=probabilities)
+        scores = CategoryScores(labelled, k, LABELLED_FEATURES, probabilities=probabilities)
         evaluated = ranking
         if not labelled.everywhere:
             evaluated = ranking.take(np.flatnonzero(ranking.n_true))

@@ -25,7 +25,7 @@ from autoeval.boxes import Boxes, LabelledImage, overlapping_pairs
 from autoeval.detections import CONFIDENT, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
+from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.sites.file_looks import Looks
 
 LEAST_SHARE = 0.1
@@ -304,19 +304,6 @@ class Site:
         """Which categories count here; the boxes are calibrated."""
         found = self.boxes
         return Presence.of(found.categories, found.label, self.right_at_half, self.present)
-
-    def images_with(self, category: int, probabilities: np.ndarray | None = None) -> np.ndarray:
-        """Return the images on which a category is found, by this detector or the reference.
-
-        probabilities (N,): of the boxes at IoU .5; by default `right_at_half`.
-        """
-        p = self.right_at_half if probabilities is None else probabilities
-        rows, q = self.boxes.rows_of[category], self.reference_right
-        images = self.boxes.image[rows[p[rows] > FOUND]]
-        if self.reference is not None and q is not None:
-            rows = self.reference.rows_of[category]
-            images = np.append(images, self.reference.image[rows[q[rows] > FOUND]])
-        return np.unique(images)
 
     @cached_property
     def pool(self) -> Boxes:

@@ -68,7 +68,7 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
 def scored(estimator, site, names):
     boxes = Site(site.boxes, calibration=estimator.calibration_)
     features = [f"expected_{name}" for name in names]
-    every = [CategoryScores(boxes, k, np.arange(N_IMAGES), features) for k in range(5)]
+    every = [CategoryScores(boxes, k, features, images=np.arange(N_IMAGES)) for k in range(5)]
     return features, every
 
 
