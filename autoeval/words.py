@@ -270,7 +270,9 @@ def is_given(value: object) -> bool:
     return value is not None and value is not False and not (isinstance(value, tuple) and not value)
 
 
-def refuse_given(values: Mapping[str, object], reason: str) -> None:
+def refuse_given(
+    values: Mapping[str, object], reason: str, names: Iterable[str] | None = None
+) -> None:
     """Raise `InputError` where one of these values is given.
 
     Parameters
@@ -278,8 +280,15 @@ def refuse_given(values: Mapping[str, object], reason: str) -> None:
     values : mapping
         Parameters by name.
     reason : str
-        Why it would have no effect and what to do; goes behind the name of the option.
+        Why it would have no effect; goes behind the name of the option. What to do is added to one
+        without a full stop: to leave it out; where it ``goes with`` another option also to give
+        that.
+    names : iterable of str, optional
+        Which of the parameters are looked at; all by default.
     """
-    for name, value in values.items():
-        if is_given(value):
+    if not reason.endswith("."):
+        give = "give that, too, or " if reason.startswith("goes with") else ""
+        reason = f"{reason}: {give}leave it out."
+    for name in values if names is None else names:
+        if is_given(values.get(name)):
             raise InputError(f"{option_of(name)} {reason}")

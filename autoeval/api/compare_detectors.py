@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 NOT_FILES = "-"  # in place of the predictions of a detector that is run
-GO_WITH = "give that, too, or leave it out."
 
 
 def compare(
@@ -161,9 +160,7 @@ def compare(
             "reference_names": reference_names,
             "reference_checkpoint": reference_checkpoint,
         }
-        refuse_given(of_reference, f"goes with --reference: {GO_WITH}")
-    if score_thr is None and iou != IOUS[0]:
-        raise InputError(f"--iou goes with --score-thr: {GO_WITH}")
+        refuse_given(of_reference, "goes with --reference")
     if target not in MEASURES:
         refuse_given(
             {"score_thr": score_thr},
@@ -269,11 +266,11 @@ def _refuse_unread(
         refuse_given(given, "is about --predictions: give them, too, or leave it out.")
     img_dir, every = ({name: of_images[name]} for name in ("img_dir", "every"))
     if labels is None:
-        refuse_given({"words": of_images["words"] or None}, f"goes with --labels: {GO_WITH}")
+        refuse_given({"words": of_images["words"] or None}, "goes with --labels")
     if of_images["images"] is None:
-        refuse_given(every, f"goes with --images: {GO_WITH}")
+        refuse_given(every, "goes with --images")
         if labels is None:
-            refuse_given(img_dir, f"goes with --images or --labels: {GO_WITH}")
+            refuse_given(img_dir, "goes with --images or --labels")
     if by_files:
         if labels is None:
             refuse_given(img_dir, "is for labels, or images that a detector is run on.")

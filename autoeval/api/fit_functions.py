@@ -114,7 +114,7 @@ def fit(
     given = _boxes(predictions, boxes) if labels is None or task is None else None
     if task is not None and labels is None:
         del typed["data_root"]
-        refuse_given(typed, "is for --labels, and a task has its own: leave it out.")
+        refuse_given(typed, "is for --labels, and a task has its own")
         return fit_task(
             task, given, data_root=data_root, target=target, level=level, work_dir=work_dir
         )
@@ -124,7 +124,7 @@ def fit(
         raise InputError(
             "One at a time: fit the labels and the task by themselves, then join both (--join)."
         )
-    refuse_given({"data_root": data_root}, "goes with --task: leave it out.")
+    refuse_given({"data_root": data_root}, "goes with --task")
     settings = FitSettings(target, level, trained_here)
     folder = None if work_dir is None else Path(work_dir)
     named = named_categories(categories)
@@ -157,8 +157,8 @@ def fit(
 
 def _target(target: str, score_thr: float | None, iou: float) -> str:
     """Return the name of a target with its threshold."""
-    if score_thr is None and iou != IOUS[0]:
-        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
+    if score_thr is None:
+        refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
     if score_thr is None:
         return target if target not in MEASURES else named_target(target)
     if target not in MEASURES:

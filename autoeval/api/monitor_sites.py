@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from autoeval.monitoring.monitored import Monitored
     from autoeval.runtime.files import PathLike
 
-OF_AGAINST = "goes with --against: give that, too, or leave it out."
-
 
 def monitor(
     estimator: AccuracyEstimator | PathLike,
@@ -193,7 +191,7 @@ def monitor(
         refuse_given({"img_dir": img_dir}, reason)
     if against is None:
         beside = {"against_predictions": against_predictions, "against_known": against_known}
-        refuse_given(beside, OF_AGAINST)
+        refuse_given(beside, "goes with --against")
     elif by_files != (against_predictions is not None):
         raise InputError(
             "--against FILE takes --against-predictions DIR where --predictions are given, the "

@@ -233,8 +233,8 @@ def load_for_target(
     iou: float,
 ) -> AccuracyEstimator:
     """Load the estimator of a target, that of the fit where none is named."""
-    if target is None and score_thr is None and iou != IOUS[0]:
-        raise InputError("--iou goes with --score-thr: give that, too, or leave it out.")
+    if score_thr is None:
+        refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
     fitted = load_estimator(estimator)
     return fitted if target is None else fitted.for_target(named_target(target, score_thr, iou))
 
@@ -263,9 +263,11 @@ def given_boxes_of(
     if predictions is not None:
         made = given_boxes(predictions)
         if not isinstance(made, Predictions) or made is predictions:
-            refuse(options, (*OF_FILES, *OF_A_RUN, "reference"), "is said by the object itself")
+            refuse_given(
+                options, "is said by the object itself", (*OF_FILES, *OF_A_RUN, "reference")
+            )
             return made
-        refuse(options, OF_A_RUN, "is about running a detector, and --predictions need none")
+        refuse_given(options, "is about running a detector, and --predictions need none", OF_A_RUN)
         if options.get("reference_names") and not options.get("reference"):
             raise InputError("--reference-names goes with --reference: give that, too.")
         columns, reference = options.get("columns") or (), options.get("reference")
@@ -278,10 +280,10 @@ def given_boxes_of(
             columns=columns.split(",") if isinstance(columns, str) else columns,
             numbering=options.get("numbering") or "",
         )
-    refuse(options, OF_FILES, "goes with --predictions")
+    refuse_given(options, "goes with --predictions", OF_FILES)
     spec = _spec(options, loading)
     if spec is None:
-        refuse(options, OF_A_RUN, "goes with --detector")
+        refuse_given(options, "goes with --detector", OF_A_RUN)
         return None
     from autoeval.estimation.run_detector import Detector  # it takes a while to import
 
@@ -314,12 +316,6 @@ def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
         raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
 
 
-def refuse(options: Mapping[str, Any], names: Sequence[str], reason: str) -> None:
-    """Raise `InputError` where one of these options is given; `reason` goes behind its name."""
-    end = "give that, too, or leave it out." if reason.startswith("goes") else "leave it out."
-    refuse_given({name: options.get(name) for name in names}, f"{reason}: {end}")
-
-
 def _reference(options: Mapping[str, Any]) -> Any:
     """Return the reference beside a detector that is run: another one, or its boxes."""
     from autoeval.detectors.detector_spec import DetectorSpec, names_python
@@ -328,7 +324,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
     given = options.get("reference")
     given = [given] if isinstance(given, str | os.PathLike) else given
     if not given:
-        refuse(options, ("reference_checkpoint", "reference_names"), "goes with --reference")
+        refuse_given(options, "goes with --reference", ("reference_checkpoint", "reference_names"))
         return None
     if len(given) > 1:
         raise InputError(
@@ -340,9 +336,11 @@ def _reference(options: Mapping[str, Any]) -> Any:
         return named
     if named.endswith(".json") or Path(named).is_dir():
         reason = f"is for a detector that is run, and {named} holds boxes"
-        refuse(options, ["reference_checkpoint"], reason)
+        refuse_given(options, reason, ["reference_checkpoint"])
         return Path(named)
-    refuse(options, ["reference_names"], f"has the words of a file of boxes, and {named} is run")
+    refuse_given(
+        options, f"has the words of a file of boxes, and {named} is run", ["reference_names"]
+    )
     checkpoint = options.get("reference_checkpoint")
     if names_python(named):
         return DetectorSpec(named, checkpoint)
@@ -358,7 +356,9 @@ def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
 
     named = options.get("detector")
     if named is not None and not isinstance(named, str):
-        refuse(options, OF_A_DETECTOR, "is for a detector that is named, and this one is loaded")
+        refuse_given(
+            options, "is for a detector that is named, and this one is loaded", OF_A_DETECTOR
+        )
         made = given_boxes(named)
         return made.detector if isinstance(made, Detector) else named
     changes = {name: options[name] for name in OF_A_DETECTOR if options.get(name)}
@@ -405,7 +405,7 @@ def executor_of(options: Mapping[str, Any]) -> Any:
     """Return the workers of Ray that run a detector, None for this process."""
     address = options.get("ray")
     if address is None:
-        refuse(options, OF_RAY, "goes with --ray")
+        refuse_given(options, "goes with --ray", OF_RAY)
         return None
     for name in OF_RAY:
         value = options.get(name)
@@ -435,7 +435,7 @@ def found_images(options: Mapping[str, Any], *, labels: bool = False) -> Any:
     if images is None:
         raise InputError("Expected --images PATH, or --predictions FILE.")
     if not isinstance(images, str | os.PathLike):
-        refuse(options, ("every", "img_dir"), "is for images that are named by a path")
+        refuse_given(options, "is for images that are named by a path", ("every", "img_dir"))
         return images
     if labels and Path(images).suffix != ".json":
         img_dir = None
@@ -475,7 +475,7 @@ def predict_site(
     boxes = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
     images = options.get("images")
     if isinstance(boxes, Predictions):
-        refuse(options, ["every"], "is about running a detector, and --predictions need none")
+        refuse_given(options, "is about running a detector, and --predictions need none", ["every"])
         made = fitted.predict(boxes, images=images, **site)
         folder = options.get("img_dir")
         if folder is None or made.site is None:

@@ -20,10 +20,10 @@ from autoeval.api.options import (
     load_estimator,
     load_for_target,
     predict_site,
-    refuse,
 )
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -337,7 +337,7 @@ def threshold(
     start = None
     if plan is not None:
         given = {"estimator": estimator, "predictions": predictions, **site}
-        refuse(given, [n for n in given if n != "img_dir"], "has no use with --plan")
+        refuse_given(given, "has no use with --plan", [n for n in given if n != "img_dir"])
         curve, warnings, level = _curve_of_plan(plan, labels, words, site, iou)
     elif estimator is not None:
         fitted = load_estimator(estimator)
@@ -424,7 +424,7 @@ def _curve_of_labelled_set(
         )
     given: dict[str, Any] = {**site, "words": words}
     unread = ("images", "every", "present", "site", "group", "reference", "words")
-    refuse(given, unread, "has no use with the --labels and --predictions of a labelled set")
+    refuse_given(given, "has no use with the --labels and --predictions of a labelled set", unread)
     named = named_categories(site.get("categories"))
     labelled = labels_with_files(
         labels,

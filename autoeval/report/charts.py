@@ -107,13 +107,14 @@ def plot_curves(
     `band` are the columns of the lower and the upper end of an interval; `marks` are the x of
     points to be ringed, by group.
     """
-    ax = Figure(figsize=(7, 4.4), layout="constrained").subplots()
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    ax = figure.subplots()
     colors = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined]
     groups = zip(table.groupby(group, sort=False), cycle(colors), cycle(MARKERS), strict=False)
     for k, ((name, rows), color, marker) in enumerate(groups):
         # Aside by points on paper, so that intervals do not cover one another.
         aside = 0 if band is None else 4 * k
-        transform = offset_copy(ax.transData, figure_of(ax), x=aside, units="points")
+        transform = offset_copy(ax.transData, figure, x=aside, units="points")
         style: dict[str, Any] = {"color": color, "transform": transform}
         ax.plot(rows[x], scale * rows[y], marker=marker, ms=5, label=str(name), **style)
         ax.update_datalim(np.column_stack([rows[x], scale * rows[y]]))
@@ -128,7 +129,7 @@ def plot_curves(
     ax.grid(alpha=0.25)
     # names of 9 points side by side, each with its line and marker, at most six
     width = 0.6 + 0.07 * max((len(str(name)) for name in table[group].unique()), default=0)
-    n_columns = int(np.clip(figure_of(ax).get_figwidth() // width, 1, 6))
+    n_columns = int(np.clip(figure.get_figwidth() // width, 1, 6))
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, frameon=False, fontsize=9)
     return ax
 
