@@ -71,7 +71,7 @@ def show(
         comparison_text,
         comparison_values,
     )
-    from autoeval.report.page import about, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, about, print_result, written_files
     from autoeval.runtime.files import write_text
 
     typed = given.values
@@ -87,7 +87,7 @@ def show(
     label_command = after_compare(given, fits, result, gate)
     values = comparison_values(result, gate, facts, label_command)
     print_result(comparison_text(result, gate, verbose=verbose), values, as_json=json)
-    written = write_result(Path(work_dir), comparison_page(result, gate, facts), values)
+    written = comparison_page(result, gate, facts).write(Path(work_dir) / PAGE, values)
     if markdown:
         write_text(markdown, comparison_markdown(result, gate, label_command))
         written.append(Path(markdown))

@@ -57,7 +57,7 @@ def show_fit(
     """
     from autoeval.api.fit_functions import seen_in_training, write_fit_outputs
     from autoeval.report.fit import fit_page, fit_text, fit_values
-    from autoeval.report.page import about, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, about, print_result, written_files
 
     folder, typed = Path(work_dir), given.values
     result = estimator.fit_result_
@@ -86,7 +86,7 @@ def show_fit(
         # again: another fit may have written its own into this folder since
         write_fit_outputs(estimator, folder)
         page = fit_page(title, estimator, detector=name, about=facts)
-        written = [*result.files, *write_result(folder, page, values)]
+        written = [*result.files, *page.write(folder / PAGE, values)]
     if not json:
         from_files = estimator.loading_.get("detector") is None
         step = after_fit(given, folder, from_files=from_files)
@@ -165,7 +165,7 @@ def show_estimate(
         site_curve,
     )
     from autoeval.report.estimate import export as export_to
-    from autoeval.report.page import about, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, about, print_result, written_files
 
     folder, typed = Path(work_dir), given.values
     fits_here = typed["fit_labels"] is not None
@@ -201,7 +201,7 @@ def show_estimate(
         print_result(text, values, as_json=json)
         page = estimate_page(title, estimator, estimate, curve=curve, about=facts)
         step = after_estimate(given, path, estimator, estimate)
-    written = write_result(folder, page, values)
+    written = page.write(folder / PAGE, values)
     written += export_to(Path(export), estimate) if export else []
     if not json:
         print(f"\n{written_files(written, 'images to label', step)}")
@@ -272,7 +272,7 @@ def show_threshold(
         Print everything.
     """
     from autoeval.api.options import load_estimator
-    from autoeval.report.page import about, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, about, print_result, written_files
     from autoeval.report.threshold import choice_page, choice_text, choice_values
 
     typed = given.values
@@ -282,7 +282,7 @@ def show_threshold(
     of_fit = fitted.looks_.warnings if fitted else ()
     values = choice_values(choice, facts)
     print_result(choice_text(choice, verbose=verbose, of_fit=of_fit), values, as_json=json)
-    written = write_result(Path(work_dir), choice_page(choice, facts), values)
+    written = choice_page(choice, facts).write(Path(work_dir) / PAGE, values)
     if not json:
         print(f"\n{written_files(written)}")
     return 0

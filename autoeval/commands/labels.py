@@ -33,7 +33,7 @@ def show_plan(
     """
     from autoeval.api.options import load_estimator
     from autoeval.report.labels import plan_page, plan_text, plan_values
-    from autoeval.report.page import about, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, about, print_result, written_files
 
     folder, typed = Path(work_dir), given.values
     facts = about(
@@ -47,7 +47,7 @@ def show_plan(
     )
     values, step = plan_values(plan, facts), ""
     print_result(plan_text(plan, verbose=verbose), values)
-    written = [*plan.files, *write_result(folder, plan_page(plan, facts), values)]
+    written = [*plan.files, *plan_page(plan, facts).write(folder / PAGE, values)]
     if typed["compare"] is None:  # else `compare` takes the labels
         words = ["autoeval", "label", "estimate", "--plan", folder, "--labels", "LABELS"]
         step = shlex.join(map(str, words))
@@ -80,7 +80,7 @@ def show_labelled(
     """
     from autoeval.labels.labelled_estimate import GOALS
     from autoeval.report.labels import labelled_page, labelled_text, labelled_values
-    from autoeval.report.page import about, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, about, print_result, written_files
 
     if until is not None and not 0 < until < float("inf"):
         raise InputError(f"Expected --until above 0 but got {until:g}.")
@@ -101,7 +101,7 @@ def show_labelled(
     values = labelled_values(estimate, of_page, wanted)
     print_result(labelled_text(estimate, reached, verbose=verbose), values, as_json=json)
     folder = Path(work_dir) if work_dir else plan / "estimate"
-    written = write_result(folder, labelled_page(estimate, of_page), values)
+    written = labelled_page(estimate, of_page).write(folder / PAGE, values)
     if not json:
         step = larger_plan(facts.get("command", ""), n) if n else ""
         print(f"\n{written_files(written, 'images to label', step)}")

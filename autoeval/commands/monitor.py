@@ -87,8 +87,8 @@ def show(
         monitored_values,
         site_pictures,
     )
-    from autoeval.report.page import about, written_files
-    from autoeval.runtime.files import plain, write_json, write_table, write_text
+    from autoeval.report.page import PAGE, about, written_files
+    from autoeval.runtime.files import write_table, write_text
     from autoeval.words import warning_lines
 
     folder, typed = Path(work_dir), given.values
@@ -114,9 +114,7 @@ def show(
     if monitored.pictures:
         pictures = site_pictures(monitored, MonitorStore(folder), monitored.pictures)
     page = monitored_page(monitored, candidate, commands, pictures=pictures, about=facts)
-    written = page.write(folder / "report.html")
-    values = monitored_values(monitored, candidate, facts)
-    written.append(write_json(folder / "result.json", plain(values)))
+    written = page.write(folder / PAGE, monitored_values(monitored, candidate, facts))
     written.append(write_table(folder / "windows.parquet", monitored.windows()))
     if prometheus:
         write_text(prometheus, prometheus_text(monitored, finished_s=time.time()))

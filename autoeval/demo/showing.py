@@ -23,10 +23,10 @@ from autoeval.labels.plan_folder import EMPTY
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.estimate import estimate_page
 from autoeval.report.labels import labelled_page, unplanned_text, unplanned_values
-from autoeval.report.page import Heading, Page, Text, written_files
+from autoeval.report.page import PAGE, Heading, Page, Text, written_files
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments
-from autoeval.runtime.files import plain, write_json, write_text
+from autoeval.runtime.files import write_json, write_text
 from autoeval.stability.fitting.fit_task import fit_task
 from autoeval.stability.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.stability.passes.presets import light, preset
@@ -93,8 +93,7 @@ def show_method(
     tables = folder / "tables.txt"
     text = unplanned_text(labelled, estimate, estimator)
     write_text(tables, f"In short\n  {paragraph}\n\n{text}\n")
-    pages = [*page.write(folder / "report.html"), tables]
-    pages.append(write_json(folder / "result.json", plain(values)))
+    pages = [*page.write(folder / PAGE, values), tables]
     return f"{written_files(pages)}\n\n{fill(paragraph, 100)}"
 
 

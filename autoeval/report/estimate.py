@@ -26,8 +26,8 @@ from autoeval.report.fit import (
     evaluation_details,
     evaluation_values,
     pairs_text,
-    run_blocks,
     run_facts,
+    time_table,
 )
 from autoeval.report.page import (
     ALL,
@@ -146,9 +146,11 @@ def estimate_page(
     from autoeval.report.scatter import chart_of_panel
 
     curve = site_curve(estimate, estimator, curve)
-    estimator = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
+    site = estimate.site
+    estimator = estimator.at_floor(site.floor if site else 0.0)
+    fit = estimator.fit_result_
     blocks = [
-        *answer_blocks(estimate, estimator.fit_result_),
+        *answer_blocks(estimate, fit),
         Heading(f"{find_target(estimate.target).name} against the scores"),
         chart_of_panel(estimator, estimate).block(),
         *category_blocks(estimate),
@@ -164,9 +166,12 @@ def estimate_page(
     blocks += [
         *least_certain_blocks(estimate),
         *evaluation_blocks(estimator),
-        *run_blocks(estimator, detector, estimate.site.row if estimate.site else None),
-        Facts(about, "What this page is about"),
+        Heading("What was run"),
+        Facts(run_facts(estimator, DEFAULT_METHOD, detector)),
     ]
+    if site is not None and "network_s" in site.row:  # a detector was run
+        blocks += time_table(fit, site.row)
+    blocks.append(Facts(about, "What this page is about"))
     return Page(title, blocks)
 
 

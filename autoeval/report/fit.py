@@ -136,19 +136,32 @@ def fit_page(
     about : mapping of str to str, optional
         What the page is about; see `autoeval.report.page.about`.
     """
+    import pandas as pd
+
     from autoeval.report.scatter import chart_of_panel
 
-    fit = estimator.fit_result_
+    fit, regression = estimator.fit_result_, estimator.regression_
+    target = find_target(estimator.target)
+    names = (*PAIR, target.name, *COUNTS, *regression.features_)
+    columns = {name: regression.pairs_[name] for name in names if name in regression.pairs_}
+    pairs = pd.DataFrame(columns).sort_values(target.name, ascending=False, ignore_index=True)
+    formats: dict[str, Format] = dict.fromkeys(regression.features_, "{:.3f}")
+    formats |= {target.name: target.text, **dict.fromkeys(COUNTS, "{:.0f}")}
+    caption = f"Every category is a source; {target.name} in {target.unit}. {explained(columns)}"
     return Page(
         title,
         [
             *fit_figures(estimator),
             *(error_figures(fit) if fit else ()),
             Warnings(fit.warnings if fit else ()),
-            Heading(f"{find_target(estimator.target).name} against the scores"),
+            Heading(f"{target.name} against the scores"),
             chart_of_panel(estimator).block(),
             *evaluation_blocks(estimator),
-            *run_blocks(estimator, detector),
+            Heading("What it was fitted on"),
+            Table("pairs", pairs, None, formats, caption),
+            Heading("What was run"),
+            Facts(run_facts(estimator, DEFAULT_METHOD, detector)),
+            *time_table(fit, None),
             Facts(about, "What this page is about"),
         ],
     )
@@ -377,32 +390,6 @@ def pairs_text(estimator: AccuracyEstimator) -> str:
     pairs, groups = counted(len(names), "pair"), len({*names})
     words = f"{pairs} of site and category, of {counted(groups, 'group')}."
     return f"{words} {ONE_SET}" if groups == 1 else words
-
-
-def run_blocks(
-    estimator: AccuracyEstimator, detector: str = "", site_row: Mapping[str, Any] | None = None
-) -> list[Block]:
-    """Return the labelled pairs that the default was fitted on, what was run, and for how long.
-
-    site_row: seconds and images of the pass over a site; see `time_table`.
-    """
-    import pandas as pd
-
-    target, regression = find_target(estimator.target), estimator.regression_
-    features = regression.features_
-    names = [n for n in (*PAIR, target.name, *COUNTS, *features) if n in regression.pairs_]
-    rows = pd.DataFrame(regression.pairs_)[names]
-    pairs = rows.sort_values(target.name, ascending=False, ignore_index=True)
-    formats: dict[str, Format] = dict.fromkeys(features, "{:.3f}")
-    formats |= {target.name: target.text, **dict.fromkeys(COUNTS, "{:.0f}")}
-    caption = f"Every category is a source; {target.name} in {target.unit}. {explained(names)}"
-    return [
-        Heading("What it was fitted on"),
-        Table("pairs", pairs, None, formats, caption),
-        Heading("What was run"),
-        Facts(run_facts(estimator, DEFAULT_METHOD, detector)),
-        *time_table(estimator.fit_result_, site_row),
-    ]
 
 
 def run_facts(

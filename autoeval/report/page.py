@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALL = "all categories"
+PAGE = "report.html"  # in the folder of a result
 MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 TEMPLATES = Path(__file__).parent / "templates"
 MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
@@ -389,11 +390,13 @@ class Page:
         kinds = {block.kind for block in shown}
         return _template().render(title=self.title, blocks=shown, kinds=kinds)
 
-    def write(self, path: PathLike) -> list[Path]:
+    def write(self, path: PathLike, values: Mapping[str, Any] | None = None) -> list[Path]:
         """Write the page atomically, and what has a name into a folder beside it; return both.
 
         Tables are written as CSV, figures as PNG. The folder has the name of the page without its
         suffix.
+
+        values: the result as plain values, written as ``result.json`` beside the page, too.
         """
         path, html = Path(path), self.render()
         folder = path.with_suffix("")
@@ -404,7 +407,10 @@ class Page:
             else:
                 write_figure(folder / f"{block.name}.png", cast("Figure", block.figure.figure))
         write_text(path, html)
-        return [path, folder] if named else [path]
+        written = [path, folder] if named else [path]
+        if values is not None:
+            written.append(write_json(path.with_name("result.json"), plain(values)))
+        return written
 
 
 def category_intervals(
@@ -542,13 +548,6 @@ def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
 def print_result(text: str, values: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print a result, before its page is drawn: a full disk does not lose what was computed."""
     print(json.dumps(plain(values), indent=2) if as_json else text, flush=True)
-
-
-def write_result(folder: Path, page: Page, values: Mapping[str, Any]) -> list[Path]:
-    """Write ``report.html``, what belongs to it, and ``result.json`` into a folder; return them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = page.write(folder / "report.html")
-    return [*written, write_json(folder / "result.json", plain(values))]
 
 
 def written_files(paths: Iterable[Path], purpose: str = "", command: str = "") -> str:

@@ -124,7 +124,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     found = None
     if options.get("images") and not _is_rendered_later(options):
         found = found_images(options)
-    from autoeval.report.page import about, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, about, print_result, written_files
 
     estimator = _estimator(options)
     fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
@@ -145,7 +145,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
     text, values, draw = _report(f"{name} on {task}", estimator, estimate, name, given)
     print_result(text, values, as_json=options.get("json", False))
-    written = [*before, *write_result(folder, draw(), values)]
+    written = [*before, *draw().write(folder / PAGE, values)]
     if not options.get("json", False):
         print(f"\n{written_files(written)}")
 

@@ -94,7 +94,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     """
     from autoeval.io.tasks.task import load_task
     from autoeval.report.compared_with_print import chapters_text, chapters_values
-    from autoeval.report.page import Page, Table, print_result, write_result, written_files
+    from autoeval.report.page import PAGE, Page, Table, print_result, written_files
     from autoeval.stability.metasets import load_metaset_config
     from autoeval.stability.reproduce.available import find_available
     from autoeval.stability.reproduce.side_by_side import load_figures, load_printed
@@ -166,7 +166,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
             block.write(work_dir / "report")
     text, values = chapters_text(chapters), chapters_values(chapters)
     print_result(text, values, as_json=options.get("json", False))
-    written = write_result(work_dir, page, values)
+    written = page.write(work_dir / PAGE, values)
     if not options.get("json", False):
         print(f"\n{written_files(written)}")
 
