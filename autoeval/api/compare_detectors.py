@@ -161,6 +161,8 @@ def compare(
             "reference_checkpoint": reference_checkpoint,
         }
         refuse_given(of_reference, "goes with --reference")
+    if score_thr is None:
+        refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
     if target not in MEASURES:
         refuse_given(
             {"score_thr": score_thr},

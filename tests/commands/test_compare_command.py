@@ -266,7 +266,7 @@ def test_the_page_in_a_browser(world, tmp_path):
             pictures = visit.page.locator(".thumbnails img")
             assert pictures.count() == 12  # six images, each for both detectors
             assert pictures.evaluate_all("all => all.every((image) => image.loading === 'lazy')")
-            assert visit.texts("main > :last-child tbody tr:last-child td")[0] == "command"
+            assert visit.texts("main > :last-child tbody tr:last-child th")[0] == "command"
             wide = visit.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= size["width"] and visit.complaints == []
 
