@@ -388,9 +388,9 @@ def as_away(values: Sequence[float] | np.ndarray) -> Away:
         fall=float(np.exp(fall)),
         fall_log_std=float(np.exp(fall_log_std)),
         site_log_std=float(np.exp(site_log_std)),
-        alike=float(alike),
-        alike_slope=float(slope),
-        alike_std=float(np.exp(alike_std)),
+        like_home=float(alike),
+        like_home_slope=float(slope),
+        like_home_std=float(np.exp(alike_std)),
         least_std=float(np.exp(least)),
         std_share=float(np.exp(share)),
     )

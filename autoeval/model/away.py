@@ -43,7 +43,7 @@ class Away:
     constant: share of the detectors whose accuracy does not fall.
     fall, fall_log_std: median of k of the others, and the standard deviation of its logarithm.
     site_log_std: standard deviation of the logarithm of z.
-    alike, alike_slope: a and b. alike_std: c.
+    like_home, like_home_slope: a and b. like_home_std: c.
     least_std, std_share: s0 and s1.
     posterior: probabilities of `falls` where sites away from home are labelled; by default those
         of the prior.
@@ -53,9 +53,9 @@ class Away:
     fall: float
     fall_log_std: float
     site_log_std: float
-    alike: float
-    alike_slope: float
-    alike_std: float
+    like_home: float
+    like_home_slope: float
+    like_home_std: float
     least_std: float
     std_share: float
     posterior: tuple[float, ...] | None = None
@@ -97,7 +97,9 @@ class Away:
         fallen_std = self.least_std + self.std_share * fallen
         shape = (len(k), 1, len(mean))
         means = np.concatenate([np.broadcast_to(mean, shape), fallen], axis=1)
-        stds = np.concatenate([np.broadcast_to(self.alike_std * std, shape), fallen_std], axis=1)
+        stds = np.concatenate(
+            [np.broadcast_to(self.like_home_std * std, shape), fallen_std], axis=1
+        )
         return means, stds
 
     def weights(self, confidence: np.ndarray) -> np.ndarray:
@@ -105,8 +107,8 @@ class Away:
 
         confidence (N,): x; where it is not known, NaN, it counts as 0.
         """
-        alike = expit(self.alike + self.alike_slope * np.nan_to_num(confidence))
-        return np.stack([alike, *[(1 - alike) / len(SITES)] * len(SITES)])
+        like_home = expit(self.like_home + self.like_home_slope * np.nan_to_num(confidence))
+        return np.stack([like_home, *[(1 - like_home) / len(SITES)] * len(SITES)])
 
     def densities(
         self,

@@ -71,8 +71,8 @@ class Prior:
     spread, spread_log_std: standard deviation of pairs around the line, all effects together:
         median and standard deviation of the logarithm of a log-normal distribution.
     shares (tuple of (group, place, category, pair)): how the square of that spread divides.
-    alike: share of the last that places of one group have in common for a category.
-    bending: variance of each slope from group to group, as a share of that square.
+    group_category_share: share of the last that places of one group have in common for a category.
+    group_slope_share: variance of each slope from group to group, as a share of that square.
     of_one_image: standard deviation of average precision because it is measured on one image.
     guess: number of pairs that the first guess of the spread of accuracies counts as.
     spreads: possible standard deviations around the line, over which predictions are averaged.
@@ -91,8 +91,8 @@ class Prior:
     spread: float = 0.1
     spread_log_std: float = 0.3
     shares: Shares = (0.4, 0.1, 0.1, 0.4)
-    alike: float = 0.0
-    bending: float = 0.03
+    group_category_share: float = 0.0
+    group_slope_share: float = 0.03
     of_one_image: float = 0.3
     guess: float = 10.0
     spreads: tuple[float, ...] = SPREADS
@@ -123,7 +123,7 @@ class Variances:
     group, place, category: of effects that all pairs of a group, of a place, of a category share.
     group_category: of what the pairs of one category in a group share.
     pair: of each pair on its own, beyond its sampling error.
-    slope, bending: of the prior of each slope, and of how it differs from group to group.
+    slope, group_slope: of the prior of each slope, and of how it differs from group to group.
     log_prior: logarithm of the prior weight, up to a constant.
     """
 
@@ -132,7 +132,7 @@ class Variances:
     category: float
     pair: float
     slope: float
-    bending: float = 0.0
+    group_slope: float = 0.0
     group_category: float = 0.0
     log_prior: float = 0.0
 
@@ -146,10 +146,10 @@ def possible_variances(prior: Prior) -> tuple[Variances, ...]:
             group=spread**2 * group,
             place=spread**2 * place,
             category=spread**2 * category,
-            pair=(1 - prior.alike) * spread**2 * pair,
+            pair=(1 - prior.group_category_share) * spread**2 * pair,
             slope=prior.slope_std**2,
-            bending=prior.bending * spread**2,
-            group_category=prior.alike * spread**2 * pair,
+            group_slope=prior.group_slope_share * spread**2,
+            group_category=prior.group_category_share * spread**2 * pair,
             log_prior=float(log),
         )
         for spread, log in zip(prior.spreads, logs, strict=True)
@@ -196,7 +196,7 @@ class Shared:
         return (
             intercept
             + variances.slope * self.line
-            + (variances.group + variances.bending * self.line) * self.group
+            + (variances.group + variances.group_slope * self.line) * self.group
             + variances.place * self.place
             + variances.category * self.category
             + variances.group_category * self.group_category
@@ -336,10 +336,10 @@ class MixedModel:
             root = vectors * np.sqrt(np.maximum(values, 0))
             z = seen.T @ coefficients + rng.standard_normal((n, len(values))) @ root.T
             # The effects of groups and places are new, since none of them is of the fit: they have
-            # their prior distribution. Each slope bends from group to group on its own.
+            # their prior distribution. Each slope differs from group to group on its own.
             effects = standard_effects(group, n) * np.sqrt(variances.group)
             for column in x.T:
-                effects += np.sqrt(variances.bending) * standard_effects(group, n) * column
+                effects += np.sqrt(variances.group_slope) * standard_effects(group, n) * column
             effects += standard_effects(place, n) * np.sqrt(variances.place)
             effects += standard_effects(category_in_group, n) * np.sqrt(variances.group_category)
             single = rng.standard_normal((n, len(pairs.x)))

@@ -58,7 +58,7 @@ QUARTERS = 4
 DIGITS = 3  # of the pairs that pages show
 
 # Logarithms of the standard deviations of effects, of the intercept and of slopes.
-EFFECTS = ("group", "place", "category", "pair", "bending")
+EFFECTS = ("group", "place", "category", "pair", "group_slope")
 USUAL = np.log([0.06, 0.04, 0.04, 0.07, 0.02, 0.05, 0.02])
 HYPER_STD = 0.6  # of these logarithms
 SLOPE_STD, MEAN_STD = 0.08, 0.08
@@ -66,8 +66,9 @@ LEAST_SCALE = {"likely_share": 0.17}
 """About the scale of this score in files as they come: over a high floor nearly all boxes of most
 detectors are likely ones, and one of another score scale would lie many of their scales away."""
 EQUAL_PARTS = 2.0
-"""Both parameters of the beta prior of `Prior.alike`: few groups of the panel have several sites,
-and these are parts of one data set each, more alike than the cameras of one owner may be."""
+"""Both parameters of the beta prior of `Prior.group_category_share`: few groups of the panel have
+several sites, and these are parts of one data set each, more alike than the cameras of one owner
+may be."""
 UNLIKE = 3
 """Times the variance from detector to detector that so few show: that of the predictive t
 distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013,
@@ -213,8 +214,9 @@ def fit_prior(
 ) -> Prior:
     """Fit the prior by the marginal likelihood of the accuracies of all detectors.
 
-    What sites of one group have in common for a category is fitted last, see `fit_alike`, so that
-    it changes no estimate where no group of a fit has two sites.
+    What sites of one group have in common for a category is fitted last, see
+    `fit_group_category_share`, so that it changes no estimate where no group of a fit has two
+    sites.
     """
     rows = fitted_rows(rows, features)
     location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
@@ -273,14 +275,15 @@ def fit_prior(
         categories={KNOWN_BY_NAME: float(best[1])},
         spread=float(np.sqrt(total)),
         shares=(group, place, category, pair),
-        bending=variances.bending / total,
+        group_slope_share=variances.group_slope / total,
     )
-    alike = fit_alike(prior, blocks, best[: 2 + n])
+    share = fit_group_category_share(prior, blocks, best[: 2 + n])
     wider = replace(
         prior,
-        alike=alike,
+        group_category_share=share,
         spread=WIDER * prior.spread,
-        bending=prior.bending / WIDER**2,  # the slopes of a group keep their variance
+        group_slope_share=prior.group_slope_share
+        / WIDER**2,  # the slopes of a group keep their variance
         spread_log_std=SPREAD_LOG_STD,
     )
     return wider
@@ -318,8 +321,10 @@ def _by_detector(rows: pd.DataFrame) -> Iterable[pd.DataFrame]:
     return (own for _, own in rows.groupby("detector"))
 
 
-def fit_alike(prior: Prior, blocks: Sequence[DetectorPairs], mean: np.ndarray) -> float:
-    """Fit `Prior.alike`, all else being known, to each detector's pairs.
+def fit_group_category_share(
+    prior: Prior, blocks: Sequence[DetectorPairs], mean: np.ndarray
+) -> float:
+    """Fit `Prior.group_category_share`, all else being known, to each detector's pairs.
 
     mean (2 + P,): coefficients of `DetectorPairs.terms`.
 
@@ -327,8 +332,10 @@ def fit_alike(prior: Prior, blocks: Sequence[DetectorPairs], mean: np.ndarray) -
     errors are largely the same for all of them, so they do not count as that many observations.
     """
 
-    def loss(alike: float) -> float:
-        (variances,) = possible_variances(replace(prior, alike=alike, spreads=(prior.spread,)))
+    def loss(share: float) -> float:
+        (variances,) = possible_variances(
+            replace(prior, group_category_share=share, spreads=(prior.spread,))
+        )
         total = 0.0
         for block in blocks:
             covariance = block.shared.covariance(variances, prior.intercept_std**2)
@@ -338,7 +345,7 @@ def fit_alike(prior: Prior, blocks: Sequence[DetectorPairs], mean: np.ndarray) -
             total += 0.5 * residual @ cho_solve(factor, residual)
             total += np.log(np.diag(factor[0])).sum()
         weight = EQUAL_PARTS - 1
-        return total / len(blocks) - weight * (np.log(alike) + np.log1p(-alike))
+        return total / len(blocks) - weight * (np.log(share) + np.log1p(-share))
 
     return float(minimize_scalar(loss, bounds=(1e-3, 1 - 1e-3), method="bounded").x)
 

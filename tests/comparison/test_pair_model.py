@@ -28,9 +28,9 @@ AWAY = Away(
     fall=1.5,
     fall_log_std=0.0,
     site_log_std=0.0,
-    alike=-40.0,
-    alike_slope=0.0,
-    alike_std=1.0,
+    like_home=-40.0,
+    like_home_slope=0.0,
+    like_home_std=1.0,
     least_std=0.02,
     std_share=0.5,
 )
@@ -153,7 +153,7 @@ def test_of_one_detector_at_home_the_difference_there_is_not_used_and_its_estima
 
 def test_how_far_a_detector_falls_is_a_random_effect_in_the_difference():
     """Half of the sites are like home: by hand, the mean and the variance of both cases."""
-    of = prior(home=kind((0.0, 1.0, 0.0)), away=replace(AWAY, alike=-1.0, alike_slope=5.0))
+    of = prior(home=kind((0.0, 1.0, 0.0)), away=replace(AWAY, like_home=-1.0, like_home_slope=5.0))
     (found,) = of.predict(pairs(home_b=0.4, confidence_b=0.2))  # -1 + 5 * .2 = 0
     values = np.array([0.5 - 0.4, 0.5 - 0.4 * np.exp(-1.5 * 0.4)])
     assert found.value == pytest.approx(values.mean())

@@ -21,9 +21,9 @@ AWAY = Away(
     fall=2.0,
     fall_log_std=0.0,
     site_log_std=0.0,
-    alike=-40.0,
-    alike_slope=0.0,
-    alike_std=1.0,
+    like_home=-40.0,
+    like_home_slope=0.0,
+    like_home_std=1.0,
     least_std=0.02,
     std_share=0.5,
 )
@@ -63,7 +63,7 @@ def test_new_images_of_the_labelled_site_are_not_away(files):
 def test_a_site_with_the_confidence_of_home_is_more_likely_to_be_like_home():
     """Half of the sites with the confidence of home, and nearly all with more."""
     table = pair_table().assign(**{TRAINED_HERE: True})
-    away = replace(AWAY, alike=0.0, alike_slope=100.0)
+    away = replace(AWAY, like_home=0.0, like_home_slope=100.0)
     fitted = Regression(away=away).fit(table)
     home, factor = table["mAP"].mean(), np.exp(-2.0 * table["mAP"].mean())
     assert fitted.home_ == pytest.approx(home)

@@ -15,13 +15,13 @@ AWAY = Away(
     fall=2.0,
     fall_log_std=0.0,
     site_log_std=0.0,
-    alike=0.0,
-    alike_slope=0.0,
-    alike_std=0.8,
+    like_home=0.0,
+    like_home_slope=0.0,
+    like_home_std=0.8,
     least_std=0.02,
     std_share=0.5,
 )
-USUAL = replace(AWAY, constant=0.1, fall_log_std=0.7, site_log_std=0.5, alike=-1.5)
+USUAL = replace(AWAY, constant=0.1, fall_log_std=0.7, site_log_std=0.5, like_home=-1.5)
 UNKNOWN = np.zeros(2)
 
 
@@ -48,7 +48,7 @@ def test_the_better_at_home_the_further_it_falls():
 
 
 def test_confidence_above_that_at_home_makes_a_site_like_home():
-    away = replace(AWAY, constant=0.0, alike=-1.0, alike_slope=5.0)
+    away = replace(AWAY, constant=0.0, like_home=-1.0, like_home_slope=5.0)
     found = away.predict(normal([0.4, 0.4], [0.1, 0.1]), 0.5, np.array([0.3, np.nan])).mean
     probability = expit([-1.0 + 5 * 0.3, -1.0])  # what is not known counts as that at home
     np.testing.assert_allclose(found, probability * 0.4 + (1 - probability) * 0.14715, atol=1e-5)
@@ -132,7 +132,7 @@ def test_joint_draws_are_of_one_detector_and_have_the_same_distribution():
     again = USUAL.draws(draws, 0.5, UNKNOWN, sites=np.arange(2), seed=1)
     np.testing.assert_array_equal(corrected, again)
     # Without errors and without an effect of the site, both sites fall by the same factor.
-    alone = replace(USUAL, site_log_std=0.0, alike=-40.0, least_std=0.0, std_share=0.0)
+    alone = replace(USUAL, site_log_std=0.0, like_home=-40.0, least_std=0.0, std_share=0.0)
     a, b = alone.draws(draws, 0.5, UNKNOWN, sites=np.arange(2), seed=1).T
     np.testing.assert_allclose(a / draws[:, 0].mean(), b / draws[:, 1].mean())
     assert len(np.unique(a.round(9))) == 9

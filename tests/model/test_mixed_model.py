@@ -65,7 +65,7 @@ def test_what_is_known_of_a_category_moves_its_pairs_as_far_as_their_accuracies_
 
 
 def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal_prior():
-    prior = Prior((0.1,), spread=0.1, spread_log_std=0.5, slope_std=0.02, bending=0.03)
+    prior = Prior((0.1,), spread=0.1, spread_log_std=0.5, slope_std=0.02, group_slope_share=0.03)
     every = possible_variances(replace(prior, shares=(0.4, 0.1, 0.2, 0.3)))
     for variances in every:
         square = variances.group + variances.place + variances.category + variances.pair
@@ -74,7 +74,7 @@ def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal
             / square
         )
         np.testing.assert_allclose(shares, [0.4, 0.1, 0.2, 0.3])
-        assert variances.slope == pytest.approx(0.0004) and variances.bending == pytest.approx(
+        assert variances.slope == pytest.approx(0.0004) and variances.group_slope == pytest.approx(
             0.03 * square
         )
         # up to a constant: the points lie evenly on the scale of the logarithm

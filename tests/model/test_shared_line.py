@@ -30,7 +30,7 @@ def dense(a, b):
             same = float(a.group[i] == b.group[j])
             line = a.x[i] @ b.x[j]
             result[i, j] = PRIOR.intercept_std**2 + of_calibration + v.slope * line
-            result[i, j] += same * (v.group + v.bending * line)
+            result[i, j] += same * (v.group + v.group_slope * line)
             result[i, j] += same * v.place + v.category * (a.category[i] == b.category[j])
     return result
 

@@ -37,7 +37,7 @@ def test_the_shipped_prior_is_trained_on_the_shipped_tables(floor, target):
     expected = regression_of(shipped("panel_prior.json"), floor, target)
     for name, values in expected["scores"].items():
         assert fitted["scores"][name] == pytest.approx(values, abs=3e-4)
-    for name in ("intercept", "spread", "alike", "bending"):
+    for name in ("intercept", "spread", "group_category_share", "group_slope_share"):
         assert fitted["prior"][name] == pytest.approx(expected["prior"][name], abs=2e-3)
 
 
