@@ -110,3 +110,9 @@ def test_published_checkpoints_are_those_of_36_epochs(name, folder, config):
     models = {entry["Name"]: entry for entry in yaml.safe_load(index.read_text())["Models"]}
     assert read_config(name).detector.checkpoint == models[config]["Weights"]
     assert models[config]["Metadata"]["Epochs"] == 36
+
+
+def test_a_folder_of_transformers_is_named_with_its_prefix(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match=f"name it hf:{tmp_path}"):
+        find_config(str(tmp_path))

@@ -27,7 +27,13 @@ def find_config(name_or_config: str) -> Path:
     names = detector_names()
     if name_or_config in names:
         return shipped_config("detectors", f"{name_or_config}.py")
+    if (path / "config.json").is_file():
+        raise InputError(
+            f"{name_or_config} is a folder with a config.json, as transformers saves a model: name "
+            f"it hf:{name_or_config}."
+        )
     raise InputError(
         f"No detector {name_or_config!r}: expected one of {', '.join(names)}, or the path of an "
-        "mmdet config file."
+        "mmdet config file. Of other frameworks: best.pt (Ultralytics), torchvision:NAME, "
+        "hf:FOLDER (transformers), FILE.onnx, or FILE.py:NAME of a BlackBoxDetector."
     )
