@@ -124,6 +124,8 @@ def main() -> None:
         used = every[every.index.get_level_values("threshold").isin(USED)]
         tables = [used.loc[["recall"]], every.groupby(by).mean().drop(columns=["n"])]
     elif args.command == "floors":
+        if len({kin(name) for name, _ in args.detectors}) < 2:
+            parser.error("floors estimates each detector by the others: name two that are not kin")
         estimates = at_floors(args.data, args.detectors)
         by = ["fitted", "floor", "category_group"]
         mean = estimates.groupby(["floor", "category_group", "detector"])["true"].transform("mean")
