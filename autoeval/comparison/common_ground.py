@@ -148,7 +148,16 @@ def on_common_ground(
                 )
             )
         common_sites[name] = on_categories(site, names)
-    return fits, common_sites, [*warnings, *category_warnings, *_with_same_boxes(common_sites)]
+    same = [
+        Notice(
+            "same-boxes",
+            f"{a} and {b} found exactly the same boxes, so their difference is 0: is one of them "
+            "given twice?",
+        )
+        for a, b in itertools.combinations(common_sites, 2)
+        if same_boxes(common_sites[a], common_sites[b])
+    ]
+    return fits, common_sites, [*warnings, *category_warnings, *same]
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
@@ -267,15 +276,3 @@ def same_boxes(a: Site, b: Site) -> bool:
         return False
     first, second = (rows[np.lexsort(rows.T)] for rows in columns)
     return bool((first == second).all())
-
-
-def _with_same_boxes(sites: Mapping[str, Site]) -> list[str]:
-    return [
-        Notice(
-            "same-boxes",
-            f"{a} and {b} found exactly the same boxes, so their difference is 0: is one of them "
-            "given twice?",
-        )
-        for a, b in itertools.combinations(sites, 2)
-        if same_boxes(sites[a], sites[b])
-    ]

@@ -136,18 +136,15 @@ class TwoKinds:
     few: float  # c: with so many objects the variance is twice that of very many
     floor: float  # f, of detectors that agree entirely
 
-    def probability(self, seen: PairFeatures) -> np.ndarray:
-        """Return the probability that two detectors are not trained alike, (N,)."""
-        a, b, c = self.gate
-        odds = logit(np.clip(seen.disagreement, LOWEST_ODDS, HIGHEST_ODDS))
-        return np.asarray(expit(a + b * (odds + c * logit(seen.level))))
-
     def predict(self, seen: PairFeatures) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected differences and the standard deviations of their errors."""
         (alike, variance_alike), (unlike, variance_unlike) = (
             kind.predict(seen, self.few, self.floor) for kind in (self.alike, self.unlike)
         )
-        g = self.probability(seen)
+        # g, the probability that two detectors are not trained alike
+        a, b, c = self.gate
+        odds = logit(np.clip(seen.disagreement, LOWEST_ODDS, HIGHEST_ODDS))
+        g = expit(a + b * (odds + c * logit(seen.level)))
         # Law of total variance: the mean of the kinds' variances, and the variance of their means.
         # Where one kind expects a difference and the other none, the second part is most of it.
         variance = (

@@ -30,6 +30,7 @@ COLOURS = dict(zip(MEASURES, ("tab:blue", "tab:orange", "tab:green"), strict=Tru
 FINE = np.arange(1, 100) / 100
 MOST_DECIMALS, TINY = 9, 1e-9  # a threshold is over 0
 STEP, MOST_ROUNDS = 0.05, 5  # hundredths within a step of `THRESHOLDS` are evaluated
+ROUNDING = 1e-9  # by which a value may miss what it reaches
 AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
 
 
@@ -294,21 +295,24 @@ def choose_threshold(
     check_wanted(precision, recall)
     fine = {name: _fine(curve[curve["measure"] == name], name) for name in MEASURES}
     if recall is not None:
-        reach = {end: _reached(fine["recall"], end, recall).max() for end in ENDS}
-        nowhere = fine["recall"]["threshold"].min()
-        wanted = f"a recall of {100 * recall:g} %"
+        measure, goal, wanted = "recall", recall, f"a recall of {100 * recall:g} %"
     elif precision is not None:
-        reach = {end: _reached(fine["precision"], end, precision).min() for end in ENDS}
-        nowhere = fine["precision"]["threshold"].max()
-        wanted = f"a precision of {100 * precision:g} %"
+        measure, goal, wanted = "precision", precision, f"a precision of {100 * precision:g} %"
     else:
-        wanted, nowhere = "the best F1", np.nan
-        best = fine["f1"]["value"].max()
-        near = _reached(fine["f1"], "value", best - AS_GOOD)
-        top = _reached(fine["f1"], "value", best).min()
-        reach = {"value": top, "lower": near.min(), "upper": near.max()}
-    threshold = float(reach["value"])
-    ends = (float(reach[end]) for end in ENDS[1:])
+        measure, goal, wanted = "f1", float(fine["f1"]["value"].max()), "the best F1"
+    points = fine[measure]
+    # thresholds at which the value, and either end of its interval, reach the goal
+    reached = {end: points.loc[points[end] >= goal - ROUNDING, "threshold"] for end in ENDS}
+    if measure == "recall":  # falls with the threshold
+        threshold, *ends = (float(of.max()) for of in reached.values())
+        nowhere = float(points["threshold"].min())
+    elif measure == "precision":
+        threshold, *ends = (float(of.min()) for of in reached.values())
+        nowhere = float(points["threshold"].max())
+    else:
+        near = points.loc[points["value"] >= goal - AS_GOOD - ROUNDING, "threshold"]
+        threshold, *ends = (float(of) for of in (reached["value"].min(), near.min(), near.max()))
+        nowhere = np.nan
     bounds = sorted(nowhere if end != end else end for end in ends)
     at_threshold = {name: values[values["threshold"] == threshold] for name, values in fine.items()}
     at = {
@@ -316,8 +320,6 @@ def choose_threshold(
         for name, row in at_threshold.items()
         if len(row)
     }
-    measure = "recall" if recall is not None else "precision" if precision is not None else "f1"
-    greatest = float(fine[measure]["value"].max()) if measure != "f1" else np.nan
     return ThresholdChoice(
         wanted,
         threshold,
@@ -325,9 +327,9 @@ def choose_threshold(
         bounds[1],
         at,
         curve,
-        greatest,
+        greatest=float(points["value"].max()) if measure != "f1" else np.nan,
         target=measure,
-        may_be_reached=bool(np.isfinite(reach["upper"])),
+        may_be_reached=len(reached["upper"]) > 0,
     )
 
 
@@ -403,8 +405,3 @@ def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
     if measure == "recall":
         columns = {end: np.minimum.accumulate(values) for end, values in columns.items()}
     return pd.DataFrame({"threshold": inside, **columns})
-
-
-def _reached(fine: pd.DataFrame, end: str, wanted: float) -> pd.Series:
-    """Return the thresholds at which a value is reached."""
-    return fine.loc[fine[end] >= wanted - 1e-9, "threshold"]

@@ -15,7 +15,6 @@ from autoeval.comparison.unlabelled_difference import (
     PairPrior,
     TwoKinds,
     known_on_labels,
-    pair_features,
     pair_prior,
     scaled_difference,
 )
@@ -118,9 +117,7 @@ def test_detectors_that_agree_less_than_their_level_explains_are_probably_traine
     one, other = (std**2 * 0.24 * 0.6 for std in (0.2, 0.4))
     of_means = 0.25 * 0.75 * (0.1 - 0.05) ** 2
     assert found.error == pytest.approx(np.sqrt(0.25 * one + 0.75 * other + of_means))
-    shipped = pair_prior().common
-    known = [shipped.probability(pair_features(pairs(disagreement=u)))[0] for u in (0.5, 0.8)]
-    assert known[0] < known[1]
+    assert pair_prior().common.gate[1] > 0  # the more they disagree, the more probably
 
 
 def test_differences_that_contradict_each_other_and_rare_categories_have_wider_errors():
