@@ -167,7 +167,7 @@ def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[
         files = load_image_folder(path)
         return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], path)
     if is_json(path):
-        images = coco_images(path, read_json(path, "annotation file"), warnings)
+        images = coco_images(path, read_json(path, "list of images"), warnings)
         return with_sizes(images, path)
     names = listed_names(path)
     twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]

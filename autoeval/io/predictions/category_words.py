@@ -407,11 +407,8 @@ def _likelihoods(boxes: Boxes, of_fit: Mapping[str, float]) -> dict[str, float]:
     The frequencies of the fit, beside a twentieth that is spread over all categories alike, are
     taken as the probabilities of the category of a box; scores are weights.
     """
-    weights = np.bincount(
-        boxes.label,
-        np.where(boxes.scores >= LEAST_SCORE, boxes.scores, 0.0),
-        minlength=len(boxes.categories),
-    )
+    of_site = frequencies(boxes)
+    weights = np.array([of_site.get(word, 0.0) for word in boxes.categories])
     known = np.array([of_fit.get(word, 0.0) for word in boxes.categories])
     numbering = boxes.numbering
     ways = {numbering.used: np.arange(len(known)), **numbering.others}
