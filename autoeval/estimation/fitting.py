@@ -271,9 +271,7 @@ def fit_sets(
 
     # Its error on groups that it has not seen; a bad one is repeated by every estimate.
     regression = estimator.regression_
-    results = evaluate_pairs(
-        regression.pairs_, target=settings.target, level=settings.level, floor=regression.floor
-    )
+    results = evaluate_pairs(regression)
     useless = worse_than_constant(results)
     not_read = reference_of_fit(pairs, regression)
     evaluated = FitResult(

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.model.pair_table import CATEGORY, Table, n_rows, rows_where
-from autoeval.model.priors import FULL
+from autoeval.model.pair_table import CATEGORY, n_rows
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import ENDS, Result
 from autoeval.targets import find_target
@@ -104,29 +103,29 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.corrcoef(average_ranks(x), average_ranks(y))[0, 1])
 
 
-def evaluate_pairs(
-    pairs: Table, *, target: str, level: float, floor: float = FULL
-) -> tuple[LeaveOneSourceOut, ...]:
-    """Estimate every pair without its group; with few groups, without its group of categories.
+def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
+    """Estimate every pair of a regression without its group, or its group of categories.
 
-    pairs: see `autoeval.model.pair_table`. With fewer than three groups its rows are dealt into ten
-        groups in turn: the result then holds for other categories of the same sites, not for other
-        sites.
-    floor: score from which on boxes are in the files of the rows, as the fit reads them.
+    With fewer than three groups the pairs are dealt into ten groups in turn, and it is fitted again
+    on these: the result then holds for other categories of the same sites, not for other sites.
+
     Returned: of the default method and of the constant (the mean of the others), one row a pair;
         empty for fewer than three pairs.
     """
-    rows = rows_where(pairs, np.isfinite(pairs[target]))
-    groups, by_category = dict(rows), len({*rows["group"]}) < FEWEST_GROUPS
+    target, n = regression.target, n_rows(regression.pairs_)
+    by_category = len(regression.groups_) < FEWEST_GROUPS
     if by_category:
-        n = n_rows(rows)
-        groups["group"] = np.array([f"group {k % GROUPS}" for k in range(n)], object)
-        groups["kind"] = np.full(n, CATEGORY, object)  # the pairs of a source may be divided
-    if len({*groups["group"]}) < FEWEST_GROUPS:
-        return ()
+        if n < FEWEST_GROUPS:
+            return ()
+        dealt = {
+            **regression.pairs_,
+            "group": np.array([f"group {k % GROUPS}" for k in range(n)], object),
+            "kind": np.full(n, CATEGORY, object),  # the pairs of a source may be divided
+        }
+        level, floor = regression.level, regression.floor
+        regression = Regression(target=target, level=level, floor=floor).fit(dealt)
     import pandas as pd
 
-    regression = Regression(target=target, level=level, floor=floor).fit(groups)
     held_out = pd.DataFrame(regression.left_out_)
     means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
     shared = held_out[["n_images", "true"]].assign(
