@@ -103,8 +103,8 @@ def estimate_values(
 ) -> dict[str, Any]:
     """Return the content of ``result.json``; the parameters are those of `estimate_page`."""
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
-    own = estimate.all_warnings()
-    notices = notice_values(of for of in (fit.warnings if fit else ()) if of not in own)
+    own, of_fit = estimate.all_warnings(), fit.warnings if fit else ()
+    notices = notice_values(warning for warning in of_fit if warning not in own)
     at_site = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     return {
         "estimate": estimate_fields(estimate),

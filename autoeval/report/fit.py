@@ -77,7 +77,7 @@ RELIABILITY = (
     "that have not seen the labels of these images. ‘confidence itself’: if confidences were taken "
     "for probabilities."
 )
-LESS = "to act on less, label twenty images there (`autoeval label plan`)"
+LESS = "to act on less, label twenty images there: `autoeval label plan`"
 NOT_EVALUATED: Mapping[str, Any] = MappingProxyType({"held_out": [], "per_source": {}})
 METHOD_FORMATS = {
     **dict.fromkeys(("± repeats", "R²", "ρ", "score R²", "score ρ"), "{:.2f}"),

@@ -228,11 +228,11 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
     for name, measure in sorted(estimate.whole.items()):
         combined = measure.combined.estimate
         values = (measure.prior, measure.sample, measure.difference, combined)
-        for estimator, of_target in zip(ESTIMATORS, values, strict=True):
-            half = of_target.half_width(estimate.level)
-            if of_target is measure.prior:
+        for estimator, known in zip(ESTIMATORS, values, strict=True):
+            half = known.half_width(estimate.level)
+            if known is measure.prior:
                 half = estimate.label_free_half_width(name)
-            rows.append((name, estimator, of_target.value, half))
+            rows.append((name, estimator, known.value, half))
     by_estimator = pd.DataFrame(rows, columns=["what", "estimator", "value", "half_width"])
     caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}".strip()
     blocks += [

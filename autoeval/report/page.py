@@ -240,7 +240,10 @@ class Headline:
 
 def figures_text(figures: Iterable[Headline]) -> str:
     """Return what a terminal shows of large figures, one in a line."""
-    return "\n".join(f"{of.name}: {of.value}{f' ({of.note})' * bool(of.note)}" for of in figures)
+    return "\n".join(
+        f"{figure.name}: {figure.value}" + (f" ({figure.note})" if figure.note else "")
+        for figure in figures
+    )
 
 
 @dataclass(frozen=True)
