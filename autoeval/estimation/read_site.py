@@ -27,7 +27,7 @@ from autoeval.io.predictions.category_words import numbered_by_fit
 from autoeval.io.predictions.covered_images import (
     copies,
     copies_left_out,
-    labels_on_images,
+    truth_on_images,
     unseen_images,
 )
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
@@ -263,7 +263,7 @@ def without_copied_images(site: Site, labelled: LabelSet | None, *, named: bool)
     if run is not None and run.knows_images:
         later = np.flatnonzero(run.copies)
     else:
-        truth = None if labelled is None else labels_on_images(labelled, site.boxes.images)
+        truth = None if labelled is None else truth_on_images(labelled, site.boxes.images)
         paths = {
             image.image_id: image.path
             for image in site.images

@@ -120,11 +120,11 @@ def find_words(
     chosen, numbering, warnings = numbers, Numbering(text=text), tuple[Notice, ...]()
     if used:
         chosen, numbering, warnings = _read_numbers(path, used, numbers, how, text=text)
-    other = how.numbers if own and used else {}
+    expected = how.numbers if own and used else {}
     odd = [
-        f"{n} is {word}, not {other[n]}"
+        f"{n} is {word}, not {expected[n]}"
         for n, word in numbers.items()
-        if other.get(n, word) != word
+        if expected.get(n, word) != word
     ]
     if odd:
         conflict = (

@@ -356,7 +356,7 @@ def copies_left_out(n: int) -> tuple[str, ...]:
     return (Notice("copies-left-out", text, severity="note"),) if n else ()
 
 
-def labels_on_images(content: LabelSet, images: Sequence[LabelledImage]) -> Boxes:
+def truth_on_images(content: LabelSet, images: Sequence[LabelledImage]) -> Boxes:
     """Return what a label file says of some images; those that it does not label are uncovered."""
     truth = labelled_boxes(content)
     places = match_images(content.images, images).index

@@ -10,7 +10,7 @@ import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
-from autoeval.io.predictions.covered_images import copies, labels_on_images
+from autoeval.io.predictions.covered_images import copies, truth_on_images
 
 
 def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():
@@ -110,7 +110,7 @@ def test_labels_tell_apart():
     ]
     content = LabelSet(None, images, ("car",), BoxColumns.of(labels))
     # a is not labelled: it may be either, and a labelled image is kept
-    truth = labels_on_images(content, found.images)
+    truth = truth_on_images(content, found.images)
     assert truth.uncovered == (0,)
     assert copies(found, truth).tolist() == [0]
 
