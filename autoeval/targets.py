@@ -57,7 +57,7 @@ class Target:
 
     def text(self, value: float) -> str:
         """Write a value in the unit, without naming it."""
-        return self.format.format(self.scale * value)
+        return f"{self.scale * value:.{self.digits}f}"
 
 
 @dataclass(frozen=True)

@@ -288,10 +288,10 @@ class CalibratedFeatures:
         self.found = n > 0  # on any image
         at_half = p[AT_HALF]
         n_true = np.bincount(at, at_half, minlength=n) + calibration.n_missed(at_half, at, n)
-        self._ranking = RankedDetections.of(scores[kept], at, p, n_true)
+        self.ranking = RankedDetections.of(scores[kept], at, p, n_true)
         # expected counts at every threshold; None where the category is not found
-        self.curve = count_curve(self._ranking) if self.found else None
-        self._expected_ap = float(self._ranking.average_precision().mean())
+        self.curve = count_curve(self.ranking) if self.found else None
+        self._expected_ap = float(self.ranking.average_precision().mean())
         likely, boxes = (
             np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
         )
@@ -307,16 +307,16 @@ class CalibratedFeatures:
             weights = {f"{WEIGHT}{point}": 0.0 for point in self.points.values()}
             return dict.fromkeys((*FEATURES, *self.points), math.nan) | weights
         weight = self._weight_sum.sum()
-        return {
+        features = {
             "expected_ap": self._expected_ap,
             "likely_share": float(self._likely_share.mean()),
             "box_size": float(self._size_sum.sum() / weight) if weight else math.nan,
-            **{
-                name: value_of(point.measure, self._counts(point))
-                for name, point in self.points.items()
-            },
-            **{f"{WEIGHT}{point}": self._weight(point) for point in self.points.values()},
         }
+        for name, point in self.points.items():
+            counts = image_counts(self.ranking, point.score_thr, point.level)
+            features[name] = value_of(point.measure, counts)
+            features[f"{WEIGHT}{point}"] = float(denominators(point.measure, counts).sum())
+        return features
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of images that count as often as drawn (B, n_images), each (B,).
@@ -329,7 +329,7 @@ class CalibratedFeatures:
         # all images most often, of which no copy is taken: counts are of 200 draws
         drawn = counts if len(self.images) == counts.shape[1] else counts[:, self.images]
         drawn = drawn.astype(np.float64)
-        influence = influence_function(self._ranking).mean(axis=0)
+        influence = influence_function(self.ranking).mean(axis=0)
         by_image = [np.ones(len(influence)), influence, self._likely_share]
         total, moved, likely, size, weight = (
             drawn @ np.stack([*by_image, self._size_sum, self._weight_sum], axis=1)
@@ -340,19 +340,20 @@ class CalibratedFeatures:
             "expected_ap": self._expected_ap + moved / total,
             "likely_share": likely / total,
             "box_size": size / weight,
-            **{name: self._resampled(point, drawn) for name, point in self.points.items()},
+            **{
+                name: _of_drawn_images(self.ranking, point, drawn)
+                for name, point in self.points.items()
+            },
         }
 
-    def _weight(self, point: OperatingPoint) -> float:
-        return float(denominators(point.measure, self._counts(point)).sum())
 
-    def _counts(self, point: OperatingPoint) -> np.ndarray:
-        return image_counts(self._ranking, point.score_thr, point.level)
-
-    def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:
-        counts = self._counts(point)
-        below = drawn @ denominators(point.measure, counts)
-        return np.divide(drawn @ counts[0], below, out=np.full(len(drawn), np.nan), where=below > 0)
+def _of_drawn_images(
+    ranking: RankedDetections, point: OperatingPoint, drawn: np.ndarray
+) -> np.ndarray:
+    """Return precision, recall or F1 of images that count as often as drawn, (B, M), shape (B,)."""
+    counts = image_counts(ranking, point.score_thr, point.level)
+    below = drawn @ denominators(point.measure, counts)
+    return np.divide(drawn @ counts[0], below, out=np.full(len(drawn), np.nan), where=below > 0)
 
 
 def relative_sides(boxes: np.ndarray, area: np.ndarray) -> np.ndarray:
@@ -413,44 +414,35 @@ class ReferenceFeatures:
         q, at, true_at = probabilities[ref], image[best], reference_image[ref]
         hits = match_weighted(clean.boxes[best], at, reference.boxes[ref], true_at, q)
         n_true = np.bincount(true_at, q, minlength=n_images)
-        self._ranking = RankedDetections.of(clean.scores[best], at, hits, n_true)
+        self.ranking = RankedDetections.of(clean.scores[best], at, hits, n_true)
         self.known = bool(n_true.any())  # whether the reference has a box
         # counts by the boxes of the reference at every threshold; None where it has no box
-        self.curve = count_curve(self._ranking) if self.known else None
+        self.curve = count_curve(self.ranking) if self.known else None
 
     def compute(self) -> dict[str, float]:
         """Return the features; NaN where the reference has no box."""
         if not self.known:
             return dict.fromkeys((*REFERENCE_FEATURES, *self.points), math.nan)
-        levels = coco_summary(self._ranking.average_precision())
-        of_ap = dict(zip(REFERENCE_FEATURES, map(float, levels.values()), strict=True))
-        return of_ap | {
-            name: value_of(point.measure, self._counts(point))
-            for name, point in self.points.items()
-        }
-
-    def _counts(self, point: OperatingPoint) -> np.ndarray:
-        return image_counts(self._ranking, point.score_thr, point.level)
+        levels = coco_summary(self.ranking.average_precision())
+        features = dict(zip(REFERENCE_FEATURES, map(float, levels.values()), strict=True))
+        for name, point in self.points.items():
+            counts = image_counts(self.ranking, point.score_thr, point.level)
+            features[name] = value_of(point.measure, counts)
+        return features
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of images that count as often as drawn, (B, M), to first order."""
+        values = self.compute()
+        if not self.known:
+            return {name: np.full(len(counts), value) for name, value in values.items()}
         counts = counts.astype(np.float64)
         total = counts.sum(axis=1)
         total = np.where(total > 0, total, np.nan)
-        values = self.compute()
-        of_ap = {name: np.full(len(counts), np.nan) for name in REFERENCE_FEATURES}
-        if self.known:
-            influence = coco_summary(influence_function(self._ranking))
-            of_ap = {
-                name: values[name] + counts @ moved / total
-                for name, moved in zip(REFERENCE_FEATURES, influence.values(), strict=True)
-            }
-        return of_ap | {name: self._resampled(point, counts) for name, point in self.points.items()}
-
-    def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:
-        nothing = np.full(len(drawn), np.nan)
-        if not self.known:
-            return nothing
-        counts = self._counts(point)
-        below = drawn @ denominators(point.measure, counts)
-        return np.divide(drawn @ counts[0], below, out=nothing, where=below > 0)
+        influence = coco_summary(influence_function(self.ranking)).values()
+        drawn = {
+            name: values[name] + counts @ moved / total
+            for name, moved in zip(REFERENCE_FEATURES, influence, strict=True)
+        }
+        for name, point in self.points.items():
+            drawn[name] = _of_drawn_images(self.ranking, point, counts)
+        return drawn

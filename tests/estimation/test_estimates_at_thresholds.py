@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.measures import image_counts, value_of
+from autoeval.accuracy.measures import counts_at, image_counts, value_of
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -96,7 +96,7 @@ def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator
     found = site.boxes
     score = car._calibrated
     for feature, measure in zip(features, ("precision", "recall", "f1"), strict=True):
-        per_image = score._counts(OperatingPoint(measure, 0.4))
+        per_image = image_counts(score.ranking, 0.4)
         shown = np.unique(found.image[found.label == 0])
         shown = [k for k in shown if k in score.images]
         assert per_image.shape[1] == len(shown)
@@ -112,8 +112,8 @@ def test_the_weights_of_categories_make_the_ratio_of_summed_counts(estimator, si
     for name, feature in zip(names, features, strict=True):
         weights = category_weights(rows, name)
         point = OperatingPoint.of(name)
-        counts = np.sum([of._calibrated._counts(point).sum(axis=1) for of in every], axis=0)
-        together = value_of(point.measure, counts[:, None])
+        counts = sum(counts_at(curve, point) for curve in rows["expected_counts"])
+        together = value_of(point.measure, counts)
         assert weights @ rows[feature] == pytest.approx(together, rel=1e-5)
     assert category_weights(rows, "mAP").tolist() == [0.2] * 5
 
