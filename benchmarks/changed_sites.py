@@ -17,6 +17,7 @@ from typing import Any
 
 import cv2
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 import autoeval
@@ -27,7 +28,18 @@ from autoeval.io.images import read_image
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.monitoring.box_change import box_numbers
-from autoeval.monitoring.looks import ALL, Numbers, Scale
+from autoeval.monitoring.looks import (
+    ALL,
+    SIDE,
+    TESTED,
+    Difference,
+    DriftRule,
+    Numbers,
+    Scale,
+    evidence,
+    p_of_evidence,
+    single_numbers,
+)
 from autoeval.monitoring.monitor import MOST_CATEGORIES
 from benchmarks.panel import group_of
 
@@ -58,7 +70,14 @@ FRESH = {
 }
 COPIES = "two/coco_two"  # a site whose images are in the labelled set, too
 UNSEEN_SITES = 2  # of images of the labelled set on which detectors were trained
-THUMBNAIL, ALIKE = 16, 6.0  # pixels a side; mean difference of two pictures that are one
+THUMBNAIL, COPY = 16, 6.0  # pixels a side; mean difference of two pictures that are one
+FALSE_ALARMS, FIRST = 0.05, 0.5  # in all; share that the first look may spend
+SUMS = {
+    "six numbers": tuple(TESTED),
+    "size for mean score": ("boxes", "faint", "best", "empty", "strength", SIDE),
+    "size, too": (*TESTED, SIDE),
+    "boxes, best score and size": ("faint", "best", SIDE),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +242,7 @@ def fresh_windows(data: Path) -> Iterator[Windows]:
         image
         for image in read_coco(data / SET / "annotations.json").images
         if split[str(image.image_id)] != FITTED_ON
-        and np.abs(known - thumbnail(data / SET, image)).mean(axis=1).min() > ALIKE
+        and np.abs(known - thumbnail(data / SET, image)).mean(axis=1).min() > COPY
     ]
     for k in range(UNSEEN_SITES):
         images = unseen[k::UNSEEN_SITES]
@@ -397,3 +416,40 @@ def known_looks(
                     },
                     scale(taken(numbers, early), taken(after.numbers, late)),
                 )
+
+
+CANDIDATES = {
+    f"{summed}, correlation {correlated:g}, on the sum {on_sum:g}, scenes {scenes:g}": DriftRule(
+        scenes=scenes, on_sum=on_sum, summed=names, correlated=correlated
+    )
+    for summed, names in SUMS.items()
+    for correlated in (0.0, 0.3, 0.5, 0.7)
+    for on_sum in (0.8, 1.0)
+    for scenes in (0.01, 0.02)
+}
+BEFORE = "six numbers, correlation 0, on the sum 0.8, scenes 0.01"  # the rule that was shipped
+
+
+def seen_by(
+    rules: Mapping[str, DriftRule], looks: Iterable[tuple[dict[str, str], Scale]]
+) -> pd.DataFrame:
+    """Return a row for each look by each rule: whether it sees a change."""
+    rows = []
+    for what, scale in looks:
+        before = sum(len(window[ALL]) for window in scale.baseline)
+        singles: dict[float, dict[str, list[list[Difference]]]] = {}
+        found: dict[Any, dict[str, np.ndarray]] = {}
+        for name, rule in rules.items():
+            if rule.scenes not in singles:
+                singles[rule.scenes] = {
+                    of: single_numbers([scale], of, rule) for of in scale.later[-1]
+                }
+            key = rule.scenes, rule.summed, rule.correlated  # shares are spent on what these give
+            if key not in found:
+                found[key] = {
+                    of: evidence([scale], of, numbers, rule)
+                    for of, numbers in singles[rule.scenes].items()
+                }
+            seen = p_of_evidence(found[key], rule) <= FIRST * FALSE_ALARMS
+            rows.append({**what, "before": before, "rule": name, "seen": seen})
+    return pd.DataFrame(rows)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,27 +37,16 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.monitoring.box_change import NUMBERS, ChangeModel, shipped_model
-from autoeval.monitoring.looks import (
-    ALL,
-    FEWEST_WINDOWS,
-    RULE,
-    SCALES,
-    SIDE,
-    TESTED,
-    DriftRule,
-    Numbers,
-    Scale,
-    SiteLook,
-    evidence,
-    look_at,
-    p_of_evidence,
-    single_numbers,
-)
+from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, RULE, SCALES, Numbers, SiteLook, look_at
 from autoeval.monitoring.train_changes import fit_changes
 from autoeval.report.page import format_cells, to_markdown
 from benchmarks.changed_sites import (
     AFTER,
+    BEFORE,
+    CANDIDATES,
     CORRUPTIONS,
+    FALSE_ALARMS,
+    FIRST,
     LARGE,
     N_CHANGED,
     N_IMAGES,
@@ -71,13 +60,14 @@ from benchmarks.changed_sites import (
     known_looks,
     means_of,
     pool,
+    seen_by,
     sites_of,
     taken,
     weakened,
 )
 from benchmarks.panel import group_of
 
-FALSE_ALARMS, LEVEL = 0.05, 0.9
+LEVEL = 0.9  # of intervals
 N_SITES, N_DAYS, A_DAY, BASELINE = 50, 365, 24, 7
 STEPS = 10  # of a slow fall
 KINDS = ("stable", "slow fall", "sudden fall", "day and night", "recompression")
@@ -85,24 +75,7 @@ SHARES = (0.4, 0.2, 0.2, 0.1, 0.1)
 FROM, UNTIL = 60, 240  # days between which something happens
 LOST = 0.85  # of the boxes, at most, after a fall
 FOLDS = 5  # of groups of sites, each without the slopes of its own
-FIRST = 0.5  # share of the false alarms that the first look may spend
 DRAWS = 1000  # of groups of sites, for an interval
-SUMS = {
-    "six numbers": tuple(TESTED),
-    "size for mean score": ("boxes", "faint", "best", "empty", "strength", SIDE),
-    "size, too": (*TESTED, SIDE),
-    "boxes, best score and size": ("faint", "best", SIDE),
-}
-CANDIDATES = {
-    f"{summed}, correlation {correlated:g}, on the sum {on_sum:g}, scenes {scenes:g}": DriftRule(
-        scenes=scenes, on_sum=on_sum, summed=names, correlated=correlated
-    )
-    for summed, names in SUMS.items()
-    for correlated in (0.0, 0.3, 0.5, 0.7)
-    for on_sum in (0.8, 1.0)
-    for scenes in (0.01, 0.02)
-}
-BEFORE = "six numbers, correlation 0, on the sum 0.8, scenes 0.01"  # the rule that was shipped
 
 
 def parse_args() -> argparse.Namespace:
@@ -408,30 +381,6 @@ def pools_of(
             file = Path(folder) / task / f"{name}.json"
             if file.exists():
                 yield detector, pool(data, (task, name), file, calibration)
-
-
-def seen_by(
-    rules: Mapping[str, DriftRule], looks: Iterable[tuple[dict[str, str], Scale]]
-) -> pd.DataFrame:
-    """Return a row for each look by each rule: whether it sees a change."""
-    rows = []
-    for what, scale in looks:
-        before = sum(len(window[ALL]) for window in scale.baseline)
-        singles: dict[tuple[str, float], Any] = {}
-        sums: dict[tuple[Any, ...], Any] = {}
-        for name, rule in rules.items():
-            found = {}
-            for of in scale.later[-1]:
-                if (of, rule.scenes) not in singles:
-                    singles[of, rule.scenes] = single_numbers([scale], of, rule)
-                key = (of, rule.scenes, rule.summed, rule.correlated)
-                if key not in sums:
-                    sums[key] = evidence([scale], of, singles[of, rule.scenes], rule)
-                found[of] = sums[key]
-            p = p_of_evidence(found, rule)
-            seen = p <= FIRST * FALSE_ALARMS
-            rows.append({**what, "before": before, "rule": name, "seen": seen})
-    return pd.DataFrame(rows)
 
 
 def best_rule(rows: pd.DataFrame) -> str:

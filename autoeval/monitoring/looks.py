@@ -1,14 +1,15 @@
 r"""One look at a site: its latest windows against its own baseline.
 
-Six numbers of the boxes are tested, of all categories together and of each (`TESTED`): how many
-boxes an image has, likely ones and all, their mean and best true-positive probability and the sum
-of its squares, and the share of images without a likely box; each in the last 1, 2, 4 and 8
-windows, for sudden and for slow changes. A detector that loses objects moves all of them, so that
-most counts their sum, of images by their ranks (O'Brien 1984), and the rest single ones. Where they
-moved further than sampling explains, the boxes *changed*; where also the interval of the change of
-average precision, predicted from the boxes, lies below 0, over the latest window or the last 2, 4
-or 8 together, the accuracy *fell*. Most of the false alarms that are allowed are spent on the
-direction in which numbers move when a detector loses objects (`DriftRule.on_falls`).
+Three numbers of the boxes are tested together, of all categories together and of each: how many
+boxes an image has, its best true-positive probability, and the mean size of its boxes. A detector
+that loses objects moves all three: fewer and less sure boxes are left, and larger ones, since small
+objects are lost first. So most counts their sum, of images by their ranks (O'Brien 1984), and the
+rest six single numbers (`TESTED`), which say what moved; each in the last 1, 2, 4 and 8 windows,
+for sudden and for slow changes. Where they moved further than sampling explains, the boxes
+*changed*; where also the interval of the change of average precision, predicted from the boxes,
+lies below 0, over the latest window or the last 2, 4 or 8 together, the accuracy *fell*. Most of
+the false alarms that are allowed are spent on the direction in which numbers move when a detector
+loses objects (`DriftRule.on_falls`).
 
 Neighbouring images of a camera show much the same, so that their number says too much. Where the
 baseline has several windows, the variance between windows is what a new window has to be compared
@@ -29,7 +30,7 @@ independence of the looks, which share their baseline).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -190,22 +191,20 @@ class DriftRule:
     scenes: variance between the scenes of two windows, in variances of one image.
     on_falls: share of the false alarms that is spent on falls.
     on_all: share that is spent on all categories together where there are several.
-    on_sum: share that is spent on the sum of all numbers, the rest on single ones.
+    on_sum: share that is spent on the sum of several numbers, the rest on single ones.
     summed: what is summed, of `TESTED` and `SIDE`.
     correlated: share of the correlation of these numbers that their weights in the sum allow for.
     """
 
-    scenes: float = 0.01
+    scenes: float = 0.02
     on_falls: float = 0.9
     on_all: float = 0.8
     on_sum: float = 0.8
-    summed: tuple[str, ...] = tuple(TESTED)
-    correlated: float = 0.0
+    summed: tuple[str, ...] = ("faint", "best", SIDE)
+    correlated: float = 0.7
 
 
 RULE = DriftRule()
-RULE_OF_WINDOWS = replace(RULE, on_sum=0.0)
-"""Where a baseline has several windows: means of windows vary little, and each number counts."""
 
 
 @dataclass(frozen=True)
@@ -296,13 +295,12 @@ def look_at(
     latest, changes = scales[0], list[Change]()
     if model is not None and np.isfinite(level_before):
         changes = [scale.change(model, level_before, level) for scale in scales]
-    rule = RULE_OF_WINDOWS if latest.by_windows else RULE
     singles = {category: single_numbers(scales, category) for category in later[-1]}
-    found = {category: evidence(scales, category, singles[category], rule) for category in singles}
+    found = {category: evidence(scales, category, singles[category], RULE) for category in singles}
     drifts = [
         drift for category in singles for drift in _drifts(latest, category, singles[category])
     ]
-    p = p_of_evidence(found, rule)
+    p = p_of_evidence(found, RULE)
     units = singles[ALL][0][0].units
     of = "windows" if latest.by_windows else "blocks of images"
     return SiteLook(number, tuple(changes), p, units, of, tuple(drifts))
@@ -321,22 +319,19 @@ def evidence(
 ) -> np.ndarray:
     """Return the probabilities of the boxes of a category if nothing changed, (scales, 2, 2).
 
-    At each scale by the sum of all numbers, and by single ones, see `single_numbers`: of a fall,
+    At each scale by the sum of several numbers, and by single ones (`single_numbers`): of a fall,
     and of a rise. Single numbers move together: they are combined by their mean as Cauchy variables
     (Liu & Xie 2020), which holds whatever their dependence.
     """
     found = []
     for scale, of_scale in zip(scales, singles, strict=True):
-        of_sum = (1.0, 1.0)
-        if not scale.by_windows:
-            together = scale.compare_sum(category, rule)
-            of_sum = together.p_lower, together.p_upper
+        together = scale.compare_sum(category, rule)
         ends = [
             (one.p_upper, one.p_lower) if name in RISING else (one.p_lower, one.p_upper)
             for name, one in zip(TESTED, of_scale, strict=True)
         ]
         single = [_combined(np.array(p)) for p in zip(*ends, strict=True)]
-        found.append((of_sum, single))
+        found.append(((together.p_lower, together.p_upper), single))
     return np.array(found)
 
 
@@ -459,30 +454,37 @@ class Scale:
         return np.array([share * (1 - share) if n == "empty" else LEAST_VARIANCE for n in TESTED])
 
     def compare_sum(self, category: str, rule: DriftRule) -> Difference:
-        """Compare the sum of several numbers of single images (O'Brien 1984).
+        """Compare the sum of several numbers (O'Brien 1984), which falls when objects are lost.
 
         Each counts in its own standard deviations, with the sign that lowers the sum when a
-        detector loses objects; of images their ranks are summed. Weights are those of generalised
-        least squares: of numbers that vary together each counts for less, and what varies with the
-        content of images alone is taken off.
+        detector loses objects; of images their ranks are summed, of windows their means. Weights
+        are those of generalised least squares: numbers that vary together count for less.
         """
-        sides = [self.images(category, later=later) for later in (False, True)]
-        ends = [len(sides[0])]
-        ranks = smooth_ranks(_summed(np.concatenate(sides), rule.summed))
-        around = np.concatenate([part - part.mean(axis=0) for part in np.split(ranks, ends)])
+        images = [self.images(category, later=later) for later in (False, True)]
+        ends = [len(images[0])]
+        values, least = _summed(np.concatenate(images), rule.summed), LEAST_VARIANCE
+        if not self.by_windows:
+            values, least = smooth_ranks(values), LEAST_OF_RANK
+        around = np.concatenate([part - part.mean(axis=0) for part in np.split(values, ends)])
         covariance = around.T @ around / max(len(around) - 2, 1)
-        variance = np.diag(covariance)
-        std = np.sqrt(np.maximum(variance, LEAST_OF_RANK))
+        std = np.sqrt(np.maximum(np.diag(covariance), least))
         signs = np.where(np.isin(rule.summed, RISING), -1.0, 1.0)
-        # half-way to independence, say, since so few images show a correlation badly
+        # A part of the correlation: so few images show it badly, and weights must not follow that.
         alike = rule.correlated * covariance / np.outer(std, std)
-        in_std = np.linalg.solve(alike + (1 - rule.correlated) * np.eye(len(signs)), signs)
+        np.fill_diagonal(alike, 1.0)
+        in_std = np.linalg.solve(alike, signs)
+        weights = in_std / std
         # Numbers that hardly varied so far may vary as far as the least has it, and all at once.
-        lacking = np.sqrt(np.maximum(1 - variance / LEAST_OF_RANK, 0))
-        before, after = np.split(ranks @ (in_std / std), ends)
-        return compare_images(
-            before, after, float((abs(in_std) @ lacking) ** 2), rule.scenes * self._several()
-        )
+        lacking = np.sqrt(np.maximum(1 - np.diag(covariance) / least, 0))
+        variance = float((abs(in_std) @ lacking) ** 2)
+        if self.by_windows:
+            n_images = float(np.mean([len(window[category]) for window in self.later]))
+            before, after, steady = (
+                _summed(means, rule.summed) @ weights for means in self.window_means(category)
+            )
+            return compare_windows(before, after, steady, variance / n_images)
+        before, after = np.split(values @ weights, ends)
+        return compare_images(before, after, variance, rule.scenes * self._several())
 
     def _several(self) -> float:
         """Return by which factor the variance of scenes is lower: windows show other scenes."""
@@ -502,16 +504,16 @@ class Scale:
         ]
 
 
-def _summed(images: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Return the numbers of images that are summed, (N, P).
+def _summed(numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return the numbers that are summed, (N, P), of images or of windows by their means.
 
-    Images without a box show no size: they count as the mean of those that have one.
+    What has no box shows no size: it counts as the mean of those that have one.
     """
-    n_boxes = images[:, AT["low"]]
-    side = images[:, AT["sides"]] / np.maximum(n_boxes, 1)
+    n_boxes = numbers[:, AT["low"]]
+    side = numbers[:, AT["sides"]] / np.where(n_boxes > 0, n_boxes, 1.0)
     if n_boxes.any():
         side[n_boxes == 0] = side[n_boxes > 0].mean()
-    return np.stack([side if name == SIDE else images[:, AT[name]] for name in names], axis=1)
+    return np.stack([side if name == SIDE else numbers[:, AT[name]] for name in names], axis=1)
 
 
 def smooth_ranks(values: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ def test_a_baseline_that_the_data_do_not_fill_is_said_with_what_would_be_full(
 ):
     """Three rounds of a few hours, the gate losing boxes: with seven days nothing is known yet."""
     for n in (20, 40, 60):
-        write_sites(world, tmp_path, n, loses(0.25, 40))
+        write_sites(world, tmp_path, n, loses(0.1, 40))
         assert monitor(world, tmp_path, "--prometheus", tmp_path / "site.prom") == 0
     shown = capsys.readouterr().out
     assert {site["state"] for site in sites(tmp_path).values()} == {"learning"}

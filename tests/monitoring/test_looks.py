@@ -135,18 +135,67 @@ def test_the_shares_of_false_alarms_are_spent_on_falls_sums_and_categories():
     assert p_of_evidence(several | {"": p}, rule) == pytest.approx(2 * 0.004 / (0.8 * 0.5 * 0.6))
 
 
+def made(**columns):
+    """Numbers of images: `columns`, all others 0."""
+    values = np.zeros((len(next(iter(columns.values()))), len(AT)))
+    for name, column in columns.items():
+        values[:, AT[name]] = column
+    return {"": values}
+
+
 def test_a_sum_of_ranks_is_that_of_wilcoxon_for_one_number():
     """Values far apart have plain ranks; one number alone is tested by Student's test of these."""
+    values = np.random.default_rng(0).permutation(28).astype(float)
+    scale = Scale([made(best=values[:16])], [made(best=values[16:])], [])
+    found = scale.compare_sum("", DriftRule(scenes=0.0, summed=("best",)))
+    expected = ttest_ind(rankdata(values)[16:], rankdata(values)[:16])
+    assert found.z == pytest.approx(expected.statistic) and found.units == (16, 12)
+    # others that never vary count as if they did by the least, all at once
+    less = scale.compare_sum("", DriftRule(scenes=0.0))
+    assert np.sign(less.z) == np.sign(found.z) and abs(less.z) < abs(found.z)
+
+
+def test_numbers_that_vary_together_count_once():
+    """The weights of generalised least squares, by hand: two copies of one number, and another."""
     rng = np.random.default_rng(0)
-    values = rng.permutation(40).astype(float)
-    before, after = (np.zeros((n, len(AT))) for n in (24, 16))
-    before[:, AT["boxes"]], after[:, AT["boxes"]] = values[:24], values[24:]
-    scale = Scale([{"": before}], [{"": after}], [])
-    found = scale.compare_sum("", DriftRule(scenes=0.0))
-    expected = ttest_ind(rankdata(values)[24:], rankdata(values)[:24])
-    assert np.sign(found.value) == np.sign(expected.statistic)
-    # the other five numbers never vary, and count as if they did by the least, all at once
-    assert abs(found.z) < abs(expected.statistic)
+    one, other = (rng.permutation(28).astype(float) for _ in range(2))
+    names, ends = ("best", "score", "faint"), (slice(16), slice(16, 28))
+    before, after = (made(best=one[k], score=one[k], faint=other[k]) for k in ends)
+    scale = Scale([before], [after], [])
+    found = scale.compare_sum("", DriftRule(scenes=0.0, summed=names, correlated=0.999))
+    ranks = np.stack([rankdata(one), rankdata(other)])
+    around = np.concatenate([ranks[:, k] - ranks[:, k].mean(axis=1)[:, None] for k in ends], axis=1)
+    weights = np.linalg.solve(np.corrcoef(around), np.ones(2)) / around.std(axis=1)
+    expected = ttest_ind(*((weights @ ranks)[k] for k in ends[::-1]))
+    assert found.z == pytest.approx(expected.statistic, rel=0.01)
+
+
+def test_the_sum_falls_where_the_boxes_that_are_left_are_larger():
+    """By hand, by the logarithms of sides; images without a box say nothing of them."""
+    rng = np.random.default_rng(2)
+    n_boxes, size = rng.integers(0, 4, 28), rng.normal(-60, 10, 28)
+    size[16:] += 20  # so far apart that ranks are plain
+    before, after = (
+        made(low=n_boxes[k], sides=(n_boxes * size)[k]) for k in (slice(16), slice(16, 28))
+    )
+    only = DriftRule(scenes=0.0, summed=("side",))
+    usual = size[n_boxes > 0].mean()  # what images without a box count as
+    ranks = rankdata(np.where(n_boxes > 0, size, usual))
+    expected = ttest_ind(ranks[:16], ranks[16:])
+    found = Scale([before], [after], []).compare_sum("", only)
+    assert found.z == pytest.approx(expected.statistic, rel=0.01)
+
+
+def test_several_windows_are_compared_by_the_sum_of_their_means():
+    """By hand: one number, five windows in the baseline and a later one that did not move."""
+    rng = np.random.default_rng(0)
+    windows = [made(best=rng.normal(0.6, 0.1, 8)) for _ in range(7)]
+    means = [window[""].mean(axis=0) for window in windows]
+    scale = Scale(windows[:5], windows[6:], [{"": mean} for mean in means[:6]])
+    found = scale.compare_sum("", DriftRule(summed=("best",)))
+    best = np.array([mean[AT["best"]] for mean in means])
+    expected = compare_windows(best[:5], best[6:], best[:6])
+    assert found.z == pytest.approx(expected.z) and found.dof == 5 and found.units == (5, 1)
 
 
 def test_ranks_hardly_see_what_is_too_small_to_matter():
