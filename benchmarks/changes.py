@@ -344,7 +344,7 @@ def choose_rule(data: Path, exported: Path, named: Mapping[str, str], out: Path 
     print(pd.Series(picked).value_counts().to_string())
     for name, of_rule in shown.items():
         print(f"{name}: {falls_text(of_rule)}")
-    print_table(by_sites(nested))
+        print_table(by_sites(of_rule))
 
 
 def confirm(data: Path, fresh: Path, named: Mapping[str, str], out: Path | None) -> None:
@@ -422,11 +422,14 @@ def falls_text(rows: pd.DataFrame) -> str:
     ]
     lower, upper = np.quantile([seen.mean() for seen in drawn], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     full = falls["before"] >= N_IMAGES - N_CHANGED
-    shares = [f"{100 * falls[part]['seen'].mean():.1f} % of {part.sum()}" for part in (full, ~full)]
+    shares = ", ".join(
+        f"{100 * falls[part]['seen'].mean():.1f} % of {part.sum()} with {images} in the baseline"
+        for part, images in ((full, "48 images"), (~full, "fewer"))
+        if part.any()
+    )
     return (
         f"{100 * falls['seen'].mean():.1f} % of {len(falls)} falls seen "
-        f"({LEVEL:.0%} interval {100 * lower:.0f} to {100 * upper:.0f}, groups drawn again); "
-        f"{shares[0]} with {N_IMAGES - N_CHANGED} images in the baseline, {shares[1]} with fewer"
+        f"({LEVEL:.0%} interval {100 * lower:.0f} to {100 * upper:.0f}, groups drawn again): {shares}"
     )
 
 
