@@ -429,7 +429,8 @@ def falls_text(rows: pd.DataFrame) -> str:
     )
     return (
         f"{100 * falls['seen'].mean():.1f} % of {len(falls)} falls seen "
-        f"({LEVEL:.0%} interval {100 * lower:.0f} to {100 * upper:.0f}, groups drawn again): {shares}"
+        f"({LEVEL:.0%} interval {100 * lower:.0f} to {100 * upper:.0f}, groups drawn again): "
+        f"{shares}"
     )
 
 
