@@ -182,11 +182,9 @@ def reproduce(
     title: str,
     options: ReproduceOptions,
     *,
-    wanted: Sequence[str],
-    figures_wanted: Sequence[str],
+    wanted: Mapping[str, Sequence[str]],
+    make: Mapping[str, Make],
     mode: str | None,
-    table: Make,
-    figure: Make,
     missing: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Make what was requested, print it with what is missing, and write page and files.
@@ -197,12 +195,13 @@ def reproduce(
         Name of a file in ``configs/papers``.
     title : str
     options : ReproduceOptions
-    wanted, figures_wanted : sequence of str
-        Tables and figures; all tables where neither is given.
+    wanted : mapping of str to sequence of str
+        Names of each ``table`` and ``figure``; all tables where neither is given.
+    make : mapping of str to callable
+        Makes one section, a ``table`` or a ``figure``, from its name and entry in the file, and
+        says what it lacks.
     mode : str, optional
         How figures were measured, where the authors' code measures otherwise.
-    table, figure : callable
-        Makes one section from its name and entry in the file, and says what it lacks.
     missing : mapping, optional
         What else is missing.
     """
@@ -213,15 +212,14 @@ def reproduce(
     from autoeval.runtime.files import plain, read_paper, write_json
 
     folder = Path(options.get("work_dir") or f"reproduce_{paper}")
-    tables, downloads = read_paper(paper, list(wanted))
-    figures = read_paper(paper, list(figures_wanted), kind="figure")[0] if figures_wanted else {}
-    if figures and not wanted:
-        tables = {}
+    kinds = [kind for kind, names in wanted.items() if names] or ["table"]
+    printed = {kind: read_paper(paper, list(wanted[kind]), kind=kind) for kind in kinds}
+    downloads = next(iter(printed.values()))[1]
     chapters: list[Chapter] = [] if mode is None else [StatedMode(mode)]
     texts = [f"{name}: {text}" for name, lacking in (missing or {}).items() for text in lacking]
-    for kind, entries, make in (("table", tables, table), ("figure", figures, figure)):
+    for kind, (entries, _) in printed.items():
         for name, entry in entries.items():
-            chapter, lacking = make(name, entry)
+            chapter, lacking = make[kind](name, entry)
             chapters.append(chapter)
             texts += [f"{kind} {name}: {text}" for text in lacking]
     if texts:

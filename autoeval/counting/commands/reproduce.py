@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import Unpack
@@ -89,11 +90,9 @@ def reproduce_binned(
         "binned",
         "Binned counting, printed and own",
         options,
-        wanted=table,
-        figures_wanted=figure,
+        wanted={"table": table, "figure": figure},
+        make={"table": made, "figure": partial(tper_figure, files=files, mode=mode)},
         mode=mode,
-        table=made,
-        figure=lambda name, entry: tper_figure(name, entry, files, mode=mode),
     )
 
 
@@ -146,11 +145,9 @@ def reproduce_capture(
         "capture",
         "CAPTURe, printed and own",
         options,
-        wanted=table,
-        figures_wanted=figure,
+        wanted={"table": table, "figure": figure},
+        make={"table": made, "figure": partial(histogram_figure, data=data)},
         mode=None,  # the formulas and the authors' code agree
-        table=made,
-        figure=lambda name, entry: histogram_figure(name, entry, data),
         missing={"data": data.missing},
     )
 
@@ -225,9 +222,7 @@ def reproduce_praco(
         "praco",
         "PrACo, printed and own",
         options,
-        wanted=table,
-        figures_wanted=figure,
+        wanted={"table": table, "figure": figure},
+        make={"table": made, "figure": drawn},
         mode=mode,
-        table=made,
-        figure=drawn,
     )

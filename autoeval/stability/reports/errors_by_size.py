@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -73,7 +74,7 @@ def sample_set_size_report(
     """Fit on smaller sample sets (Yang et al. 2024, figure 4 b)."""
     settings = StudySettings(tuple(methods), target, seed=seed)
     result = size_of_sample_sets(observations, settings, sizes=sizes, draws=draws)
-    return _error_report(
+    report = _error_report(
         "sample_set_size",
         "Error by the number of images in a sample set",
         f"{HELD_OUT} Smaller sample sets are random subsets of those there are. {draws} draws of "
@@ -81,8 +82,8 @@ def sample_set_size_report(
         result,
         x="images",
         target=target,
-        warnings=observations.warnings,
     )
+    return replace(report, warnings=observations.warnings)
 
 
 def test_set_size_report(
@@ -97,7 +98,7 @@ def test_set_size_report(
     """Estimate from fewer test images (Yang et al. 2024, figure 4 c), with the same parameters."""
     settings = StudySettings(tuple(methods), target, seed=seed)
     result = size_of_test_set(observations, settings, sizes=sizes, draws=draws)
-    return _error_report(
+    report = _error_report(
         "test_set_size",
         "Error by the number of test images",
         f"{HELD_OUT} Smaller test sets are random subsets of a source's own images; the truth is "
@@ -106,8 +107,8 @@ def test_set_size_report(
         result,
         x="images",
         target=target,
-        warnings=observations.warnings,
     )
+    return replace(report, warnings=observations.warnings)
 
 
 def _error_report(
@@ -119,7 +120,6 @@ def _error_report(
     x: str,
     target: str,
     spread: str = "std",
-    warnings: Sequence[str] = (),
 ) -> StudyReport:
     """Report an error that depends on a size: columns `x`, ``method``, ``error``, and `spread`.
 
@@ -140,4 +140,4 @@ def _error_report(
     ax.set(xlabel=label, ylabel=f"mean absolute error ({what.unit})")
     ax.set_ylim(bottom=0)
     parts = [Table(name, result, shown.rename(columns={x: label}))]
-    return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts, warnings)
+    return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts)
