@@ -173,15 +173,22 @@ class MMDetector:
             try:
                 return observe()
             except torch.OutOfMemoryError:
-                if self.max_batch == 1:
+                smaller = self._take_smaller_batches()
+                if not smaller:
                     raise
-            self.max_batch = math.ceil(self.max_batch / 2)
             torch.cuda.empty_cache()
             warnings.warn(
                 f"The memory of {self.device} does not hold the batches of "
-                f"{type(self.model).__name__}: going on with {self.max_batch} images at a time.",
+                f"{type(self.model).__name__}: going on with {smaller} at a time.",
                 stacklevel=2,
             )
+
+    def _take_smaller_batches(self) -> str:
+        """Halve the batches; return what is in them now, or nothing where it was one image."""
+        if self.max_batch == 1:
+            return ""
+        self.max_batch = math.ceil(self.max_batch / 2)
+        return f"{self.max_batch} images"
 
     def _check(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> None:
         if len(images) != len(image_ids):

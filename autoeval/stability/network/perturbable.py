@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 VIEWED = "views"
-STACKED = 4  # as many perturbed samples as images go through what is left of the network at once
+# So many times as many perturbed samples as images go through what is left of the network at once,
+# where memory allows.
+STACKED = 4
 STEP = 1.0  # length of the change of all weights, as one vector (Yu et al. 2024)
 
 
@@ -88,6 +90,7 @@ class PerturbableDetector(MMDetector):
         super().__init__(model, config, categories, precision=precision)
         self._passes = choose_passes(model, stages)
         self._changes: dict[int, list[Tensor]] = {}
+        self._stacked = STACKED
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -246,7 +249,7 @@ class PerturbableDetector(MMDetector):
         with capture(self.model, request.wants, batch.copy) as captured:
             clean, prefixes = self._passes.clean(batch, dropouts if seeds else ())
         launched: list[tuple[DropoutSpec, Later[list[Detections]]]] = []
-        at_once = 1 if self.max_batch == 1 else STACKED * self.max_batch // n_images
+        at_once = 1 if self.max_batch == 1 else max(1, self._stacked * self.max_batch // n_images)
         for first in range(0, request.repeats if dropouts else 0, at_once):
             times = min(at_once, request.repeats - first)
             begun = {layer: prefix.stacked(times) for layer, prefix in prefixes.items()}
@@ -266,6 +269,13 @@ class PerturbableDetector(MMDetector):
             ]
 
         return found
+
+    def _take_smaller_batches(self) -> str:
+        """Halve what repeats are stacked into; where that is one batch of images, the batches."""
+        if self._stacked == 1 or self.max_batch == 1:
+            return super()._take_smaller_batches()
+        self._stacked //= 2
+        return f"{self._stacked * self.max_batch} perturbed images"
 
     def _change_of_weights(self, seed: int) -> list[Tensor]:
         """Return the change of the weights by a seed, which is drawn once for many batches."""

@@ -116,6 +116,29 @@ def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
             np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
 
 
+def test_repeats_are_stacked_lower_where_memory_runs_out(build, images, monkeypatch):
+    """Before the clean pass is given fewer images; numbers are those of any other batch size."""
+    detector, spec, sizes = build("yolox_nano"), DropoutSpec("before", (1, 2), 0.3), []
+    batch, ids, predict = [images[0], images[2]], list("ab"), detector.model.predict
+    alone = detector.observe(batch, ids, dropout=spec, repeats=3)
+
+    def small(inputs, samples):
+        if len(inputs) > 4:
+            raise torch.OutOfMemoryError
+        sizes.append(len(inputs))
+        return predict(inputs, samples)
+
+    monkeypatch.setattr(detector.model, "predict", small)
+    for name in ("max_batch", "_stacked"):
+        monkeypatch.setattr(detector, name, 4)
+    with pytest.warns(UserWarning, match="going on with 4 perturbed images at a time"):
+        together = detector.observe(batch, ids, dropout=spec, repeats=3)
+    assert detector.max_batch == 4 and sizes[-3:] == [2, 4, 2]
+    for one, other in zip(alone, together, strict=True):
+        for a, b in zip((one.clean, *one.perturbed), (other.clean, *other.perturbed), strict=True):
+            np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
+
+
 @pytest.fixture
 def elsewhere(monkeypatch):
     """Play a device other than the host: what is added to a copy is copied."""
