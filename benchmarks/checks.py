@@ -44,6 +44,7 @@ from autoeval.sites.label_warnings import (
     exchanged_words,
     labels_elsewhere,
     of_other_images,
+    resized_labels,
     shifted_labels,
     unlabelled_objects,
 )
@@ -56,6 +57,7 @@ WARNINGS = {
     "boxes without a label": unlabelled_objects,
     "labels elsewhere": labels_elsewhere,
     "shifted labels": shifted_labels,
+    "resized labels": resized_labels,
     "words exchanged": exchanged_words,
 }
 ADDED = (0, 2, 5)
@@ -74,6 +76,16 @@ def moved(pixels: float) -> Change:
 def resized(factor: float) -> Change:
     """Draw the labels on images of another size."""
     return lambda truth, rng: replace(truth, boxes=truth.boxes * factor)
+
+
+def scaled(factor: float) -> Change:
+    """Draw the labels tighter or looser, around their centres."""
+
+    def change(truth: Boxes, rng: np.random.Generator) -> Boxes:
+        centre = (truth.boxes[:, [0, 1, 0, 1]] + truth.boxes[:, [2, 3, 2, 3]]) / 2
+        return replace(truth, boxes=centre + factor * (truth.boxes - centre))
+
+    return change
 
 
 def without(share: float) -> Change:
@@ -113,6 +125,8 @@ CHANGES: dict[str, Change] = {
     "on images half as large": resized(1 / 2),
     "shifted by 4 pixels": moved(4),
     "shifted by 10 pixels": moved(10),
+    "sides a fifth shorter": scaled(4 / 5),
+    "sides a fifth longer": scaled(6 / 5),
     "a fifth missing": without(1 / 5),
     "a third missing": without(1 / 3),
     "a tenth of the images exchanged": exchanged(0.1),

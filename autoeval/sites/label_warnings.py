@@ -34,6 +34,7 @@ SAME_OBJECT, MANY_TWICE = 0.9, 0.02
 FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20
 TOO_CONFIDENT = 0.1
 FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
+MOST_RESIZED = 0.15  # logarithm
 
 
 def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tuple[str, ...]:
@@ -277,19 +278,11 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     s / sqrt(n), with s the scaled median absolute deviation. One warning where it is over 2 pixels
     and over 5 standard errors, of 10 pairs or more.
     """
-    sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
-    group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
-    corners = sure.boxes.astype(np.float64)
-    rows, columns, overlaps = overlapping_pairs(
-        corners, group, single.boxes, labelled, least=TOUCHING
-    )
-    best_of_row, best_of_column = np.zeros(len(corners)), np.zeros(len(single))
-    np.maximum.at(best_of_row, rows, overlaps)
-    np.maximum.at(best_of_column, columns, overlaps)
-    mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
-    # from the centre of the box to that of the label
-    difference = single.boxes[columns[mutual]] - corners[rows[mutual]]
-    offset, n_pairs = (difference[:, :2] + difference[:, 2:]) / 2, int(mutual.sum())
+    found, labelled = _paired(boxes, truth)
+    difference, n_pairs = labelled - found, len(found)
+    offset = (
+        difference[:, :2] + difference[:, 2:]
+    ) / 2  # from the centre of the box to the label's
     if n_pairs < FEWEST_PAIRS:
         return ()
     median = np.median(offset, axis=0)
@@ -307,6 +300,54 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
             "size and crop?",
         ),
     )
+
+
+def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+    """Measure how much tighter or looser labelled boxes are drawn than the detector's.
+
+    Of the pairs of `shifted_labels`, the medians of the ratios of widths and of heights. One
+    warning where both sides of the labels are shorter, or both longer, by a logarithm over .15 and
+    over 5 standard errors, of 10 pairs or more. docs/results/label_warnings.md has how often.
+    """
+    found, labelled = _paired(boxes, truth)
+    if len(found) < FEWEST_PAIRS:
+        return ()
+    sides = [np.maximum(corners[:, 2:] - corners[:, :2], 1e-9) for corners in (found, labelled)]
+    logs = np.log(sides[1] / sides[0])
+    median = np.median(logs, axis=0)
+    deviation = 1.4826 * np.median(np.abs(logs - median), axis=0)
+    error = 1.2533 * deviation / np.sqrt(len(logs))
+    odd = (np.abs(median) > MOST_RESIZED) & (np.abs(median) > MOST_ERRORS * error)
+    if not odd.all() or median.prod() < 0:
+        return ()
+    wide, high = np.exp(median)
+    return (
+        Notice(
+            "labels-resized",
+            f"labelled boxes are {wide:.2f} times as wide and {high:.2f} times as high as the "
+            f"detector's, median of {len(logs)} pairs: are objects labelled "
+            f"{'tighter' if wide < 1 else 'looser'} than where the detector was trained? A fit "
+            "then expects such an accuracy at other sites, too",
+        ),
+    )
+
+
+def _paired(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of boxes over .3 and of labels that are each other's best overlap.
+
+    Of one image and category, by an IoU of .1 or more; both are (n, 4), pixels.
+    """
+    sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
+    group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
+    corners = sure.boxes.astype(np.float64)
+    rows, columns, overlaps = overlapping_pairs(
+        corners, group, single.boxes, labelled, least=TOUCHING
+    )
+    best_of_row, best_of_column = np.zeros(len(corners)), np.zeros(len(single))
+    np.maximum.at(best_of_row, rows, overlaps)
+    np.maximum.at(best_of_column, columns, overlaps)
+    mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
+    return corners[rows[mutual]], single.boxes[columns[mutual]]
 
 
 def _surest(
@@ -353,6 +394,7 @@ def contradicted_by_boxes(
         *unlabelled_objects(boxes, truth),
         *labels_elsewhere(boxes, truth),
         *shifted_labels(boxes, truth),
+        *resized_labels(boxes, truth),
     )
 
 

@@ -1,6 +1,7 @@
 """What boxes say about labels."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from autoeval.sites.label_warnings import (
     of_other_images,
     of_other_size,
     overconfident,
+    resized_labels,
     shifted_labels,
     unlabelled_objects,
 )
@@ -368,6 +370,32 @@ def test_shifted_labels(right, down, said):
     assert len(warnings) == said and all(expected in warning for warning in warnings)
 
 
+def scaled_labels(truth, wide, high):
+    """Draw labels wider and higher around their centres."""
+    centre = (truth.boxes[:, :2] + truth.boxes[:, 2:]) / 2
+    half = (truth.boxes[:, 2:] - truth.boxes[:, :2]) / 2 * [wide, high]
+    return replace(truth, boxes=np.concatenate([centre - half, centre + half], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("wide", "high", "said"),
+    [
+        (0.8, 0.8, "0.80 times as wide and 0.80 times as high .* tighter"),
+        (1.3, 1.2, "1.30 times as wide and 1.20 times as high .* looser"),
+        (0.88, 0.8, None),  # exp(-.15) is .861
+        (0.8, 1.2, None),
+        (1, 1, None),
+    ],
+)
+def test_labels_that_are_drawn_tighter_or_looser(wide, high, said):
+    found, truth = world()
+    warnings = resized_labels(found, scaled_labels(truth, wide, high))
+    assert [notice.code for notice in warnings] == (["labels-resized"] if said else [])
+    assert all(re.search(said, warning) for warning in warnings)
+    few = found.where(found.image < 9)
+    assert resized_labels(few, scaled_labels(truth, 0.8, 0.8)) == ()
+
+
 def test_a_shift_that_scatter_explains_is_none():
     found, truth = world()
     # Offsets .25, .5, ... 10: median 5.1, median absolute deviation 2.5, so that the standard error
@@ -403,6 +431,8 @@ def test_damaged_labels_of_real_photographs(shared):
         read = read_predictions(path, images=labels.images)
         found = read.as_categories(labels.categories, words)
         assert shifted_labels(found, truth) == unlabelled_objects(found, truth) == ()
+        assert resized_labels(found, truth) == ()
+        assert "tighter" in resized_labels(found, scaled_labels(truth, 0.8, 0.8))[0]
         assert labels_elsewhere(found, truth) == ()
         left = replace(truth, boxes=truth.boxes - [4, 0, 4, 0])
         assert "lie -" in shifted_labels(found, left)[0]
