@@ -17,8 +17,7 @@ from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.given import GivenLabels, Predictions
-    from autoeval.estimation.run_detector import Detector
+    from autoeval.estimation.given import GivenLabels
     from autoeval.io.tasks.task import Task
     from autoeval.runtime.files import PathLike
     from autoeval.words import Notice
@@ -111,8 +110,16 @@ def fit(
         reason = "is for a fit, and --join takes what was fitted: leave it out."
         refuse_given({**data, **typed, **boxes}, reason)
         return join_fits_at(join, target=target, level=level, work_dir=work_dir)
-    given = _boxes(predictions, boxes) if labels is None or task is None else None
-    if task is not None and labels is None:
+    if labels is not None and task is not None:
+        raise InputError(
+            "One at a time: fit the labels and the task by themselves, then join both (--join)."
+        )
+    given = given_boxes_of(predictions, boxes)
+    if given is None:
+        raise InputError(
+            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
+        )
+    if task is not None:
         del typed["data_root"]
         refuse_given(typed, "is for --labels, and a task has its own")
         return fit_task(
@@ -120,10 +127,6 @@ def fit(
         )
     if labels is None:
         raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
-    if given is None:
-        raise InputError(
-            "One at a time: fit the labels and the task by themselves, then join both (--join)."
-        )
     refuse_given({"data_root": data_root}, "goes with --task")
     settings = FitSettings(target, level, trained_here)
     folder = None if work_dir is None else Path(work_dir)
@@ -167,19 +170,6 @@ def _target(target: str, score_thr: float | None, iou: float) -> str:
             "name one when you estimate."
         )
     return named_target(target, score_thr, iou)
-
-
-def _boxes(predictions: Any, options: BoxOptions) -> Predictions | Detector:
-    """Return predictions or the detector that is to be run; `InputError` for both or neither."""
-    if (predictions is None and options.get("detector") is None) or (
-        predictions is not None and options.get("detector") is not None
-    ):
-        raise InputError(
-            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
-        )
-    given = given_boxes_of(predictions, options)
-    assert given is not None
-    return given
 
 
 def fit_task(
