@@ -1,8 +1,8 @@
 """Which images of a site to label, with the label-free estimates that a plan keeps.
 
 What labels need of an estimator: priors of all targets with the errors that they had elsewhere, the
-images drawn, and the folder to label, where a plan that is
-there already must belong to the same site and detector.
+images drawn, and the folder to label, where a plan that is there already must belong to the same
+site and detector.
 """
 
 from __future__ import annotations
@@ -27,15 +27,8 @@ from autoeval.io.image_identity import match_images
 from autoeval.io.images import read_header
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels import PLAN
-from autoeval.labels.assistance import (
-    NO_INFLUENCE,
-    LabelAssistance,
-    ProbableLabels,
-    probability,
-)
-from autoeval.labels.joint import (
-    expected_holding,
-)
+from autoeval.labels.assistance import NO_INFLUENCE, LabelAssistance, ProbableLabels, probability
+from autoeval.labels.joint import expected_holding
 from autoeval.labels.plan import (
     BY_CHANCE,
     BY_DISAGREEMENT,
@@ -435,13 +428,11 @@ def with_boxes_over(
     images, n_images = np.unique(np.concatenate(over)), len(boxes.images)
     if len(images) == n_images:
         return images, ()
-    note = Notice(
-        "images-without-box-over-threshold",
+    text = (
         f"{n_images - len(images)} of {n_images} images have no box over {score_thr:g}, and "
-        "precision does not depend on them: none of them is drawn",
-        severity="note",
+        "precision does not depend on them: none of them is drawn"
     )
-    return images, (note,)
+    return images, (Notice("images-without-box-over-threshold", text, severity="note"),)
 
 
 def _other_boxes(site: Site, pool: Boxes) -> Boxes | None:
