@@ -364,8 +364,8 @@ def another_suppression(fit: Sequence[int], site: Sequence[int]) -> tuple[str, .
         return ()
     text = (
         f"boxes of one category overlap each other up to an IoU of {tops[1]:.2f}, in the fit up to "
-        f"{tops[0]:.2f}: another detector, whose scores are misread, or another threshold of "
-        "non-maximum suppression?"
+        f"{tops[0]:.2f}: another detector, whose scores are misread, another threshold of "
+        "non-maximum suppression, or boxes of several categories that are written as one?"
     )
     return (Notice("another-detector", text),)
 
