@@ -186,6 +186,13 @@ def _recognised(path: Path) -> LabelFormat:
         return YOLO  # whose reader says what is wrong
     if len(formats) == 1:
         return formats[0]
+    at = [k for k, name in enumerate(path.parts) if name == "images"]
+    beside = Path(*path.parts[: at[-1]], "labels", *path.parts[at[-1] + 1 :]) if at else path
+    if at and beside.is_dir():
+        raise InputError(
+            f"{path} holds images, and labels seem to lie in {beside}: give that folder, or the "
+            "data.yaml that names the categories."
+        )
     looks = (
         f"like {' and '.join(fmt.name for fmt in formats)}" if formats else "like no known format"
     )

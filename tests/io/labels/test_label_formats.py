@@ -156,3 +156,13 @@ def test_labels_of_some_images():
 def test_each_format_is_found_by_its_name(name):
     """The layouts of published data sets are named by module and constant alone."""
     assert label_format(name).name == name
+
+
+def test_the_folder_of_images_beside_that_of_labels_is_named(tmp_path):
+    """As data sets of Ultralytics lie: images/val and labels/val."""
+    for kind in ("images", "labels"):
+        (tmp_path / kind / "val").mkdir(parents=True)
+    (tmp_path / "images/val/1.jpg").write_bytes(b"")
+    (tmp_path / "labels/val/1.txt").write_text("0 .5 .5 .2 .2\n")
+    with pytest.raises(InputError, match=r"labels seem to lie in .*labels/val"):
+        load_labels(tmp_path / "images/val")
