@@ -342,10 +342,17 @@ def with_calibrated_reference(
     with_reference = [labelled_set for labelled_set in sets if labelled_set.reference is not None]
     if not with_reference:
         return list(sets), None
-    # the same sets with the boxes of the reference in place of the detector's
+    # the same sets with the boxes of the reference in place of the detector's; where the detector
+    # was trained says nothing of the reference
     as_detector = [
-        replace(s, boxes=s.of_reference.boxes, reference=None, evaluation=s.of_reference)
-        for s in with_reference
+        replace(
+            site,
+            boxes=site.of_reference.boxes,
+            evaluation=site.of_reference,
+            reference=None,
+            trained_here=False,
+        )
+        for site in with_reference
     ]
     prior = calibration_prior(min(reference_set.boxes.floor for reference_set in as_detector))
     calibration = fit_calibration(as_detector, None, prior)

@@ -16,6 +16,7 @@ from autoeval.estimation.calibrating import (
     check_confidences,
     fit_calibration,
     roc_area,
+    with_calibrated_reference,
 )
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
@@ -76,6 +77,18 @@ def test_a_group_is_scored_by_probabilities_from_the_others():
 
 
 REFUSED = "do not predict which of its boxes are right"
+
+
+def test_where_the_detector_was_trained_says_nothing_of_its_reference():
+    sets = [labelled(f"s{k}", k) for k in range(4)]
+    sets = [replace(of, reference=random_found(k + 9)) for k, of in enumerate(sets)]
+    home = [replace(of, trained_here=k < 2) for k, of in enumerate(sets)]
+    (plain, fitted), (told, also_fitted) = map(with_calibrated_reference, (sets, home))
+    np.testing.assert_array_equal(also_fitted.boxes, fitted.boxes)
+    for one, other in zip(plain, told, strict=True):
+        np.testing.assert_array_equal(
+            other.reference_probabilities, one.reference_probabilities, strict=True
+        )
 
 
 def test_the_area_counts_pairs_and_equal_scores_half():
