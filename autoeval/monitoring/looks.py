@@ -30,7 +30,7 @@ independence of the looks, which share their baseline).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ TESTED = {
 SHOWN = {"boxes": "sure", "faint": "low", "strength": "squares"}
 """What is shown in place of a square root that is tested."""
 SIDE = "side"  # mean logarithm of the sides of boxes of an image, unlikely ones too
+MOVED = {**TESTED, SIDE: "typical side of boxes, image = 1"}
+"""All numbers that a look says the movement of."""
 RISING = ("empty", SIDE)
 """What rises when a detector loses objects, small ones first; all other numbers fall."""
 Numbers = Mapping[str, np.ndarray]
@@ -298,7 +300,7 @@ def look_at(
     singles = {category: single_numbers(scales, category) for category in later[-1]}
     found = {category: evidence(scales, category, singles[category], RULE) for category in singles}
     drifts = [
-        drift for category in singles for drift in _drifts(latest, category, singles[category])
+        drift for category in singles for drift in _drifts(scales, category, singles[category])
     ]
     p = p_of_evidence(found, RULE)
     units = singles[ALL][0][0].units
@@ -541,14 +543,20 @@ def _smooth_ranks(column: np.ndarray) -> np.ndarray:
 
 
 def _drifts(
-    latest: Scale, category: str, singles: Sequence[Sequence[Difference]]
+    scales: Sequence[Scale], category: str, singles: Sequence[Sequence[Difference]]
 ) -> Iterator[Drift]:
-    """Yield what single numbers of a category say."""
-    before, after = (latest.mean(category, later=later) for later in (False, True))
+    """Yield what single numbers of a category say; the size of boxes is tested by its ranks."""
+    before, after = (scales[0].mean(category, later=later) for later in (False, True))
     for name, *of_scales in zip(TESTED, *singles, strict=True):
         shown = AT[SHOWN.get(name, name)]
         p = min(1.0, len(singles) * min(one.p_two_sided for one in of_scales))
         yield Drift(name, category, float(before[shown]), float(after[shown]), p)
+    n_boxes = (before[AT["low"]], after[AT["low"]])
+    if min(n_boxes) > 0:
+        rule = replace(RULE, summed=(SIDE,))
+        p = min(scale.compare_sum(category, rule).p_two_sided for scale in scales)
+        side, now = np.exp(np.array([before[AT["sides"]], after[AT["sides"]]]) / n_boxes)
+        yield Drift(SIDE, category, float(side), float(now), min(1.0, len(scales) * p))
 
 
 def _combined(p: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from autoeval.boxes import Boxes, Categories, LabelledImage, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import check_words, checked_present, named_categories
-from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, TESTED, SiteLook
+from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, MOVED, TESTED, SiteLook
 from autoeval.monitoring.monitor_store import BOX, CameraImage
 from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
 from autoeval.result_base import ENDS, Result
@@ -539,7 +539,7 @@ def reasons_of(
 
 
 def moved_texts(look: SiteLook) -> list[str]:
-    """Say which numbers of the boxes moved, in the order of `TESTED`: the plainest first."""
+    """Say which numbers of the boxes moved, in the order of `MOVED`: the plainest first."""
     # All together may have moved where no single number did so clearly: then those that moved most.
     least = min((drift.p for drift in look.drifts), default=0.0)
     clear = (drift for drift in look.drifts if drift.p <= max(CLEAR, least))
@@ -547,7 +547,7 @@ def moved_texts(look: SiteLook) -> list[str]:
     texts = []
     for drift in drifts[:3]:
         of = f" of {drift.category}" if drift.category != ALL else ""
-        texts.append(f"{TESTED[drift.name]}{of}: {drift.before:.2f} to {drift.after:.2f}")
+        texts.append(f"{MOVED[drift.name]}{of}: {drift.before:.2f} to {drift.after:.2f}")
     return texts
 
 

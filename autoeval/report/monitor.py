@@ -13,7 +13,7 @@ import pandas as pd
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError, read_image
 from autoeval.monitoring.candidate import OF_KNOWN
-from autoeval.monitoring.looks import TESTED
+from autoeval.monitoring.looks import MOVED
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
 from autoeval.monitoring.monitored import STATES, Monitored, MonitoredSite
 from autoeval.report.page import (
@@ -326,7 +326,7 @@ def _board_item(
     for drift in site.drifts:
         of = f" of {drift['category']}" if drift["category"] else ""
         numbers = f"{drift['before']:.2f} before, {drift['after']:.2f} now"
-        facts.append(f"{TESTED[drift['name']]}{of}: {numbers} (p {drift['p']:.2g})")
+        facts.append(f"{MOVED[drift['name']]}{of}: {numbers} (p {drift['p']:.2g})")
     if site.last:
         facts.append(f"latest image: {site.last.replace('T', ' ')}")
     if site.n_unreadable:

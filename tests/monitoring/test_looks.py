@@ -186,6 +186,24 @@ def test_the_sum_falls_where_the_boxes_that_are_left_are_larger():
     assert found.z == pytest.approx(expected.statistic, rel=0.01)
 
 
+def test_a_look_says_by_how_much_the_boxes_are_larger():
+    """The geometric mean of their sides: .1, then .2, of four boxes an image as before."""
+    rng = np.random.default_rng(3)
+    before, after = numbers(rng, 60), numbers(rng, 16)
+    for part, side in ((before, 0.1), (after, 0.2)):
+        part[""][:, AT["low"]] = 4
+        spread = rng.normal(0, 0.05, len(part[""]))
+        part[""][:, AT["sides"]] = 4 * (np.log(side) + spread - spread.mean())
+    steady = [{"": before[""].mean(axis=0)}]
+    found = look_at(1, [before], [after], steady, None, np.nan, 0.9)
+    moved = {drift.name: drift for drift in found.drifts}
+    assert (moved["side"].before, moved["side"].after) == pytest.approx((0.1, 0.2))
+    assert moved["side"].p < 1e-6 < min(moved[name].p for name in ("boxes", "best", "score"))
+    after[""][:, AT["low"]] = 0  # no box, no size
+    found = look_at(1, [before], [after], steady, None, np.nan, 0.9)
+    assert "side" not in [drift.name for drift in found.drifts]
+
+
 def test_several_windows_are_compared_by_the_sum_of_their_means():
     """By hand: one number, five windows in the baseline and a later one that did not move."""
     rng = np.random.default_rng(0)
