@@ -436,7 +436,9 @@ def labels_of_plan(
     """
     rest = () if plan.rest is None else plan.rest.categories
     known = [*(words or (*plan.found.categories, *rest))]
-    over = None if plan.measures("mAP") else plan.score_thr
+    # A plan of a difference has all images, for precision, too.
+    cut = "images-without-box-over-threshold" in {as_notice(of).code for of in plan.warnings}
+    over = plan.score_thr if cut else None
     return labels_on(labels, plan.found.images, known, over)
 
 

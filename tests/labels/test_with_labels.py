@@ -416,6 +416,22 @@ class TestAtAThreshold:
         with pytest.raises(InputError, match=r"measure nothing at 0\.4"):
             estimate_with_labels(plan, label_set(two, range(120)), score_thr=0.4)
 
+    @pytest.mark.parametrize(("cut", "severity"), [(True, "note"), (False, "warning")])
+    def test_labels_of_other_images_are_a_note_where_the_plan_left_images_out(
+        self, assistance, two, cut, severity
+    ):
+        """A plan of a difference has all images, so that its labels are of none that it lacks."""
+        images, notes = with_boxes_over(two.pool, None, 0.7)
+        pool, known = two.pool, PlannedSite(warnings=notes if cut else ())
+        pool = pool.on_images(images) if cut else pool
+        plan = make_plan(pool, assistance, PlanRequest(20, target="precision@0.7"), known)
+        labels = label_set(two, range(120))
+        stray = replace(labels.images[0], image_id="x.jpg", file_name="x.jpg")
+        more = replace(labels, images=(*labels.images, stray))
+        found = map(as_notice, estimate_with_labels(plan, more, planned=False).warnings)
+        (notice,) = (of for of in found if of.code == "images-not-in-pool")
+        assert notice.severity == severity and ("no box over 0.7" in notice) == cut
+
     def test_where_every_image_has_a_box_nothing_is_left_out(self, two):
         images, notes = with_boxes_over(two.pool, None, 0.001)
         assert len(images) == len(two) and notes == ()
