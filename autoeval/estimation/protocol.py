@@ -15,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.model.pair_table import CATEGORY, n_rows
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import ENDS, Result
-from autoeval.targets import find_target
+from autoeval.targets import Target, find_target
 from autoeval.words import Notice, counted
 
 if TYPE_CHECKING:
@@ -155,14 +155,15 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
         return ()
     what = "categories" if results[0].by_category else "sources"
+    target = find_target(results[0].target)
+    unit = "points" if target.unit == Target.unit else target.unit
     return (
         Notice(
             "no-better-than-constant",
             f"on {what} that were left out of the fit the mean absolute error is "
-            f"{100 * errors[used]:.1f} points; the mean accuracy of the "
-            f"others as the estimate of each gives {100 * errors[BASELINE]:.1f}. Either all "
-            "are about equally accurate, or these scores do not predict accuracy here, as where "
-            "labels are wrong",
+            f"{target.text(errors[used])} {unit}; the mean of the others as the estimate of each "
+            f"gives {target.text(errors[BASELINE])}. Either all are about equally accurate, or "
+            "these scores do not predict accuracy here, as where labels are wrong",
         ),
     )
 

@@ -59,6 +59,8 @@ def test_warnings_are_shown_in_their_words():
 def test_a_method_no_better_than_a_constant_is_warned_of(error, doubted):
     results = held_out(bos=error, constant=0.1)
     assert [of.code for of in worse_than_constant(results)] == ["no-better-than-constant"] * doubted
+    of_counts = [replace(of, target="count_mae") for of in results]
+    assert all("objects an image" in of for of in worse_than_constant(of_counts))
     figures = blocks(report(results=results), "headline")
     assert figures[0].value == f"{100 * error:.1f}" and figures[2].value == "67%"
 

@@ -37,8 +37,8 @@ from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import seed_rows
 from autoeval.stability.methods.scored_pass import with_stages
 from autoeval.stability.methods.two_lines import two_lines
-from autoeval.targets import AP_TARGETS, OperatingPoint
-from autoeval.words import Notice, counted, listed, prefixed
+from autoeval.targets import OperatingPoint
+from autoeval.words import Notice, as_notice, counted, listed, prefixed
 
 
 def fit_task(
@@ -101,7 +101,9 @@ def fit_task(
         default = fit_sets(sets, context=context, settings=FitSettings(target), scored=table)
         fitted[DEFAULT_METHOD] = replace(default, loading_=how or {}, detector_=observer.detector)
         assert default.fit_result_ is not None
-        result, of_sets = default.fit_result_, [*default.fit_result_.warnings]
+        result = default.fit_result_
+        # what is evaluated here takes the place of the fit's own evaluation
+        of_sets = [w for w in result.warnings if as_notice(w).code != "no-better-than-constant"]
         table = with_pairs(table, pair_rows(default.table_))
     if not at_threshold:  # there sample sets have no counts of boxes by score
         evaluated = list(dict.fromkeys([*methods, BASELINE]))
@@ -119,7 +121,7 @@ def fit_task(
     for method in published:
         seen = dict(context)
         if looks is not None:
-            useless = _useless(result.cross_validation, method, target)
+            useless = _useless(result.cross_validation, method)
             repeated = (*looks.warnings, *useless, *_of_two_lines(table, method, target))
             seen["boxes"] = replace(looks, warnings=repeated).to_dict()
         estimator = PublishedEstimator(method, target=target)
@@ -137,7 +139,7 @@ def fit_task(
     result = replace(
         result,
         table=table,
-        warnings=(*warnings, *of_sets, *_useless(result.cross_validation, methods[0], target)),
+        warnings=(*warnings, *of_sets, *_useless(result.cross_validation, methods[0])),
         labelled_sets=None,
         files=tuple(files),
         seed_sets=tuple(seed_sets),
@@ -189,10 +191,8 @@ def _score(
     return table, boxes, warnings
 
 
-def _useless(results: Sequence[LeaveOneSourceOut], method: str, target: str) -> tuple[str, ...]:
-    """Warn of a method that is no better than a constant, where the target is in points of 100."""
-    if target not in AP_TARGETS:
-        return ()
+def _useless(results: Sequence[LeaveOneSourceOut], method: str) -> tuple[str, ...]:
+    """Warn of a method that is no better than a constant."""
     by_method = {result.method: result for result in results}
     if method not in by_method or BASELINE not in by_method:
         return ()

@@ -2,6 +2,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,10 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
+from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.io.image_lists import load_image_folder
 from autoeval.model.pair_table import FEATURES
-from autoeval.stability.fitting.fit_task import fit_task
+from autoeval.stability.fitting.fit_task import _useless, fit_task
 from autoeval.stability.metasets import MetaSetConfig
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import preset
@@ -283,3 +285,16 @@ def test_own_images_that_cannot_be_read_are_one_warning_of_their_source(detector
     ]
     assert len(lost) == 1
     assert lost[0].startswith("w1: 3 of 8 images ") and lost[0].endswith(" and 1 more")
+
+
+@pytest.mark.parametrize("target", ["mAP", "count_mae"])
+def test_a_method_is_compared_with_a_constant_whatever_its_target(target):
+    rows = pd.DataFrame({"source": list("abc"), "true": [1.0, 2.0, 3.0], "error": 1.0})
+    rows = rows.assign(estimate=rows["true"] + 1, lower=np.nan, upper=np.nan, missing=False)
+    bos, constant = (
+        LeaveOneSourceOut(method, target, rows, np.ones(1), {}) for method in ("bos", "constant")
+    )
+    (warning,) = _useless((bos, constant), "bos")
+    assert warning.code == "no-better-than-constant"
+    better = replace(bos, per_source=rows.assign(error=0.5))
+    assert _useless((better, constant), "bos") == ()
