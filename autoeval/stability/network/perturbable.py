@@ -91,6 +91,7 @@ class PerturbableDetector(MMDetector):
         self._passes = choose_passes(model, stages)
         self._changes: dict[int, list[Tensor]] = {}
         self._stacked = STACKED
+        self._repeats = 0  # of what was launched last
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -215,6 +216,7 @@ class PerturbableDetector(MMDetector):
             )
         if request.repeats < 0:
             raise ValueError(f"Expected `repeats` 0 or more, got {request.repeats}.")
+        self._repeats = request.repeats
 
     def _all_passes(
         self,
@@ -271,8 +273,8 @@ class PerturbableDetector(MMDetector):
         return found
 
     def _take_smaller_batches(self) -> str:
-        """Halve what repeats are stacked into; where that is one batch of images, the batches."""
-        if self._stacked == 1 or self.max_batch == 1:
+        """Halve what repeats are stacked into; where none are stacked, the batches of images."""
+        if min(self._stacked, self._repeats) <= 1 or self.max_batch == 1:
             return super()._take_smaller_batches()
         self._stacked //= 2
         return f"{self._stacked * self.max_batch} perturbed images"

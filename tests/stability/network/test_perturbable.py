@@ -139,6 +139,23 @@ def test_repeats_are_stacked_lower_where_memory_runs_out(build, images, monkeypa
             np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
 
 
+def test_without_repeats_batches_of_images_are_halved_at_once(build, images, monkeypatch):
+    detector = build("yolox_nano")
+    predict = detector.model.predict
+
+    def small(inputs, samples):
+        if len(inputs) > 1:
+            raise torch.OutOfMemoryError
+        return predict(inputs, samples)
+
+    monkeypatch.setattr(detector.model, "predict", small)
+    monkeypatch.setattr(detector, "max_batch", 2)
+    with pytest.warns(UserWarning) as warned:
+        detector.observe([images[0], images[2]], list("ab"))
+    (said,) = [str(of.message) for of in warned if "memory" in str(of.message)]
+    assert "going on with 1 images" in said and detector.max_batch == 1
+
+
 @pytest.fixture
 def elsewhere(monkeypatch):
     """Play a device other than the host: what is added to a copy is copied."""
