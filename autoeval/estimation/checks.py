@@ -266,7 +266,7 @@ def nothing_over_text(target: str) -> Notice:
 def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]:
     """Warn where the agreement with a reference detector is not read, of all or of some pairs.
 
-    pairs: those of the fit, with columns that hold no value.
+    pairs: those of the fit.
     """
     rows = columns(pairs)
     if REFERENCE_TRUE not in rows:

@@ -280,9 +280,8 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """
     found, labelled = _paired(boxes, truth)
     difference, n_pairs = labelled - found, len(found)
-    offset = (
-        difference[:, :2] + difference[:, 2:]
-    ) / 2  # from the centre of the box to the label's
+    # from the centre of the box to that of the label
+    offset = (difference[:, :2] + difference[:, 2:]) / 2
     if n_pairs < FEWEST_PAIRS:
         return ()
     median = np.median(offset, axis=0)

@@ -114,9 +114,8 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     meta_set_options.check_counting_options(options)
     _check(options)
     options["target"] = options.get("target") or AP_TARGETS[0]
-    if not options.get(
-        "images"
-    ):  # the road world assumes some, which are neither a list nor a video
+    # The road world assumes some images, which are neither a list nor a video.
+    if not options.get("images"):
         reason = "is about new images: give --images PATH, too."
         meta_set_options.refuse_beside(options, ["categories", "img_dir", "every"], reason)
     if not options.get("estimator"):
