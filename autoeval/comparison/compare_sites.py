@@ -304,8 +304,8 @@ def _rows(
                 "lower": lower,
                 "upper": upper,
                 "p_better": difference.probability_positive,
-                "label_free": sign * found.prior.value,
-                "carried_over": sign * pair.carried,
+                "label_free": sign * found.prior.value + 0.0,
+                "carried_over": sign * pair.carried + 0.0,
                 "more_labels": more_labels,
                 "distinguishable": lower > 0 or upper < 0,
             }
@@ -328,7 +328,7 @@ def _ranked(
     whole = {(name, name): ITSELF for name in names}
     for (a, b), forecast in forecasts.items():
         whole[a, b] = difference = forecast.difference
-        whole[b, a] = replace(difference, value=-difference.value)
+        whole[b, a] = replace(difference, value=0.0 - difference.value)  # no -0.0
     table = [[whole[a, b] for b in names] for a in names]  # a less b
     # by least squares: values of mean 0 whose differences are nearest to the estimated ones
     values = np.array([[of.value for of in row] for row in table]).mean(axis=1)

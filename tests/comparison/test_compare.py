@@ -102,6 +102,7 @@ def test_a_detector_differs_from_itself_by_nothing(world, tmp_path, labels):
     given = {"labels": some_labels(world, tmp_path / "some.json", labels)} if labels else {}
     result = compare(twice, [file, turned], images=site_labels(world), **given)
     columns = ["difference", "lower", "upper", "label_free"]
+    assert not np.signbit(result.ranking.select_dtypes("number").to_numpy()).any()
     assert (result.pairs[columns] == 0).all().all() and (result.pairs["p_better"] == 0.5).all()
     assert "same-boxes" in [as_notice(warning).code for warning in result.warnings]
     gate = result.gate(0.0)
