@@ -117,3 +117,10 @@ def test_it_survives_a_file():
         next(again.predict(site.pool)), next(assistance.predict(site.pool))
     )
     assert len(text) < 20_000
+
+
+def test_a_file_that_reads_other_features_of_boxes_is_refused():
+    values = fit_assistance([make_site(seed) for seed in range(3)]).to_dict()
+    values["box_model"]["names"] = values["box_model"]["names"][::-1]
+    with pytest.raises(InputError, match="other features of boxes"):
+        LabelAssistance.from_dict(values)
