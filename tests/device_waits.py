@@ -1,12 +1,12 @@
 """Finds, on a processor, what would make a process wait for a GPU."""
 
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import autoeval
@@ -55,31 +55,33 @@ class DeviceWaits(TorchDispatchMode):
             self.framework += 1
 
 
+class HostReads(TorchFunctionMode):
+    """Notes calls that `DeviceWaits` cannot tell from others, or that leave no operation."""
+
+    def __init__(self, waits):
+        super().__init__()
+        self.waits = waits
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs, name = kwargs or {}, getattr(function, "__name__", "")
+        if (
+            name in ("cpu", "numpy", "tolist", "__array__")
+            or (name == "to" and "cpu" in args[1:2])
+            or (name in ("tensor", "as_tensor") and "device" in kwargs)
+            or (name == "__getitem__" and is_host_index(args[1]))
+        ):
+            self.waits.note(name)
+        return function(*args, **kwargs)
+
+
+def is_host_index(key):
+    """Whether elements are chosen by a list, which is copied to the device."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(each, list | np.ndarray) for each in keys)
+
+
 @contextmanager
 def device_waits():
     """Return what is noted while the body runs."""
-    waits = DeviceWaits()
-
-    def noting(owner, name, counts=lambda *args, **kwargs: True):
-        original = getattr(owner, name)
-
-        def call(*args, **kwargs):
-            if counts(*args, **kwargs):
-                waits.note(name)
-            return original(*args, **kwargs)
-
-        return mock.patch.object(owner, name, call)
-
-    def is_host_index(tensor, key):
-        keys = key if isinstance(key, tuple) else (key,)
-        return any(isinstance(each, list | np.ndarray) for each in keys)
-
-    with ExitStack() as stack:
-        for name in ("cpu", "numpy", "tolist", "__array__"):
-            stack.enter_context(noting(torch.Tensor, name))
-        stack.enter_context(noting(torch.Tensor, "to", lambda *args, **kwargs: "cpu" in args[1:2]))
-        stack.enter_context(noting(torch.Tensor, "__getitem__", is_host_index))
-        for name in ("tensor", "as_tensor"):
-            stack.enter_context(noting(torch, name, lambda *args, **kwargs: "device" in kwargs))
-        stack.enter_context(waits)
+    with DeviceWaits() as waits, HostReads(waits):
         yield waits
