@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 from rectangles import RectangleDetector, write_task
@@ -136,7 +135,7 @@ def test_search_in_process(few_images, capsys):
 
 def test_the_site_that_is_estimated_is_no_source(few_images):
     def sources(images):
-        task = road_world.road_world_task(SimpleNamespace(images=images))
+        task = road_world.road_world_task({"images": images})
         return [files.name for files in task.seed_sets]
 
     assert set(ENVIRONMENTS) - set(sources("work_dirs/roadworld/fog/images/")) == {"fog"}
