@@ -36,15 +36,9 @@ def show_plan(
     from autoeval.report.page import PAGE, about, print_result, written_files
 
     folder, typed = Path(work_dir), given.values
-    facts = about(
-        given.command_line,
-        spec=load_estimator(typed["estimator"]).loading_.get("detector"),
-        images=typed["images"],
-        predictions=typed["predictions"],
-        detector=typed["detector"],
-        checkpoint=typed["checkpoint"],
-        estimator=typed["estimator"],
-    )
+    spec = load_estimator(typed["estimator"]).loading_.get("detector")
+    names = ("images", "predictions", "detector", "checkpoint", "estimator")
+    facts = about(given.command_line, spec=spec, **{name: typed[name] for name in names})
     values, step = plan_values(plan, facts), ""
     print_result(plan_text(plan, verbose=verbose), values)
     written = [*plan.files, *plan_page(plan, facts).write(folder / PAGE, values)]

@@ -92,15 +92,9 @@ def show(
     from autoeval.words import warning_lines
 
     folder, typed = Path(work_dir), given.values
-    facts = about(
-        given.command_line,
-        spec=load_estimator(typed["estimator"]).loading_.get("detector"),
-        images=typed["images"],
-        predictions=typed["predictions"],
-        detector=typed["detector"],
-        checkpoint=typed["checkpoint"],
-        estimator=typed["estimator"],
-    )
+    spec = load_estimator(typed["estimator"]).loading_.get("detector")
+    names = ("images", "predictions", "detector", "checkpoint", "estimator")
+    facts = about(given.command_line, spec=spec, **{name: typed[name] for name in names})
     commands, candidate = label_commands(given, monitored), monitored.candidate
     if json_lines:
         print(lines_of(monitored.to_pandas()), flush=True)

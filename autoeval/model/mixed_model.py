@@ -379,8 +379,8 @@ class Mixture:
 
     def quantile(self, probability: float) -> np.ndarray:
         """Value that each quantity is below with a probability, (N,), by bisection."""
-        # A mixture of normal distributions has no quantile in closed form. Nine standard deviations
-        # hold any that is asked for, and each halving doubles the precision.
+        # A mixture of normal distributions has no quantile in closed form. It lies within nine
+        # standard deviations of a mean, and each bisection halves what is left.
         low, high = (self.means - 9 * self.stds).min(0), (self.means + 9 * self.stds).max(0)
         for _ in range(HALVINGS):
             middle = (low + high) / 2

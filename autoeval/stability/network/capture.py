@@ -213,8 +213,8 @@ class Capture:
     def reduce(self, copy: HostCopy) -> None:
         """Reduce what was captured where it is, and add what `fields` reads to a copy to the host.
 
-        Nothing waits for the device: what has to be known for that are numbers of boxes, which
-        suppression has told.
+        Nothing waits for the device: only numbers of boxes have to be known on the host, and these
+        are known since non-maximum suppression.
         """
         runs = self._final_suppressions()
         for i, run in runs.items():
