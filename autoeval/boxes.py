@@ -26,8 +26,10 @@ MOST_PAIRS = 4_000_000
 AT_ONCE = 1_000_000
 ENOUGH_BOXES = 20  # to judge their units and their form by
 BEYOND = 1.02
-OUTSIDE, MANY_CENTRES = 0.5, 0.15  # of boxes that reach beyond, and of centres there
-EXAMPLES, MOST_NAMED = 3, 20  # words in messages
+OUTSIDE = 0.5  # of the boxes reach beyond their image
+MANY_CENTRES = 0.15  # of the boxes have their centre beyond it
+EXAMPLES = 3  # words in a message that names some
+MOST_NAMED = 20  # words in a message that names all
 DECIMALS = 6  # of the sides of boxes in files; more are hardly written, or are all of a double
 
 

@@ -24,7 +24,9 @@ EXTRA_OF = {
     "ray": "ray",
     "transformers": "vlm",
 }
-FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILURE = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
 UNREAD = 141  # as of a program that the shell ends by SIGPIPE: 0 would let a gate pass
 
 

@@ -43,7 +43,8 @@ from autoeval.monitoring.looks import (
 from autoeval.monitoring.monitor import MOST_CATEGORIES
 from benchmarks.panel import group_of
 
-SET, FITTED_ON = "all/coco_mini", "val"
+SET = "all/coco_mini"
+FITTED_ON = "val"
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 OTHER = "all"  # sets of other categories
 OF_TASK = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
@@ -55,7 +56,8 @@ CORRUPTIONS = {
     "contrast": 3,
     "jpeg_compression": 1,
 }
-N_IMAGES, N_CHANGED = 64, 16
+N_IMAGES = 64
+N_CHANGED = 16
 AFTER = "16 after 48"
 LARGE = 0.1  # a fall that should be seen
 WEAKER = (0.3, 0.5, 0.7)  # falls of detectors of which there are no corrupted images
@@ -70,8 +72,10 @@ FRESH = {
 }
 COPIES = "two/coco_two"  # a site whose images are in the labelled set, too
 UNSEEN_SITES = 2  # of images of the labelled set on which detectors were trained
-THUMBNAIL, COPY = 16, 6.0  # pixels a side; mean difference of two pictures that are one
-FALSE_ALARMS, FIRST = 0.05, 0.5  # in all; share that the first look may spend
+THUMBNAIL = 16  # pixels a side
+COPY = 6.0  # mean difference of two pictures that are one
+FALSE_ALARMS = 0.05  # in all
+FIRST = 0.5  # share that the first look may spend
 SUMS = {
     "six numbers": tuple(TESTED),
     "size for mean score": ("boxes", "faint", "best", "empty", "strength", SIDE),

@@ -68,11 +68,16 @@ from benchmarks.changed_sites import (
 from benchmarks.panel import group_of
 
 LEVEL = 0.9  # of intervals
-N_SITES, N_DAYS, A_DAY, BASELINE = 50, 365, 24, 7
+N_SITES = 50
+N_DAYS = 365
+A_DAY = 24
+BASELINE = 7
 STEPS = 10  # of a slow fall
 KINDS = ("stable", "slow fall", "sudden fall", "day and night", "recompression")
 SHARES = (0.4, 0.2, 0.2, 0.1, 0.1)
-FROM, UNTIL = 60, 240  # days between which something happens
+# Days between which something happens.
+FROM = 60
+UNTIL = 240
 LOST = 0.85  # of the boxes, at most, after a fall
 FOLDS = 5  # of groups of sites, each without the slopes of its own
 DRAWS = 1000  # of groups of sites, for an interval

@@ -51,7 +51,8 @@ from autoeval.sites.label_warnings import (
 from benchmarks.predictions import TASKS, WORDS, read
 
 Change = Callable[[Boxes, np.random.Generator], Boxes]
-DRAWN, DRAWS = 20, 3  # labelled images, and times that they are drawn
+DRAWN = 20  # labelled images
+DRAWS = 3  # times that they are drawn
 WARNINGS = {
     "other images": of_other_images,
     "boxes without a label": unlabelled_objects,
@@ -62,7 +63,9 @@ WARNINGS = {
 }
 ADDED = (0, 2, 5)
 FALSE_ALARMS = 0.02
-ROWS, SIZES = 4, 6  # cells of the place of a box: quarters of the height, halvings of the side
+# Cells of the place of a box.
+ROWS = 4  # quarters of the height
+SIZES = 6  # halvings of the side
 CHECKS = ("density", "place", "overlapping", "alone")
 CUTS = (0.0, 0.1)
 

@@ -92,7 +92,8 @@ PULL = (1.0, 0.7, 0.5, 0.5, 1.0, 5.0, 0.4, 0.7, 0.5)
 # That a detector counts as in the fit: the categories of a site are not independent.
 MOST_SITES = 15
 FEWEST_CELLS = 15  # of a detector whose coverage is stated for itself
-FEW, SECOND_SITES = (20, 50), 5  # labelled images of each second site
+FEW = (20, 50)  # labelled images of each second site
+SECOND_SITES = 5
 
 
 def parse_args() -> argparse.Namespace:

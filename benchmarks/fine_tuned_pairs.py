@@ -98,7 +98,8 @@ SIZES = (0, 10, 20)  # labelled images
 FEWEST_SITES = 12  # of a pair whose coverage is stated for itself
 KEY = ["source", "category", "fold", "category_group"]
 SMALL = 0.02  # added where log-odds are taken
-LEVEL, SURE = 0.9, 0.9  # of intervals; probability from which on a sign is stated
+LEVEL = 0.9  # of intervals
+SURE = 0.9  # probability from which on a sign is stated
 COLUMNS = (
     "mae",
     "difference of 0",

@@ -61,8 +61,10 @@ from benchmarks.panel import (
     tabulated,
 )
 
-IMAGES, IMAGE_DRAWS = (15, 40), 3
-BOXES, BOX_DRAWS = (50, 100, 300, 1000), 2
+IMAGES = (15, 40)
+IMAGE_DRAWS = 3
+BOXES = (50, 100, 300, 1000)
+BOX_DRAWS = 2
 SITE_DRAWS = 4
 FEWEST_BOXES = 8  # of a site that is estimated by one site
 WAYS = ("labelled set", "joined", "group", "site alone")

@@ -67,9 +67,13 @@ from autoeval.runtime.files import write_text
 from benchmarks.commands import run_part
 from benchmarks.many_categories import LOWEST_SCORE, SET
 
-N_IMAGES, N_CATEGORIES, N_SITES = 4920, 80, 30
+N_IMAGES = 4920
+N_CATEGORIES = 80
+N_SITES = 30
 LARGEST = 90  # number of a category
-SEED, SHIFT, SCORES = 0, 0.03, 0.05
+SEED = 0
+SHIFT = 0.03
+SCORES = 0.05
 DETECTORS = ("yolov8n", "yolo26n")
 SPLITS = {"old": "train", "new": "val"}
 FEW = (20, 200)  # labels
@@ -95,7 +99,10 @@ def timed():
     start = time.process_time(); yield
     print('evaluation', time.process_time() - start)
 """
-PER_IMAGE, N_CATEGORIES, N_FITTED, AT_ONCE = 20, 80, 2000, 20_000
+PER_IMAGE = 20
+N_CATEGORIES = 80
+N_FITTED = 2000
+AT_ONCE = 20_000
 FORMATS = ("parquet", "jsonl", "json")
 SCALE_COLUMNS = {
     "images": "{:,.0f}",
@@ -107,7 +114,9 @@ SCALE_COLUMNS = {
 }
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "docs/getting-started/sample"
-N_IMAGES, IN_WINDOW, IN_BASELINE = 50, 10, 30
+N_IMAGES = 50
+IN_WINDOW = 10
+IN_BASELINE = 30
 START = datetime(2026, 3, 2, 8)
 FIT = "fit --labels val.json --predictions val_predictions.json --work-dir fit"
 

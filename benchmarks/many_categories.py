@@ -57,13 +57,16 @@ from autoeval.sites.site import Site
 from benchmarks.commands import run_part
 from benchmarks.panel import LEVEL, group_of, interval_score
 
-SET, HOME = "coco_mini", "robot_home"
+SET = "coco_mini"
+HOME = "robot_home"
 SIZES = {SET: (10, 20, 40, 50, 100), HOME: (10, 20, 40)}
 DETECTORS = ("nanodet_plus", "yolo26n", "yolov8n", "fastestdet")
 LOWEST_SCORE = 0.05
 """Of the boxes that are read: some files reach further down, others do not."""
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
-FEWEST_IMAGES, DRAWN, DRAWS = 20, 30, 10
+FEWEST_IMAGES = 20
+DRAWN = 30
+DRAWS = 10
 SHARES = (0.0, 0.03, 0.05, 0.1, 0.2, 0.3)
 EVERY = "every category"  # of those named at the fit, or with a likely box
 FORMS = ("raw", "moved", "widened")
@@ -214,7 +217,8 @@ def measure(pool: Pool, k: int, draws: int) -> tuple[dict, list[dict]]:
 BARS = {SET: {20: 10.0, 50: 6.0, 100: 4.5}, HOME: {10: 11.0, 20: 8.0, 40: 4.5}}
 
 
-COVERAGE, OF_CATEGORIES = (0.87, 0.96), (0.86, 0.95)
+COVERAGE = (0.87, 0.96)
+OF_CATEGORIES = (0.86, 0.95)
 
 
 FORMATS = {

@@ -98,7 +98,8 @@ need (`pip install 'autoeval[open-vocabulary]'`); their text encoder is small an
 | family | config | boxes | dropout | candidates | logits | features | classes |
 |---|---|---|---|---|---|---|---|
 """
-YES, NO = "yes", "-"
+YES = "yes"
+NO = "-"
 
 
 def try_family(path: str) -> dict[str, Any]:

@@ -95,8 +95,10 @@ BY_ESTIMATE = (0, 5, 10, 20, 35, 50, 70, 100)  # points; ends of the classes tha
 USED = (0.3, 0.5)  # thresholds that are shown by detector
 CURVE = tuple(float(of) for of in np.arange(1, 20) / 20)
 CURVE_COLUMNS = ["threshold", "measure", "value", "lower", "upper"]
-WANTED_RECALL, LABELS = 0.5, 20
-FEWEST_OF_SITE, FEWEST_HOLDING = 30, 10  # images of a site, and those that hold the category
+WANTED_RECALL = 0.5
+LABELS = 20
+FEWEST_OF_SITE = 30  # images of a site
+FEWEST_HOLDING = 10  # images that hold the category
 
 
 def main() -> None:

@@ -93,12 +93,17 @@ from benchmarks.detect import (
     spread,
 )
 
-MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
+MIDDLE = DropoutSpec("after", (1, 2), 0.15)
+LAST = DropoutSpec("after", (3,), 0.15)
 Seconds = dict[str, float]
-LOOP, BARE = "MMDetection's loop, {} workers", "bare network on a prepared batch"
-SPEED_OF, OF_CHECKPOINT = ("retinanet_r50", "yolox_nano"), "yolox_nano"
+LOOP = "MMDetection's loop, {} workers"
+BARE = "bare network on a prepared batch"
+SPEED_OF = ("retinanet_r50", "yolox_nano")
+OF_CHECKPOINT = "yolox_nano"
 PAPER = ("retinanet_r50", "faster_rcnn_r50", "retinanet_swin_t", "faster_rcnn_swin_t")
-SAMPLE_SETS, IMAGES, REPEATS = 10 * 50, 250, 10
+SAMPLE_SETS = 10 * 50
+IMAGES = 250
+REPEATS = 10
 BOX = np.array([[100.0, 100.0, 300.0, 300.0]])
 
 

@@ -80,9 +80,13 @@ MORE_HOMES = (
 TRAINED_SHARE = 0.6
 LABELLED = "coco_mini"
 MOST_IMAGES = 60  # of a site that nobody was trained on, evenly taken
-SIZE, PAD = 416, 114.0
-STEPS, BATCH, WARM_UP = 140, 6, 15
-RATE, WEIGHT_DECAY = 4e-4, 0.02
+SIZE = 416
+PAD = 114.0
+STEPS = 140
+BATCH = 6
+WARM_UP = 15
+RATE = 4e-4
+WEIGHT_DECAY = 0.02
 SMALLEST_ZOOM = 0.7  # of the augmentation; the largest is its inverse
 SAME_WORD = {"vehicle": "car"}  # whose weights of the last layer a category starts with
 FEWEST_LABELS = 8  # of a category, to be learned
@@ -93,7 +97,8 @@ CLASS_OF = {"vehicle": "vehicle", "car": "vehicle", "bus": "vehicle", "truck": "
          "person": "person"}  # fmt: skip
 CLASSES = ("vehicle", "person")
 TASKS = ("vehicle", "person", "two", "all")
-LOWEST_SCORE, MOST_BOXES = 0.01, 300
+LOWEST_SCORE = 0.01
+MOST_BOXES = 300
 
 
 """Sites of the first detectors, whose pairs are compared (`benchmarks/fine_tuned_pairs.py`)."""

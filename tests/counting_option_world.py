@@ -10,7 +10,8 @@ from counting_files import write_boxes, write_fsc147
 from option_counters import CHANNELS
 
 EXAMPLES = Path(__file__).parents[1] / "docs/counting/examples"
-SIDE, PER_CLASS = 40, 2
+SIDE = 40
+PER_CLASS = 2
 COUNTERS = {
     "dots": "DotCounter",
     "batches": "BatchCounter', name='batches",

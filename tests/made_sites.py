@@ -4,7 +4,8 @@ import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
 
-N_IMAGES, WORDS = 24, ("car", "bus", "cat", "dog", "cow")
+N_IMAGES = 24
+WORDS = ("car", "bus", "cat", "dog", "cow")
 
 
 def random_found(seed, n=600):

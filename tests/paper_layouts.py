@@ -10,7 +10,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 
-SIZE, N = 64, 4
+SIZE = 64
+N = 4
 
 Picture = tuple[np.ndarray, list[tuple[int, int, int, int]]]
 Pictures = Sequence[Picture]

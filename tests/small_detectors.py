@@ -4,7 +4,8 @@ import torch
 
 from autoeval.detectors import ops
 
-WIDTH, HEIGHT = 96, 64
+WIDTH = 96
+HEIGHT = 64
 RESIZE = {"test_dataloader.dataset.pipeline.1.scale": (WIDTH, HEIGHT)}
 PAD = {"test_dataloader.dataset.pipeline.2.size": (WIDTH, WIDTH)}
 # Random heads are never sure of anything and turn boxes inside out: every one counts.

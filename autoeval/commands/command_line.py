@@ -33,7 +33,8 @@ IN_GROUPS = ("seed_set", "site_categories")
 LISTS = ("Sequence", "Collection", "Mapping")
 KINDS = {"bool": bool, "int": int, "float": float}
 NUMBERS = {int: "a whole number", float: "a number"}
-INDENT, WIDEST = 26, 100  # columns of help
+INDENT = 26  # columns of help before a text
+WIDEST = 100  # columns of help in all
 SCREEN = 60  # lines
 DASH = "\0"  # for the "-" that begins a value such as "-", "-.5" and "-,x,y": no option
 #: The command that runs, for pages; empty where a function is called from Python.

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from autoeval.sites.site import Site
 
-PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
+PASSED = "passed"
+FAILED = "failed"
+UNDECIDED = "undecided"
 OTHER_WORDS = ("categories-without-labels", "category-not-common", "category-not-known")
 """Warnings of labels and detectors whose words differ: a gate would rest on an average precision of
 0, or pass over a category that a detector cannot find at all."""

@@ -43,7 +43,8 @@ from autoeval.model.train_prior import TABLES, kin, quarters, read_scores
 from autoeval.runtime.files import shipped_config, write_json
 
 PRIOR = "compare_prior.json"
-PAIRS, TUNED_PAIRS = TABLES / "pairs.csv", TABLES / "fine_tuned_pairs.csv"
+PAIRS = TABLES / "pairs.csv"
+TUNED_PAIRS = TABLES / "fine_tuned_pairs.csv"
 TUNED_TABLE = TABLES / "fine_tuned.csv"
 ROOTS = "_root"  # ends the name of a detector whose scores are square roots of another one's
 TUNED = "tuned_"  # begins the name of a detector that was trained on one site

@@ -77,9 +77,11 @@ from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint
 
-LOWEST_ODDS, HIGHEST_ODDS = 0.01, 0.99  # disagreement whose log-odds are taken
+LOWEST_ODDS = 0.01  # disagreement under which log-odds are taken of this
+HIGHEST_ODDS = 0.99  # and over which of this
 FILE = "compare_prior.json"
-LOWEST, HIGHEST = 0.02, 0.95  # levels
+LOWEST = 0.02  # level of accuracy
+HIGHEST = 0.95
 FEWEST_OBJECTS = 0.05  # expected in an image
 FEWEST_LABELLED = 20  # boxes of a category, for its own difference on the labelled set to count
 USUAL = frozenset(("person", "vehicle", "car", "bus", "truck"))

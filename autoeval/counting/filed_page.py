@@ -14,7 +14,8 @@ from autoeval.runtime.files import write_figure, write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAGE, FIGURES = "report.html", "figures"
+PAGE = "report.html"
+FIGURES = "figures"
 
 
 class FiledPage(Page):

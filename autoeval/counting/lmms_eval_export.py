@@ -16,7 +16,8 @@ from autoeval.counting.praco.data import CountingSet
 from autoeval.errors import InputError
 from autoeval.runtime.files import PathLike, atomic_path, write_text
 
-INTEGER, TRUTH = ("int64", pa.int64()), ("bool", pa.bool_())
+INTEGER = ("int64", pa.int64())
+TRUTH = ("bool", pa.bool_())
 # Fields of rows that are no text, as the ``datasets`` library and Arrow call their types.
 TYPES = {"count": INTEGER, "ground_truth": INTEGER, "num_occluded": INTEGER, "own": TRUTH}
 _UTILS = '''"""Needs this package: pip install --no-deps autoeval is enough."""

@@ -17,8 +17,11 @@ from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 
 SITES = {"val": "dusk_country", "new": "street_above"}  # environments that nothing was trained on
-N_IMAGES, SAMPLE_SEED, FLOOR = 60, 7, 0.06
-CLASSIFIER_IMAGES, CLASSIFIER_SEED = 150, 1001
+N_IMAGES = 60
+SAMPLE_SEED = 7
+FLOOR = 0.06
+CLASSIFIER_IMAGES = 150
+CLASSIFIER_SEED = 1001
 
 Entry = dict[str, Any]
 

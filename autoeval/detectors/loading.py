@@ -18,7 +18,9 @@ from autoeval.detectors.building.configs import build_model, deployed_weights, r
 from autoeval.detectors.detector import MMDetector
 from autoeval.errors import InputError, first_line
 
-HEIGHT, WIDTH, BLOCK = 480, 640, 40
+HEIGHT = 480
+WIDTH = 640
+BLOCK = 40
 
 
 def load_detector(

@@ -44,12 +44,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Whether confidences say anything: chosen on the panel of detectors.
-LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
-REFUSED, NOTICEABLE = 0.977, 0.05  # probabilities that the area is smaller
+LEAST_AREA = 0.6  # under the ROC curve
+USELESS_AREA = 0.55  # under the ROC curve
+REFUSED = 0.977  # probability that the area is smaller
+NOTICEABLE = 0.05  # probability that the area is smaller
 FEWEST_OF_EACH = 10  # true and false positives
-FIRST_BIN, SURELY_BENT, LEAST_DROP = 30, 3.0, 0.1
+FIRST_BIN = 30
+SURELY_BENT = 3.0
+LEAST_DROP = 0.1
 # The reliability diagram.
-CALIBRATED, UNCALIBRATED = "calibrated", "confidence itself"
+CALIBRATED = "calibrated"
+UNCALIBRATED = "confidence itself"
 BINS = 10
 LEVEL = 0.9
 # Score floors at which a fit is held.

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SMALL, LARGE = 14, 70
+SMALL = 14
+LARGE = 70
 PREDICTIVE = "predictive"  # how an interval is formed where there is nothing to be said of it
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
 RESAMPLES = 200

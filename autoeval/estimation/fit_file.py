@@ -37,7 +37,9 @@ from autoeval.sites.site import Site
 from autoeval.words import codes_of, notices_of
 
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
-KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 5
+KEY = b"autoeval"
+DIGEST = b"autoeval.digest"
+FORMAT = 5
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.target": str,
     "estimator.level": (int, float),

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet
     from autoeval.io.tasks.task import Task
 
-ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
+ALL_WRONG = 0.01
+HARDLY_RIGHT = 0.02
 LABELLED = "images with labelled objects"
 FILES_WRONG = (
     "do category numbers and image ids mean what the labels mean? Write words and file names into "

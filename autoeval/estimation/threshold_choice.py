@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 THRESHOLDS = np.arange(1, 20) / 20
 COLOURS = dict(zip(MEASURES, ("tab:blue", "tab:orange", "tab:green"), strict=True))
 FINE = np.arange(1, 100) / 100
-MOST_DECIMALS, TINY = 9, 1e-9  # a threshold is over 0
-STEP, MOST_ROUNDS = 0.05, 5  # hundredths within a step of `THRESHOLDS` are evaluated
+MOST_DECIMALS = 9
+TINY = 1e-9  # a threshold is over 0
+STEP = 0.05  # hundredths within a step of `THRESHOLDS` are evaluated
+MOST_ROUNDS = 5
 ROUNDING = 1e-9  # by which a value may miss what it reaches
 AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
 

@@ -26,8 +26,12 @@ from autoeval.io.labels.content import (
 from autoeval.runtime.files import MALFORMED, PathLike, read_json, write_text
 from autoeval.words import printable
 
-ABSENT, NOT_ALL = "neg_category_ids", "not_exhaustive_category_ids"  # of LVIS
-BITS, MORE, SIGN = 5, 0x20, 0x10  # of a character of a compressed mask: value, more, negative
+ABSENT = "neg_category_ids"  # of LVIS
+NOT_ALL = "not_exhaustive_category_ids"  # of LVIS
+# Bits of a character of a compressed mask.
+BITS = 5  # of its value
+MORE = 0x20  # another character follows
+SIGN = 0x10  # the value is negative
 FIRST_CHARACTER = 48
 IN_MEMORY = Path("labels in memory")
 

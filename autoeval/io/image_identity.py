@@ -31,7 +31,8 @@ SUFFIXES = frozenset(
 SPLIT_WORDS = {"valid": "val", "validation": "val"}
 _SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
 _EXPONENT = re.compile(r"\d(?:\.\d+)?e\+?\d+", re.IGNORECASE)
-MISSING, AMBIGUOUS = -1, -2
+MISSING = -1
+AMBIGUOUS = -2
 ENOUGH_BY_NAME = 0.5  # of images with file names: so many found by them, and ids are not tried
 SPLIT_RULE = "file name, in the split of the others"
 # Images that this program cannot decode may still be named in labels and predictions.

@@ -23,8 +23,11 @@ LIMIT_VARIABLE = "AUTOEVAL_MAX_MEGAPIXELS"
 MAX_MEGAPIXELS = 100.0
 # Cameras store 10 to 14 bits in 16; a picture that uses all 16 has something brighter than 1/4.
 _MOST_BITS_OF_DARK = 14
-_JPEG_START, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", 0xDA, b"\xff\xd9"
-_ORIENTATION, _ON_THEIR_SIDE = 0x0112, (5, 6, 7, 8)
+_JPEG_START = b"\xff\xd8"
+_JPEG_SCAN = 0xDA
+_JPEG_END = b"\xff\xd9"
+_ORIENTATION = 0x0112
+_ON_THEIR_SIDE = (5, 6, 7, 8)
 # Formats whose EXIF orientation Pillow leaves to us and OpenCV obeys.
 _TURNED = ("JPEG", "PNG", "WEBP")
 _FOREIGN = {
@@ -42,7 +45,9 @@ _OF_OPENCV = (
     re.compile(rb"P[Ff]\n(?P<width>\d+)\s(?P<height>\d+)\n"),  # .pfm
 )
 _HEADER_BYTES = 4096  # of these formats, in which the size stands
-_IN_CAMERA, _TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
+_IN_CAMERA = 0x8769
+_TAKEN = 0x9003
+_CHANGED = 0x0132
 _FORM = "%Y:%m:%d %H:%M:%S"
 
 

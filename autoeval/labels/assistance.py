@@ -18,7 +18,8 @@ from autoeval.labels.values import VariancePrior
 from autoeval.runtime.files import plain
 from autoeval.sites.site import OF_BOX, Site
 
-MODEL, REFERENCE = "model", "reference"
+MODEL = "model"
+REFERENCE = "reference"
 MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more
 MOST_FALSE_NEGATIVES = 100.0
 

@@ -41,8 +41,10 @@ from autoeval.labels.values import (
 from autoeval.sites.site import Site
 from autoeval.targets import MEASURES
 
-FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
-MOST_BOXES, LEAST_SHARE = 10_000, 1_000  # of all sites and of one, drawn by a seed
+FEWEST_IMAGES = 20  # of a category at a site
+FEWEST_BOXES = 10  # of a category at a site
+MOST_BOXES = 10_000  # of all sites, drawn by a seed
+LEAST_SHARE = 1_000  # of one site
 RIDGE = 0.02  # relative to the variance that control variates explain
 LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
 MOST_IMAGES = 300  # of a labelled set

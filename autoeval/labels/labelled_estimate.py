@@ -53,7 +53,8 @@ GOALS = (0.05, 0.03)
 BESIDE = 0.3  # rows between the two intervals of a category, in a plot
 FREE = ("label_free", "label_free_lower", "label_free_upper")
 NOTHING_FOUND = "nothing-found"  # code of a plan's warning that only holds without labels
-FIRST, STEPS = 5, 20  # labels, and numbers of labels, of the history
+FIRST = 5  # labels with which the history begins
+STEPS = 20  # numbers of labels in the history
 
 
 @dataclass(frozen=True, repr=False)

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
-BY_INFLUENCE, BY_TIME = "predicted influence", "time"
+BY_INFLUENCE = "predicted influence"
+BY_TIME = "time"
 BY_CHANCE = "nothing (a simple random sample)"
 BY_DISAGREEMENT = "predicted influence, images on which a reference detector disagrees more often"
 KEPT_BITS = 12  # of the 23 of a single-precision fraction: a relative error of 1e-4

@@ -43,7 +43,8 @@ LARGEST = 2**30  # whole number
 CORNERS = 4  # columns of boxes
 ONE_BYTE = 255  # up to which steps are no shorter than the numbers
 RISING = 0.9  # share of steps: ids of images rise within each category
-ARRAYS, FORMAT = "pool.npz", 6
+ARRAYS = "pool.npz"
+FORMAT = 6
 PARTS = ("usual", "category", "image", "values")  # of a `ByImage`
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = (
@@ -52,7 +53,9 @@ PLAIN = (
 )
 SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most confident is offered
 LOCAL_FILES = "/data/local-files/?d="
-IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
+IMAGES = "images"
+EMPTY = "annotations.json"
+CONFIG = "label_config.xml"
 
 
 def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:

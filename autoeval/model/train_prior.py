@@ -53,7 +53,8 @@ KNOWN_BY_NAME = "person"
 """The category whose mean effect is in the prior: it has sites enough. That of vehicles was tried
 and made other detectors and groups worse."""
 COMMON = ("person", "vehicle")
-FEWEST_BOXES, FEWEST_IMAGES = 15, 10  # of other categories, to count
+FEWEST_BOXES = 15  # of another category, to count
+FEWEST_IMAGES = 10  # of another category, to count
 QUARTERS = 4
 DIGITS = 3  # of the pairs that pages show
 
@@ -61,7 +62,8 @@ DIGITS = 3  # of the pairs that pages show
 EFFECTS = ("group", "place", "category", "pair", "group_slope")
 USUAL = np.log([0.06, 0.04, 0.04, 0.07, 0.02, 0.05, 0.02])
 HYPER_STD = 0.6  # of these logarithms
-SLOPE_STD, MEAN_STD = 0.08, 0.08
+SLOPE_STD = 0.08
+MEAN_STD = 0.08
 LEAST_SCALE = {"likely_share": 0.17}
 """About the scale of this score in files as they come: over a high floor nearly all boxes of most
 detectors are likely ones, and one of another score scale would lie many of their scales away."""
@@ -77,7 +79,8 @@ section 3.2)."""
 # What the marginal likelihood of a panel does not say of the width at another detector, by what
 # coverage on detectors and groups left out asked for: sites of one data set are more alike than
 # sites are, and a labelled set shows how its categories vary, not how sites do.
-WIDER, SPREAD_LOG_STD = 1.3, 0.05
+WIDER = 1.3
+SPREAD_LOG_STD = 0.05
 
 THRESHOLDS = (0.2, 0.3, 0.5)  # that the prior of operating points is fitted on, together
 NARROWER = {"precision": 1.0, "recall": 0.85, "f1": 1.0}

@@ -27,7 +27,10 @@ from autoeval.boxes import Boxes
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.runtime.files import read_json, shipped_config
 
-LOW, SURE, CERTAIN = 0.05, 0.3, 0.7  # true-positive probabilities
+# True-positive probabilities.
+LOW = 0.05
+SURE = 0.3
+CERTAIN = 0.7
 UNKNOWN_SIZE = (480, 640)
 SMALLEST = 1e-6  # area of a box, relative to its image
 NUMBERS = (

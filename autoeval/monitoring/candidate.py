@@ -26,7 +26,8 @@ from autoeval.sites.site import Site
 from autoeval.words import as_notice, listed, prefixed
 
 ReadSites = Callable[[], tuple[Site, Site]]
-CURRENT, CANDIDATE = "current", "candidate"
+CURRENT = "current"
+CANDIDATE = "candidate"
 COLUMNS = ["site", "n_images", "difference", "lower", "upper", "p_better", "result"]
 NAMED = ("category-not-common", "same-boxes")  # warnings of a comparison that are about its site
 OF_KNOWN = ["known", "by_known", "by_known_lower", "by_known_upper"]

@@ -40,10 +40,13 @@ from autoeval.monitoring.box_change import AT, Change, ChangeModel, moves
 
 FEWEST_WINDOWS = 5  # of a baseline whose variance between windows counts
 FEWEST_BLOCKS = 16  # of a block length that is tried: the variance of fewer says little
-MOST_ALIKE, ONE_SIDED = 0.95, 1.645
+MOST_ALIKE = 0.95
+ONE_SIDED = 1.645
 SCALES = (1, 2, 4, 8)
 LEAST_VARIANCE = 1e-4  # of a probability, or of the predicted change, of one image
-TINY, HIGHEST = 1e-12, 0.99  # probabilities between which tangents are good for
+# Probabilities between which tangents are good for.
+TINY = 1e-12
+HIGHEST = 0.99
 ALIKE = 0.05  # difference of probabilities, or of roots of numbers of boxes, that hardly counts
 LEAST_OF_RANK = LEAST_VARIANCE / (2 * ALIKE) ** 2  # variance of a rank that goes with it
 ALL = ""  # of all categories together

@@ -26,7 +26,8 @@ from autoeval.errors import InputError
 from autoeval.runtime.files import PathLike
 
 FILE = "monitor.sqlite"
-APPLICATION, FORMAT = 0x6175746F, 1  # "auto"; raise the format when the tables change
+APPLICATION = 0x6175746F  # "auto"
+FORMAT = 1  # raise it when the tables change
 ROOT = "."  # the site of images in no folder
 BUSY_S = 60.0  # how long to wait for another process
 BOX = np.dtype([("box", "<f8", 4), ("score", "<f8"), ("label", "<i4")])

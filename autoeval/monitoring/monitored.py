@@ -27,8 +27,13 @@ from autoeval.words import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-UNREADABLE, TOO_FEW, LEARNING, OK = "unreadable", "too_few", "learning", "ok"
-FELL, BELOW, CHANGED = "fell", "below", "changed"
+UNREADABLE = "unreadable"
+TOO_FEW = "too_few"
+LEARNING = "learning"
+OK = "ok"
+FELL = "fell"
+BELOW = "below"
+CHANGED = "changed"
 STATES = {
     UNREADABLE: "more than half of the images of the latest window cannot be read",
     TOO_FEW: "the latest window has too few images, or no box that is likely to be right, and no "

@@ -41,7 +41,8 @@ FEWEST = 8
 BOUND = 1.0  # largest difference that counts, of each of `CONDITION`
 TABLE = shipped_config("changes_table.csv")
 LARGE = 0.1  # a fall of average precision that the lower end has to cover by itself
-COVERED, Z_COVERED = 0.95, 1.645  # share of errors that each end of an interval has to cover
+COVERED = 0.95  # share of errors that each end of an interval has to cover
+Z_COVERED = 1.645  # the same in standard deviations of a normal law
 
 
 def main() -> None:

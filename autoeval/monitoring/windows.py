@@ -17,20 +17,29 @@ from autoeval.io.images import exif_time
 from autoeval.runtime.files import PathLike
 from autoeval.words import Notice, counted, listed
 
-AUTO, EXIF, FILE = "auto", "exif", "file"
-IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"
+AUTO = "auto"
+EXIF = "exif"
+FILE = "file"
+IN_NAME = "name"
+LISTED = "listed"
+NOWHERE = "none"
+UNTRUE = "untrue"
 EARLIEST = datetime(1990, 1, 1)
 DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSyI", r"\d{2}")}
 SEVERAL = pd.Timedelta(minutes=1)
 FEW_JUMPS = 0.05
-FOLDER, DAY, HOUR, EVERY = "folder", "day", "hour", "every:"
+FOLDER = "folder"
+DAY = "day"
+HOUR = "hour"
+EVERY = "every:"
 FORMS = {DAY: "%Y-%m-%d", HOUR: "%Y-%m-%d %H:00"}
 LENGTHS = {DAY: pd.Timedelta(days=1), HOUR: pd.Timedelta(hours=1)}
 USUAL_SIZE = 50  # images of a window where no image has a time
 FEWEST = 8  # images of a baseline: with fewer its variance is not known
 UNITS = {"d": "day", "h": "hour"}
 FLOORS = {"d": "D", "h": "h"}  # as pandas has them
-USUAL, USUAL_UNTIMED = "7d", f"{2 * USUAL_SIZE}"
+USUAL = "7d"
+USUAL_UNTIMED = f"{2 * USUAL_SIZE}"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ from autoeval.words import MOST, counted, warning_lines
 if TYPE_CHECKING:
     from autoeval.sites.site import Site
 
-SHOWN, SIDE = 6, 480  # images, each for two detectors: twelve pictures
+SHOWN = 6  # images, each for two detectors: twelve pictures
+SIDE = 480  # pixels
 NOTHING: Mapping[str, str] = MappingProxyType({})
 POINTS = ("difference", "lower", "upper", "label_free", "carried_over")
 

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 SAME = 0.0005  # of accuracies that are printed as one number, or nearly
-PAIR, COUNTS = ("category", "source"), ("n_images", "n_boxes")
+PAIR = ("category", "source")
+COUNTS = ("n_images", "n_boxes")
 LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations")
 STAGES = {
     "read_s": "waiting for images (decoding, transforms)",

@@ -12,7 +12,8 @@ from autoeval.detections import Detections
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import UnreadableImageError
 
-CLEAN, PERTURBED = (255, 140, 30), (0, 140, 255)  # BGR: blue, orange
+CLEAN = (255, 140, 30)  # BGR: blue
+PERTURBED = (0, 140, 255)  # BGR: orange
 SIDE = 360  # pixels of the longer side
 STRONG = 0.3  # boxes with a lower score are drawn fainter
 SHOWN = 6  # images of each kind, so that a page has at most twelve

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST_POINTS = 3
-SAMPLE_SET, PAIR = "sample set", "pair"
+SAMPLE_SET = "sample set"
+PAIR = "pair"
 OWN = "its own images"
 LEAST_SQUARES = "least squares over the points"
 LEFT_OUT = "held-out estimate"

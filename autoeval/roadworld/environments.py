@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 
 Range = tuple[float, float]
-DAY, DUSK, NIGHT = "day", "dusk", "night"
-CLEAR, RAIN, FOG, SNOW = "clear", "rain", "fog", "snow"
+DAY = "day"
+DUSK = "dusk"
+NIGHT = "night"
+CLEAR = "clear"
+RAIN = "rain"
+FOG = "fog"
+SNOW = "snow"
 COLOURS = ("direct", "ambient", "zenith", "horizon")
 
 

@@ -12,13 +12,19 @@ import numpy as np
 
 from autoeval.roadworld.panels import Camera
 
-GRASS, DIRT, CONCRETE = (0.22, 0.44, 0.36), (0.38, 0.50, 0.58), (0.58, 0.60, 0.61)
-ASPHALT, WET_ASPHALT = (0.34, 0.33, 0.33), (0.22, 0.21, 0.20)
-PAVING, KERB = (0.60, 0.62, 0.63), (0.74, 0.74, 0.74)
-WHITE, YELLOW = (0.86, 0.86, 0.86), (0.25, 0.75, 0.85)
+GRASS = (0.22, 0.44, 0.36)
+DIRT = (0.38, 0.50, 0.58)
+CONCRETE = (0.58, 0.60, 0.61)
+ASPHALT = (0.34, 0.33, 0.33)
+WET_ASPHALT = (0.22, 0.21, 0.20)
+PAVING = (0.60, 0.62, 0.63)
+KERB = (0.74, 0.74, 0.74)
+WHITE = (0.86, 0.86, 0.86)
+YELLOW = (0.25, 0.75, 0.85)
 SNOW = (0.95, 0.93, 0.92)
 LINE = 0.15
-DASH, PERIOD = 3.0, 9.0
+DASH = 3.0
+PERIOD = 9.0
 FARTHEST = 3e4
 """OpenCV's remap counts in 16 bits."""
 Layer = tuple[np.ndarray, tuple[float, ...]]

@@ -21,7 +21,10 @@ Level = tuple[float, float, float, float]
 CORNERS = 8
 """Vertices of a panel; shorter polygons repeat their last vertex."""
 
-DARK, HEADLIGHT, TAILLIGHT, LAMP = 0, 1, 2, 3
+DARK = 0
+HEADLIGHT = 1
+TAILLIGHT = 2
+LAMP = 3
 """What a panel gives off when lights are on."""
 _SIDES = (("L", 1.0), ("R", -1.0))
 _WALLS = {

@@ -12,7 +12,9 @@ import numpy as np
 
 from autoeval.roadworld.panels import CORNERS, DARK, LAMP, Builder, Camera, Panels
 
-BLACK, STEEL, WHITE = (0.1, 0.1, 0.1), (0.55, 0.55, 0.54), (0.85, 0.85, 0.85)
+BLACK = (0.1, 0.1, 0.1)
+STEEL = (0.55, 0.55, 0.54)
+WHITE = (0.85, 0.85, 0.85)
 WALLS = np.array(
     [
         [0.62, 0.70, 0.76],

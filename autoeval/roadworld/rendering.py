@@ -29,11 +29,13 @@ UPPER = 0.55
 """A part whose lowest point is above this, in metres, stands on the parts below."""
 LONGEST = 5.0
 """A shadow is cut off at this many times the height of what casts it."""
-IN_SHADOW, UNDERNEATH = 64, 40
+IN_SHADOW = 64
+UNDERNEATH = 40
 """Light left, of 255."""
 HIGHEST = 3.0
 """Parts that begin higher than this, in metres, cast no shadow."""
-NEAREST, BEYOND = 0.5, 1e4
+NEAREST = 0.5
+BEYOND = 1e4
 """A shadow with a corner at less depth (metres) or farther outside (pixels) is left out."""
 
 

@@ -12,13 +12,15 @@ from autoeval.roadworld.ground import CONCRETE, DIRT, GRASS, Road
 from autoeval.roadworld.panels import Camera, Panels
 from autoeval.roadworld.traffic import Vehicle, draw_traffic
 
-WIDTH, LINES = 320, 192
+WIDTH = 320
+LINES = 192
 """Size of every image, pixels."""
 LANES = {"street": (1, 3), "highway": (2, 5), "country": (1, 4)}
 """Lanes for each direction: from, and up to but not including."""
 NEAREST = 1.0
 """Metres of depth below which nothing is drawn."""
-STOREY, BAY = 3.2, 3.0
+STOREY = 3.2
+BAY = 3.0
 LAMP_SPACING = 28.0
 
 

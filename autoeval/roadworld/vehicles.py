@@ -10,10 +10,16 @@ import numpy as np
 
 from autoeval.roadworld.panels import HEADLIGHT, TAILLIGHT, Builder, Panels
 
-GLASS, TYRE, HUB = (0.20, 0.17, 0.14), (0.08, 0.08, 0.08), (0.45, 0.45, 0.45)
-HEAD, TAIL, PLATE, BLACK = (0.85, 0.9, 0.9), (0.12, 0.1, 0.6), (0.8, 0.85, 0.85), (0.1, 0.1, 0.1)
+GLASS = (0.20, 0.17, 0.14)
+TYRE = (0.08, 0.08, 0.08)
+HUB = (0.45, 0.45, 0.45)
+HEAD = (0.85, 0.9, 0.9)
+TAIL = (0.12, 0.1, 0.6)
+PLATE = (0.8, 0.85, 0.85)
+BLACK = (0.1, 0.1, 0.1)
 PAINT = (1.0, 1.0, 1.0)
-OVERHANG, TREAD = 0.01, 0.22
+OVERHANG = 0.01
+TREAD = 0.22
 """How far wheels stick out of the body, and their breadth, metres."""
 
 PAINTS = np.array(

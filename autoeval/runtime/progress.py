@@ -14,7 +14,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-FEW, SOON_S = 8, 5.0
+FEW = 8
+SOON_S = 5.0
 """Items and seconds after which the rate is taken to be known."""
 
 # Of tqdm: no bar for what takes less than two seconds, none that stays, none outside a terminal.

@@ -23,7 +23,8 @@ from autoeval.io.predictions.category_words import frequencies, kind_of
 from autoeval.words import Notice, codes_of, counted, listed, notices_of
 
 # Where lists begin.
-LEAST_LIMIT, FEWEST_FULL = 10, 3
+LEAST_LIMIT = 10
+FEWEST_FULL = 3
 """Lists are full where so many images have the most boxes of any, and that is so many."""
 LOW_SHARE = 0.05  # of the boxes of a file that count as its lowest
 MOST_ERRORS = 4.0
@@ -31,34 +32,51 @@ MOST_ERRORS = 4.0
 complete files of four detectors it was at most 2.1, in files with cut lists 6 and more; the limit
 was set on these files."""
 ENOUGH_BOXES = 100
-SURELY_NOT, TINY = 1e-3, 1e-9  # probability under which nothing is by chance
+SURELY_NOT = 1e-3  # probability under which nothing is by chance
+TINY = 1e-9
 NEVER = 1e-4  # the same where a wrong answer would change a number, if little
 # The range of scores.
-LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
+LOW_FLOOR = 0.05
+HIGH_FLOOR = 0.35
 LITTLE = 0.01  # that few boxes begin over the score that they were exported from
-FEWEST_LIMITED, MANY_LIMITED = 3, 0.1
+FEWEST_LIMITED = 3
+MANY_LIMITED = 0.1
 ENOUGH_CONFIDENT = 20
 MOSTLY = 0.5
 NOTICEABLE = 0.05
 NO_LOWER = 1e-3
 HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
-ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
+ANOTHER_FLOOR = 1.5
+OF_FEW_BOXES = 3.0
 ANOTHER_TOP = 0.6
 # Confident boxes.
-SURE, FEWEST_SURE = 0.5, 20  # score of a confident box; fewer of them say nothing
-COMPANION, OVERLAP = 0.3, 0.05  # IoU with a less confident box, and with another confident one
-MOST_ALONE, MOST_OVERLAPPING = 0.32, 0.43
+SURE = 0.5  # score of a confident box
+FEWEST_SURE = 20  # fewer of them say nothing
+COMPANION = 0.3  # IoU with a less confident box
+OVERLAP = 0.05  # IoU with another confident box
+MOST_ALONE = 0.32
+MOST_OVERLAPPING = 0.43
 """By how much a share may exceed the greatest one of the fit; see docs/results/confident_boxes.md,
 where density and place of confident boxes are measured, too, and find no more than by chance."""
 # Boxes of one category on each other, as suppression leaves them.
-PAIRED, CELLS, FEWEST_PAIRS, MOST_BOXES = 0.3, 70, 100, 100_000
-HIGHEST_LOW, TOP, EDGE, STEEP = 0.1, 0.01, 0.1, 0.15
-NEAR_TOP, MANY_PAIRS = 0.02, 0.06
+PAIRED = 0.3
+CELLS = 70
+FEWEST_PAIRS = 100
+MOST_BOXES = 100_000
+HIGHEST_LOW = 0.1
+TOP = 0.01
+EDGE = 0.1
+STEEP = 0.15
+NEAR_TOP = 0.02
+MANY_PAIRS = 0.06
 """No two files of one detector differ by so much, in docs/results/odd_predictions.md."""
 # New predictions beside those of a fit.
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
-FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
+FEW = 3
+NEAREST = 0.003
+FARTHEST = 0.03
+ROUNDING = 1e-6
 """How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
 boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too,
 but seldom so near to a threshold that somebody chose."""

@@ -17,23 +17,32 @@ from autoeval.words import Notice, as_notice, listed
 
 FEWEST_LABELLED = 10  # labelled images with an object
 FEWEST_SUREST = 10  # confident boxes on them
-LEAST_IOU, FEW_RIGHT = 0.5, 0.3
+LEAST_IOU = 0.5
+FEW_RIGHT = 0.3
 MOST_EXCHANGES = 20
-SAME_SIZE, MOST_IMAGES = 0.02, 0.5
+SAME_SIZE = 0.02
+MOST_IMAGES = 0.5
 CONTRADICTED = frozenset(
     {"labels-of-other-size", "labels-elsewhere", "labels-displaced", "words-exchanged"}
 )
 """Codes of warnings that labels may not be those of the boxes: no accuracy is reached with them."""
 SURE = 0.5
 TOUCHING = 0.1
-SHARE_OF_OBJECTS, MANY_UNLABELLED = 0.25, 0.125
+SHARE_OF_OBJECTS = 0.25
+MANY_UNLABELLED = 0.125
 MANY_ELSEWHERE = 0.07
 FEWEST_ODD = 5
-ON_LABEL, FEWEST_EXCHANGED, EXAMPLES = 0.5, 20, 3
-SAME_OBJECT, MANY_TWICE = 0.9, 0.02
-FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20
+ON_LABEL = 0.5
+FEWEST_EXCHANGED = 20
+EXAMPLES = 3
+SAME_OBJECT = 0.9
+MANY_TWICE = 0.02
+FEWEST_OF_WORD = 8
+FEWEST_CONFIDENT = 20
 TOO_CONFIDENT = 0.1
-FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
+FEWEST_PAIRS = 10
+MOST_PIXELS = 2.0
+MOST_ERRORS = 5.0
 MOST_RESIZED = 0.15  # logarithm
 
 

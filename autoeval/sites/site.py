@@ -33,7 +33,8 @@ LEAST_SHARE = 0.1
 
 A few confident errors make a likely box of nearly any category of a detector somewhere. Chosen by
 benchmarks/many_categories.py (docs/results/presence.md)."""
-FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
+FEWEST_IMAGES = 5  # of a category of a labelled set
+FEWEST_BOXES = 8  # of a category of a labelled set
 BLACK_BOX = "black box"
 EDGE = 3.0  # pixels
 ANY = float(np.finfo(np.float64).tiny)  # smallest overlap

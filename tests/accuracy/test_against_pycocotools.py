@@ -12,7 +12,8 @@ from autoeval.accuracy.coco_evaluation import MeanAP, rank_categories
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.targets import AP_TARGETS
 
-N_IMAGES, WORDS = 12, ("car", "bus", "cat")
+N_IMAGES = 12
+WORDS = ("car", "bus", "cat")
 COLUMNS = ("image", "label", "boxes", "scores")
 
 
@@ -123,7 +124,9 @@ def test_images_drawn_again():
     assert (times > 1).any()
 
 
-A, B, FAR = (0, 0, 10, 10), (20, 0, 30, 10), (50, 50, 60, 60)
+A = (0, 0, 10, 10)
+B = (20, 0, 30, 10)
+FAR = (50, 50, 60, 60)
 IN_A = (0, 0, 10, 9)  # IoU .9 with A
 EDGES = {
     # name: labels (image, category, box, crowd), detections (image, category, box, score), and the

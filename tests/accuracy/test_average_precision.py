@@ -61,7 +61,8 @@ def test_detections_of_equal_score_are_pooled():
     np.testing.assert_array_equal(apart[0], hits[:, [1, 2, 0]])
 
 
-ALL, STEP = "all-point", 1e-5
+ALL = "all-point"
+STEP = 1e-5
 
 
 def derivative(boxes, image, weights, interpolated):

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-WIDTH, HEIGHT = 640, 480
+WIDTH = 640
+HEIGHT = 480
 
 
 def write_world(folder, name, *, seed, n_images=60, n_categories=12, boxes=8.0, skill=0.7):

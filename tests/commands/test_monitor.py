@@ -13,7 +13,9 @@ from monitoring.fake_cameras import estimator, write_camera
 from autoeval.cli import main
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
-BEFORE, AFTER = 30, 24  # hours, an image each
+# Hours, an image each.
+BEFORE = 30
+AFTER = 24
 START = 1_770_000_000
 RECALL = ["--target", "recall", "--score-thr", ".3"]
 CAMERAS = {"gate": 230, "yard": 150, "roof": 90}

@@ -8,7 +8,8 @@ import pytest
 from autoeval.cli import main
 from autoeval.roadworld import write_environment
 
-SOURCES, NEW = ["day_street", "overpass", "fog"], "rain"
+SOURCES = ["day_street", "overpass", "fog"]
+NEW = "rain"
 TASK = """
 name = "roads"
 categories = ["vehicle"]

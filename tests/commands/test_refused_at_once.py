@@ -15,7 +15,8 @@ from autoeval.command_table import COMMANDS
 from autoeval.commands import command_line
 from autoeval.commands.command_line import options_of
 
-FOLDERS, FILES = ("work_dir", "export", "out"), ("output", "markdown", "prometheus", "report")
+FOLDERS = ("work_dir", "export", "out")
+FILES = ("output", "markdown", "prometheus", "report")
 WRITTEN = [
     (name, option)
     for name, command in COMMANDS.items()

@@ -19,7 +19,8 @@ def found(boxes, p, *, missed=0.0, n_images=1):
     return CategoryBoxes(image, boxes, p, np.tile(p, (10, 1)), n_true)
 
 
-LEFT, RIGHT = [0, 0, 10, 10], [50, 0, 60, 10]
+LEFT = [0, 0, 10, 10]
+RIGHT = [50, 0, 60, 10]
 NEAR_LEFT = [0, 0, 10, 9]  # IoU .9
 
 

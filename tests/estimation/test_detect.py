@@ -22,7 +22,8 @@ from autoeval.io.find_images import ImageArray, find_images
 from autoeval.io.video import time_blocks
 
 WORDS = ("car", "bus", "tram")
-LABELS, IMAGES = "annotations.json", "images"
+LABELS = "annotations.json"
+IMAGES = "images"
 
 
 def find_bright(images):

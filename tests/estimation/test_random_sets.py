@@ -22,7 +22,8 @@ from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 
 WORDS = ("car", "bus", "cat")  # of cats only a crowd is labelled
-SETS, OF_WHICH_QUICK = 300, 60
+SETS = 300
+OF_WHICH_QUICK = 60
 
 
 def random_set(seed, folder, *, n_images=10, n_true=25, n_found=80):

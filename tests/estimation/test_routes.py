@@ -14,7 +14,8 @@ from autoeval.estimation.given import Predictions
 from autoeval.model.pair_table import FEATURES
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
-LABELS, IMAGES = "annotations.json", "images"
+LABELS = "annotations.json"
+IMAGES = "images"
 SCORES = [*FEATURES]
 
 

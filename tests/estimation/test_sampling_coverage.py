@@ -10,7 +10,9 @@ from autoeval.report.estimate import estimate_fields, estimate_row, sampling_tex
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.scores.confidence_scores import AverageConfidence
 
-SOURCES, SPREAD_OF_PLACES, SPREAD_OF_IMAGES = 19, 0.015, 0.1
+SOURCES = 19
+SPREAD_OF_PLACES = 0.015
+SPREAD_OF_IMAGES = 0.1
 
 
 def new_place(rng):

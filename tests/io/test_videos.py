@@ -10,7 +10,8 @@ from autoeval.io.image_lists import ImageFile
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.video import Video, time_blocks, video_frames
 
-FPS, N = 10, 50
+FPS = 10
+N = 50
 
 
 def grey(frame):

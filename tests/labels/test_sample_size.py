@@ -10,7 +10,8 @@ from autoeval.labels.category_estimates import LabelledSample, difference_estima
 from autoeval.labels.joint import BATCH, STRETCH, Outlook, next_batch, outlook_after
 from autoeval.labels.values import ValueWithError, VariancePrior, combine
 
-N_POOL, STD = 300, 0.08
+N_POOL = 300
+STD = 0.08
 
 
 def test_half_width_by_hand():

@@ -18,7 +18,9 @@ TRUE = np.stack([np.linspace(1.0, -2.0, LEVELS), np.full(LEVELS, 1.2), np.full(L
 MISSED = np.array([-0.5, 0.8, 0.4])
 CALIBRATION = ScoreCalibration(TRUE, MISSED)
 N = 30
-A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
+A = [0, 0, 10, 10]
+B = [20, 0, 30, 10]
+FAR = [50, 50, 60, 60]
 LOW = [20, 0, 30, 7]  # IoU .7 with B
 COLUMNS = ("boxes", "scores", "labels")
 PLATT = ScoreCalibration(np.tile([0.0, 1.0, 1.0], (10, 1)), np.zeros(3))  # probability = score

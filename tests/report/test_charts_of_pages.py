@@ -10,7 +10,8 @@ from autoeval.report.page import Chart, Page
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
-FIGSIZE, DPI = (3, 2), 150
+FIGSIZE = (3, 2)
+DPI = 150
 
 
 def test_each_chart_is_laid_out_once(tmp_path, monkeypatch):

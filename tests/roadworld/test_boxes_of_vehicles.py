@@ -12,7 +12,10 @@ from autoeval.roadworld.scene import Scene, draw_scene
 from autoeval.roadworld.traffic import Vehicle
 
 GREY = np.array([0.5, 0.5, 0.5])
-BUS_HALF, BUS_HALF_WIDTH, BUS_TOP, BUS_BELLY = 5.75, 1.275, 3.15, 0.32
+BUS_HALF = 5.75
+BUS_HALF_WIDTH = 1.275
+BUS_TOP = 3.15
+BUS_BELLY = 0.32
 
 
 def stage(*vehicles, height=1.5, pitch=0.0, focal=300.0):

@@ -5,7 +5,8 @@ import pytest
 
 from autoeval.roadworld.panels import Camera
 
-DOWN, THIRTY = np.pi / 2, np.deg2rad(30)
+DOWN = np.pi / 2
+THIRTY = np.deg2rad(30)
 PROJECTED = [
     # 3 m to the right and 1 m below the lens at 20 m: 100 * 3 / 20 = 15 and 100 * 1 / 20 = 5.
     (Camera(2, 0, 100), (3, 20, 1), (160 + 15, 96 + 5), 20),

@@ -29,7 +29,8 @@ _PLACES = (
     r"xmin|ymin"
 )
 _PAIR = r"[(\[]\s*-?\d+(?:\.\d+)?\s*,\s*-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){0,2}\s*[)\]]"
-CUT_OFF, UNFINISHED = "cut off", "unfinished reasoning"
+CUT_OFF = "cut off"
+UNFINISHED = "unfinished reasoning"
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,18 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-ALL, PART, ROW, EACH, PAST = "all", "part", "row", "each", "past"  # what a number is said of
+# What a number is said of.
+ALL = "all"
+PART = "part"
+ROW = "row"
+EACH = "each"
+PAST = "past"
 
 _FLAGS = re.IGNORECASE
 # Characters for private use: around the index of a number, and in the place of what has been read.
-_OPEN, _CLOSE, _GONE = "\ue000", "\ue001", "\ue002"
+_OPEN = "\ue000"
+_CLOSE = "\ue001"
+_GONE = "\ue002"
 N = f"{_OPEN}\\d+{_CLOSE}"
 
 # --- numbers in words ---
@@ -29,8 +36,10 @@ _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _SMALL = {word: n for n, word in enumerate(("zero", *_UNITS, *_TEENS))}
 _SMALL |= {word: 10 * n for n, word in enumerate(_TENS, start=2)}
 _LARGE = {"hundred": 100, "thousand": 1000, "million": 10**6}
-_JOIN, _AND = r"[\s-]+", r"(?:,?[\s-]+(?:and[\s-]+)?)"
-_UNIT, _TEEN = "|".join(_UNITS), "|".join(_TEENS)
+_JOIN = r"[\s-]+"
+_AND = r"(?:,?[\s-]+(?:and[\s-]+)?)"
+_UNIT = "|".join(_UNITS)
+_TEEN = "|".join(_TEENS)
 _BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-]*(?:{_UNIT})\b)?|(?:{_TEEN})|zero|(?:{_UNIT}))\b"
 _BELOW_1000 = rf"(?:(?:(?:an?|{_BELOW_100}){_JOIN})?hundred\b(?:{_AND}{_BELOW_100})?|{_BELOW_100})"
 _WORDS = (

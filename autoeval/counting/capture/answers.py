@@ -87,7 +87,8 @@ _ABOUT_TO_SAY = (
     r"(?::|=|\b(?:is|are|of|be|equals|comes\s+to))\W*$"
 )
 _RULES = ("final", "total", "conclusion", "last", "part", "refusal")
-_LAST, _REFUSED = 3, 5
+_LAST = 3
+_REFUSED = 5
 _LONGEST = 600  # characters that are read of a sentence; longer ones are mostly repeated words
 _MOST = 10**6
 # A plural such as "circles" is what is counted, not how it is arranged.

@@ -53,7 +53,8 @@ COLORS = {
     "orange": (0, 165, 255),
     "purple": (128, 0, 128),
 }
-SMALLEST, LARGEST = 6.0, 12.0
+SMALLEST = 6.0
+LARGEST = 12.0
 WARNINGS = "warnings.txt"
 
 

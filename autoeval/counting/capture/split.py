@@ -19,7 +19,9 @@ from autoeval.runtime.files import PathLike, atomic_path, read_json, write_text
 
 METADATA = "metadata.json"
 _POINT_SIDE = 2  # the released real metadata stores a point as a box of 2 x 2
-ORIGINAL, OCCLUDED, INPAINTED = "original", "occluded", "inpainted"
+ORIGINAL = "original"
+OCCLUDED = "occluded"
+INPAINTED = "inpainted"
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,8 @@ from autoeval.runtime.jobs import as_done
 from autoeval.runtime.progress import announced_bar
 
 Row = dict[str, Any]
-COUNT, CHOICE = "count", "choice"
+COUNT = "count"
+CHOICE = "choice"
 FOUND = "found_points"  # what another counter found in the occluded image
 PATTERN_CHOICES = ("rectangle", "triangle", "circle")
 SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)

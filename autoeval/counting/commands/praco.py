@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 
-RELEASED, ALL, NONE = "released", "all", "none"
+RELEASED = "released"
+ALL = "all"
+NONE = "none"
 PROMPT = "{}"
 
 

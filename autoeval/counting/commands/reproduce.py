@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 
-POOLED, GAME, BINS = "2", "3", "bins"
+POOLED = "2"
+GAME = "3"
+BINS = "bins"
 STATISTICS = "1"
 MAIN = "1"
 

@@ -12,7 +12,10 @@ from autoeval.errors import InputError
 from autoeval.runtime import OK, SKIPPED
 
 Context = Mapping[str, Any] | None  # privileged information, and the id of the image
-COUNT, DENSITY, POINTS, TEXT = "count", "density", "points", "text"
+COUNT = "count"
+DENSITY = "density"
+POINTS = "points"
+TEXT = "text"
 SUM_TOLERANCE = 0.05  # of the count, by which the sum of its density map may differ from it
 __all__ = ["CountResult", "Counter"]
 

@@ -27,7 +27,8 @@ from autoeval.runtime.files import PathLike
 if TYPE_CHECKING:
     import torch
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 class TextCounter:

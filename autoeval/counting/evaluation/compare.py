@@ -15,7 +15,8 @@ from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import as_pairs
 from autoeval.errors import InputError
 
-TIE, ONE_IMAGE = "tie", "one image"
+TIE = "tie"
+ONE_IMAGE = "one image"
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,8 @@ SPLIT_CLASSES = "Split_Classes_FSC147.json"
 IMAGE_FOLDERS = ("images_384_VarV2", "images")
 COUNTS = "multiclass_class_counts_per_image.json"
 POINTS = "annotations.json"
-CLASSES, IMAGES = "multiclass_split_classes.json", "multiclass_split_images.json"
+CLASSES = "multiclass_split_classes.json"
+IMAGES = "multiclass_split_images.json"
 NAMES = "class_mapping.json"
 HEIGHT = 384  # of the frame that the points are in, whatever the size of the image
 

@@ -79,7 +79,8 @@ EVERY_CLASS = {
 MOST_WRITTEN = 14
 # Inches that a page of 1,100 pixels shows without shrinking letters below legibility.
 PAGE_WIDTH = 10.5
-UPPER_COLOR, LOWER_COLOR = (200, 110, 30), (20, 90, 230)  # blue and dark orange, as BGR
+UPPER_COLOR = (200, 110, 30)  # BGR: blue
+LOWER_COLOR = (20, 90, 230)  # BGR: dark orange
 SIDE = 480
 
 

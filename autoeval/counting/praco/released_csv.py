@@ -16,7 +16,9 @@ from autoeval.runtime.files import PathLike, write_text
 from autoeval.words import listed
 
 DECIMALS = 2
-NEGATIVE, UPPER, LOWER = "Test1", "Test2_Upper", "Test2_Lower"
+NEGATIVE = "Test1"
+UPPER = "Test2_Upper"
+LOWER = "Test2_Lower"
 NOT_IN_FILE = "no row, or no column of its class, in the prediction file"
 
 

@@ -35,11 +35,13 @@ from autoeval.report.page import Table
 from autoeval.runtime.files import PathLike, read_json
 from autoeval.words import listed
 
-REAL, SYNTHETIC = "real", "synthetic"
+REAL = "real"
+SYNTHETIC = "synthetic"
 # The items that are measured, and those set aside for validation, which are part of the statistics.
 MEASURED = {REAL: "real_metadata.json", SYNTHETIC: "synthetic_metadata.json"}
 ASIDE = {REAL: "real_validation_metadata.json", SYNTHETIC: "synthetic_validation_metadata.json"}
-ANNOTATIONS, SPLIT_FILE = "annotation_FSC147_384.json", "Train_Test_Val_FSC_147.json"
+ANNOTATIONS = "annotation_FSC147_384.json"
+SPLIT_FILE = "Train_Test_Val_FSC_147.json"
 BACKOFF = "back-off"
 Rows = list[dict[str, Any]]
 Key = tuple[str, str, str, bool]

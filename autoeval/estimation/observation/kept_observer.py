@@ -39,14 +39,16 @@ from autoeval.runtime.progress import progress_bar
 from autoeval.runtime.store import RowStore
 from autoeval.version import __version__
 
-MEAN, MOST = 32, 64
+MEAN = 32
+MOST = 64
 COLUMNS = ("boxes", "scores", "labels")
 KINDS: dict[str, tuple[type[Detections], str]] = {
     "candidates": (Candidates, "kept"),
     "reweighted": (Classified, "probabilities"),
 }
 Stored = Mapping[str, np.ndarray]
-OBSERVED, CONTENT = "observed", "evidence"
+OBSERVED = "observed"
+CONTENT = "evidence"
 OTHERWISE = "as another detector saw them, or the same with other settings or categories"
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from autoeval.estimation.observation.reference_boxes import Reference
 
 # Settings of a pass with dropout, and of its detector; no box of a plain pass depends on them.
-PASS_OF_DROPOUT, OF_DROPOUT = ("dropout", "stability"), ("stages",)
+PASS_OF_DROPOUT = ("dropout", "stability")
+OF_DROPOUT = ("stages",)
 
 
 @dataclass(frozen=True)

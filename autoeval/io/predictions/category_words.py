@@ -26,7 +26,10 @@ from autoeval.io.image_identity import normal_id
 from autoeval.runtime.files import PathLike, read_yaml
 from autoeval.words import Notice, listed
 
-LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"
+LABELS = "labels"
+FROM_0 = "0"
+FROM_1 = "1"
+COCO = "coco"
 NUMBERINGS = {
     LABELS: "the numbers of the labels, of --names or of the fit",
     FROM_0: "positions in their list, counted from 0",
@@ -35,8 +38,11 @@ NUMBERINGS = {
 }
 """What category numbers can be: the values of ``numbering=``, each in words."""
 COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # numbers up to 90 without a word
-N_COCO, FIRST_OF_COCO = 80, ("person", "bicycle", "car")
-ON_LABEL, FEWEST_ON_LABEL, A_FIFTH = 0.5, 20, 0.2  # IoU, boxes, and a share of them
+N_COCO = 80
+FIRST_OF_COCO = ("person", "bicycle", "car")
+ON_LABEL = 0.5  # IoU
+FEWEST_ON_LABEL = 20  # boxes
+A_FIFTH = 0.2  # of the boxes on labels
 LEAST_SCORE = 0.05  # of boxes whose scores count for the frequency of their category
 PRIOR = 0.05  # weight of all categories alike beside the frequencies of the fit
 CLEARLY = 0.5  # nats a box by which one way is more likely than another

@@ -34,7 +34,8 @@ LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly eve
 SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
 MANY = 1 / 3  # so many more, and predictions with labels are refused
 AT_ONCE = 1_000_000  # boxes
-ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
+SHIFT = np.uint64(29)
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 
 

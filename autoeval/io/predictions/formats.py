@@ -37,8 +37,8 @@ from autoeval.words import listed, printable
 
 WORDS = ("category", "category_name", "label", "name")
 """Columns that may hold the word of a category; the first that a file uses counts."""
-SIDES, CORNERS = ("x", "y", "w", "h"), ("x1", "y1", "x2", "y2")
-"""Columns that may stand for ``bbox``; corners in tables alone."""
+SIDES = ("x", "y", "w", "h")  # columns that may stand for ``bbox``
+CORNERS = ("x1", "y1", "x2", "y2")  # the same, in tables alone
 COLUMNS = {
     "image_id": ("image_id",),
     "file_name": ("file_name", "filename", "image_path"),
@@ -58,10 +58,13 @@ BOX_COLUMNS = (
 """The same of the fields of a box, those of which all columns are there."""
 CLASS = "class"
 """A column of numbers or of words of categories, by its type."""
-LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
+LINES = (".jsonl", ".ndjson")
+LONGEST_LINE = 1 << 20
 TABLES = (".csv", ".tsv", ".xlsx")
-PICKLES, CHECKPOINTS = (".pkl", ".pickle"), (".pth", ".pt")
-PARQUET, ZIP = b"PAR1", b"PK"
+PICKLES = (".pkl", ".pickle")
+CHECKPOINTS = (".pth", ".pt")
+PARQUET = b"PAR1"
+ZIP = b"PK"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 """Ends of the names of predictions files that are found in a folder, one file a site."""
 READ = (

@@ -41,8 +41,13 @@ MOST_BEYOND = 0.01  # of the scores, outside [0, 1]
 LARGEST_FACTOR = 10.0  # of scores that exceed 1; beyond it they are percentages
 SAME_OBJECT = 0.9
 MANY_TWICE = 0.2
-NEAR_EDGES, NEAR_ONE, ENOUGH_FOR_EDGES = 0.8, 0.7, 100  # some of so many boxes come nearer
-FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
+NEAR_EDGES = 0.8
+NEAR_ONE = 0.7
+ENOUGH_FOR_EDGES = 100  # boxes, of which some come nearer
+FARTHER = 0.005
+NEARLY_AS_FAR = 0.5
+ENOUGH_NEAR = 10
+ROUNDING = 1e-3
 
 
 class NoBoxError(InputError):

@@ -26,8 +26,11 @@ from autoeval.io.image_identity import Named, match_images
 from autoeval.io.predictions.formats import Coded, Content, RawColumns
 from autoeval.words import Notice, listed, printable
 
-CLASS, SCORE, SKIPPED = "class", "score", "-"
-CENTRE, EDGES = ("x", "y", "w", "h"), ("left", "top", "w", "h")
+CLASS = "class"
+SCORE = "score"
+SKIPPED = "-"
+CENTRE = ("x", "y", "w", "h")
+EDGES = ("left", "top", "w", "h")
 CORNERS = ("left", "top", "right", "bottom")
 FORMS = (CENTRE, CORNERS, EDGES)
 OTHER_NAMES = {
@@ -43,16 +46,21 @@ OF_YOLO = (CLASS, *CENTRE, SCORE)
 NAME_FILES = ("classes.txt", "obj.names", "names.txt")
 NO_PREDICTIONS = frozenset({*NAME_FILES, "README.txt", "README.md", "train.txt", "val.txt"})
 OF_VOC = re.compile(r"comp\d+_(det|cls)_\w+").fullmatch
-FEWEST, MOST = 6, 9  # columns of a line: class, score and box, and a few more
+FEWEST = 6  # columns of a line: class, score and box
+MOST = 9  # columns of a line, with a few more
 BEYOND = 0.002  # of the image's side, by which rounding carries a box beyond it
 MOST_BAD = 0.1  # of the lines may have other columns
 MOST_ODD = 0.05  # of the lines may contradict the order that is taken
-RIVAL_FACTOR, RIVAL_MORE = 2, 3  # so many more lines contradict an order that is given up
+# So many times, and so many more lines contradict an order that is given up.
+RIVAL_FACTOR = 2
+RIVAL_MORE = 3
 LARGEST_SHARE = 1.5  # numbers over it are pixels
 LARGEST_SCORE = 2.0  # scores over 1 are refused where all formats are, with their reason
 ENOUGH_LINES = 20  # to decide between orders that fit equally well
 ENOUGH_CORNERS = 20  # boxes whose third and fourth number are larger: widths are not always
-SORTED, UNSORTED, FEWEST_SORTED = 0.8, 0.5, 3
+SORTED = 0.8
+UNSORTED = 0.5
+FEWEST_SORTED = 3
 
 
 class ColumnOrder(NamedTuple):

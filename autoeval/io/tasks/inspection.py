@@ -17,7 +17,8 @@ from autoeval.io.tasks.seed_set import Samples, SeedSet, SeedSetSamples
 from autoeval.io.tasks.task import Task
 from autoeval.words import Notice, listed, printable
 
-_SIDE, _KEPT = 32, 8
+_SIDE = 32
+_KEPT = 8
 # Below this spread of grey values a picture is flat, and its fingerprint is noise.
 _FLAT = 2.0
 MAX_DISTANCE = 4

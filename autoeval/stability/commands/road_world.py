@@ -22,10 +22,13 @@ FOLDER = Path("work_dirs/roadworld")
 DETECTOR = "roadworld_nano"
 HELD_BACK = "dusk_city"  # estimated, and so no source, where no images are given
 # Sample sets that the shipped detector is meant for; three minutes of one core with it.
-METASET, REPEATS = "configs/metasets/roadworld.py", 2
+METASET = "configs/metasets/roadworld.py"
+REPEATS = 2
 DROPOUT = "configs/dropout/roadworld_nano.py"  # found by search-dropout on `search_task`
-N_SETS, N_IMAGES = 5, 20  # of the mild sample sets that build-metaset draws
-IMAGES, IMAGES_VARIABLE = 60, "AUTOEVAL_ROADWORLD_IMAGES"
+N_SETS = 5  # mild sample sets that build-metaset draws
+N_IMAGES = 20  # of each
+IMAGES = 60
+IMAGES_VARIABLE = "AUTOEVAL_ROADWORLD_IMAGES"
 FEWEST_IMAGES = 2
 OF_METASET = ("n_sets", "n_images")
 

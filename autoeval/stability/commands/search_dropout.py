@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from autoeval.stability.dropout_search.workbench import Workbench
 
 RATES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-N_SETS, N_IMAGES = 6, 40  # with these rates ten minutes of two cores for three sources
+# With these rates ten minutes of two cores for three sources
+N_SETS = 6
+N_IMAGES = 40
 LONG_S = 600.0
 COMMAND = "search-dropout"
 ON_ROAD_WORLD = {"detector": road_world.DETECTOR, "metaset": road_world.METASET}

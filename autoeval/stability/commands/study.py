@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from autoeval.stability.studies.kept_boxes import Observations
 
 REPORTS = "autoeval.stability.reports"
-NO_NAMES, NO_NUMBERS = ("",), (0,)  # defaults of settings that are lists, where none is given
+# Defaults of settings that are lists, where none is given.
+NO_NAMES = ("",)
+NO_NUMBERS = (0,)
 NOTHING = (NO_NAMES, NO_NUMBERS)
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 SCORES = ("scores",)

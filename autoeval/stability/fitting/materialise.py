@@ -21,7 +21,9 @@ from autoeval.runtime.files import atomic_path, write_json
 from autoeval.stability.metasets.recipe import Recipe, SampleSet, own_images
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
-_WIDTH, _HEIGHT, _CAPTION = 3.2, 2.7, 0.6  # of a cell and of the text in it, inches
+_WIDTH = 3.2  # of a cell, inches
+_HEIGHT = 2.7
+_CAPTION = 0.6  # height of the text in it
 
 
 def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) -> tuple[str, ...]:

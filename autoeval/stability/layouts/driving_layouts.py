@@ -34,12 +34,14 @@ _BDD100K_NAMES |= {"caravan": "car", "van": "car"}
 _BDD100K_IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 # Class numbers of alincijov/self-driving-cars.
 SELF_DRIVING = {"1": "car", "2": "truck", "3": "pedestrian", "4": "bicyclist", "5": "light"}
-_CSV_FILE, _CSV_CLASS = ("filename", "frame"), ("class", "class_id", "label")
+_CSV_FILE = ("filename", "frame")
+_CSV_CLASS = ("class", "class_id", "label")
 _CITYSCAPES = (
     *("person", "rider", "car", "truck", "bus", "caravan", "trailer", "train"),
     *("motorcycle", "bicycle"),
 )
-_CITYSCAPES_ENDING, _CITYSCAPES_GROUP = "_gtFine_polygons.json", "group"
+_CITYSCAPES_ENDING = "_gtFine_polygons.json"
+_CITYSCAPES_GROUP = "group"
 _KITTI = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc")
 _KITTI_IGNORED = "DontCare"
 

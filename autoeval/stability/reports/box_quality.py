@@ -23,7 +23,8 @@ from autoeval.stability.studies.kept_boxes import Observations, ObservedImage
 BINS = np.linspace(0, 1, 11)
 MOST_DRAWN = 3000
 MEASURES = ("confidence", "stability")
-FLOOR, HIT = 0.5, 0.5
+FLOOR = 0.5
+HIT = 0.5
 
 
 def box_level_report(observations: Observations, *, seed: int = 0) -> StudyReport:

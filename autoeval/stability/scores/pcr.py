@@ -12,8 +12,11 @@ from autoeval.boxes import box_iou
 from autoeval.detections import Candidates, Evidence
 from autoeval.stability.scores.base import RatioScore, Sums, register, rising
 
-CENTRE, OVERLAP = 0.5, 0.5
-CONSISTENCY_SLOPE, RELIABILITY_SLOPE, FLOOR = -60.0, 10.0, 0.2
+CENTRE = 0.5
+OVERLAP = 0.5
+CONSISTENCY_SLOPE = -60.0
+RELIABILITY_SLOPE = 10.0
+FLOOR = 0.2
 
 
 def consistency_and_reliability(images: Sequence[Candidates]) -> np.ndarray:

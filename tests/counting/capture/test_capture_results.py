@@ -31,7 +31,8 @@ from autoeval.counting.measures.count_errors import smape
 from autoeval.errors import InputError
 
 NAMES = ("a.png", "b.png", "c.png", "d.png")
-TRUTH, HIDDEN = (6, 8, 10, 10), (1, 1, 2, 3)
+TRUTH = (6, 8, 10, 10)
+HIDDEN = (1, 1, 2, 3)
 SHAPES = ("circle", "circle", "rectangle", "triangle")
 
 

@@ -12,7 +12,8 @@ from autoeval.cli import main
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
-SIZE, PER_CLASS = 40, 4
+SIZE = 40
+PER_CLASS = 4
 CLASSES = ["red", "green", "blue"]
 
 COUNTER = """

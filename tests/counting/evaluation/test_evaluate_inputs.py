@@ -143,7 +143,8 @@ def frames(folder, truth, found):
     return evaluate("net.json", "--truth", "truth.json", "--bins", "stb")
 
 
-LEFT, RIGHT = [[100, 100]] * 40, [[400, 100]] * 40
+LEFT = [[100, 100]] * 40
+RIGHT = [[400, 100]] * 40
 
 
 def test_fsc_147s_points_in_the_wrong_half_are_wrong(folder):

@@ -16,7 +16,8 @@ from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
 BINS = CountBins((0.5, 4.0, 4.5, 12.0, 60.0))  # the second is empty; 0 and some others lie outside
-N_RESAMPLES, SEED = 60, 7
+N_RESAMPLES = 60
+SEED = 7
 
 
 def example():

@@ -6,7 +6,8 @@ import pytest
 from autoeval.counting.measures.tper import tper_curve
 from autoeval.counting.predictions import read_predictions
 
-TARGET, PRED = [10, 20, 100], [15, 20, 70]  # relative errors 50, 0 and 30 percent
+TARGET = [10, 20, 100]
+PRED = [15, 20, 70]  # relative errors 50, 0 and 30 percent
 
 
 def test_by_hand_as_a_share_and_in_objects():

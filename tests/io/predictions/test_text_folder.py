@@ -15,7 +15,8 @@ from autoeval.errors import InputError
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.text_folder import Lines, _order_of
 
-N_IMAGES, N_BOXES = 12, 8
+N_IMAGES = 12
+N_BOXES = 8
 IMAGES = tuple(
     LabelledImage(str(k), f"street/{k:03}.jpg", (300 + 10 * k, 400)) for k in range(N_IMAGES)
 )

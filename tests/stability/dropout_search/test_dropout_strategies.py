@@ -102,7 +102,8 @@ def test_halving_without_elimination_is_full():
     assert (choice.best, choice.r2) == (full(trial).best, full(trial).r2)
 
 
-N_SETS, N_IMAGES = 30, 24
+N_SETS = 30
+N_IMAGES = 24
 
 
 class Drawn:

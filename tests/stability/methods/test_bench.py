@@ -8,7 +8,9 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import bench, paired_p_value
 
-N_SOURCES, N_SETS, REPEATS = 6, 8, 2
+N_SOURCES = 6
+N_SETS = 8
+REPEATS = 2
 
 
 def score_table(seed=0):

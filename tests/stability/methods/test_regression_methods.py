@@ -8,8 +8,10 @@ from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.scores.base import feature_names
 
-N_SOURCES, N_SETS = 6, 8
-PS, ES = feature_names("ps"), feature_names("es")
+N_SOURCES = 6
+N_SETS = 8
+PS = feature_names("ps")
+ES = feature_names("es")
 
 
 def world(**columns):

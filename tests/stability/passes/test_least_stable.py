@@ -14,7 +14,8 @@ def boxes(*xyxy, score=0.9):
 
 STILL = boxes([0, 0, 10, 10])
 # Both within the hull (0, 0, 10, 10), which the larger fills: GIoU = IoU = .5 and .2.
-HALF, FIFTH = boxes([0, 0, 10, 5]), boxes([0, 0, 10, 2])
+HALF = boxes([0, 0, 10, 5])
+FIFTH = boxes([0, 0, 10, 2])
 
 
 def evidence(name, clean, *perturbed):

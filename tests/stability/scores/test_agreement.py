@@ -8,7 +8,9 @@ from autoeval.accuracy.coco_evaluation import MeanAP
 from autoeval.stability.scores.agreement import HardReferenceAP, StabilityAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
-A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
+A = [0, 0, 10, 10]
+B = [20, 0, 30, 10]
+FAR = [50, 50, 60, 60]
 
 
 def test_the_same_boxes_agree_wholly_and_others_not_at_all():

@@ -17,7 +17,9 @@ from autoeval.stability.scores.box_stability import (
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.confidence_scores import BoxCount, DetectionRatio
 
-UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
+UNIT = [0, 0, 2, 2]
+SHIFTED = [1, 0, 3, 2]
+FAR = [10, 0, 12, 2]
 NOTHING = found()
 
 

@@ -12,7 +12,9 @@ from autoeval.stability.scores.detection_adaptation import (
 )
 from autoeval.stability.scores.feature_statistics import FeatureStatistics
 
-UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]  # UNIT and SHIFTED: IoU 1/3
+UNIT = [0, 0, 2, 2]
+SHIFTED = [1, 0, 3, 2]  # IoU 1/3 with the other
+FAR = [10, 0, 12, 2]
 
 
 def test_flatness_worked_by_hand():

@@ -90,7 +90,8 @@ def test_statistics_survive_the_file(tmp_path):
     np.testing.assert_array_equal(read.covariance, made.covariance)
 
 
-NO_MEAN, MATRIX = {"n": 3}, {"n": 1, "mean": np.zeros((2, 2))}
+NO_MEAN = {"n": 3}
+MATRIX = {"n": 1, "mean": np.zeros((2, 2))}
 
 
 @pytest.mark.parametrize("content", [None, b"", b"mean", b"PK\x03\x04", NO_MEAN, MATRIX])

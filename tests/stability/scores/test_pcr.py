@@ -11,8 +11,11 @@ from autoeval.stability.scores.pcr import (
     consistency_and_reliability,
 )
 
-BOX, RIGHT, LEFT = [0, 0, 4, 4], [1, 0, 5, 4], [-1, 0, 3, 4]
-ELSEWHERE, NEAR_ELSEWHERE = [20, 0, 24, 4], [21, 0, 25, 4]
+BOX = [0, 0, 4, 4]
+RIGHT = [1, 0, 5, 4]
+LEFT = [-1, 0, 3, 4]
+ELSEWHERE = [20, 0, 24, 4]
+NEAR_ELSEWHERE = [21, 0, 25, 4]
 
 
 def candidates(boxes, scores, kept, labels=None):

@@ -22,9 +22,11 @@ LIMIT = 3  # of a displacement, standard deviations
 COARSE = 4  # spacing of the displacements that are drawn, pixels
 # Noise is drawn from a list of its quantiles: many times as fast, and in whole numbers.
 N_QUANTILES = 2**14
-GREY_FACTOR, GREY_OFFSET = 1.5, 128
+GREY_FACTOR = 1.5
+GREY_OFFSET = 128
 ICE = (255, 240, 222)  # colour of thick ice, BGR
-N_FEATHERS, N_BARBS = 200, 24
+N_FEATHERS = 200
+N_BARBS = 24
 SHADES = (60, 100, 140, 180)
 
 
