@@ -43,7 +43,7 @@ from autoeval.estimation.protocol import (
 )
 from autoeval.estimation.read_site import CHOSEN
 from autoeval.estimation.run_detector import Detector
-from autoeval.io.predictions.reading import files_by_place
+from autoeval.io.predictions.reading import files_by_site
 from autoeval.io.tasks.task import Task
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
@@ -163,11 +163,11 @@ def fit_source_files(
             f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
             "source."
         )
-    places = files_by_place(folder)
+    by_site = files_by_site(folder)
     sets, chosen = read_with_strongest(
         files,
         lambda predictions: task_with_files(
-            task, {k: predictions.of_source(path) for k, path in places.items()}
+            task, {k: predictions.of_source(path) for k, path in by_site.items()}
         ),
     )
     expected: dict[str, list[str]] = {name: [name] for name in task.categories}

@@ -268,7 +268,7 @@ def with_error(
     """Turn ``value``, ``lower`` and ``upper`` of an estimate into a value with its error.
 
     The error is that of a normal distribution with the same interval, of whose two arms the longer
-    counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out places show.
+    counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out sites show.
     """
     value, lower, upper = (float(interval[name]) for name in ("value", "lower", "upper"))
     if not (math.isfinite(value) and math.isfinite(lower) and math.isfinite(upper)):
@@ -278,7 +278,7 @@ def with_error(
 
 
 def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
-    """Learn from pairs of place and category how far estimates are off, by what they state.
+    """Learn from pairs of site and category how far estimates are off, by what they state.
 
     Returned: None with fewer than `FEWEST_GROUPS` groups.
     """

@@ -1,18 +1,18 @@
 """Bayesian linear regression of accuracy on scores, with random effects.
 
-Pair i, in group f, place p and category c, with scores x_i in units of their scale:
+Pair i, in group f, site j and category c, with scores x_i in units of their scale:
 
-.. math:: y_i = a + x_i^T b + u_f + x_i^T b_f + v_p + w_c + g_{fc} + e_i + s_i
+.. math:: y_i = a + x_i^T b + u_f + x_i^T b_f + v_j + w_c + g_{fc} + e_i + s_i
 
 with a and slopes b normal as a `Prior` has them, the effects of a group (u and the slopes b_f), a
-place (v), a category (w, whose mean is known for some), a category in a group (g) and the pair (e)
+site (v), a category (w, whose mean is known for some), a category in a group (g) and the pair (e)
 normal with the variances of a `Variances`, and s the sampling error of few images.
 
 Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
 & Williams 2006, equations 2.25 and 2.26, with this covariance). The variances are not known: the
 predictions of all possibilities are mixed, each weighted by its prior and its marginal likelihood
-(ibid., equation 2.30). With few sources this is what makes intervals wide, as in Student's
-distribution; where scores leave the range of the sources, the uncertainty of the slopes does.
+(ibid., equation 2.30). With few sites this is what makes intervals wide, as in Student's
+distribution; where scores leave the range of the sites, the uncertainty of the slopes does.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ WIDEST = 0.42
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """N pairs of a place and a category, with P scores each.
+    """N pairs of a site and a category, with P scores each.
 
     x (N, P), float64: scores, finite.
     sampling (N,): variance of the accuracy because images are few, in squared units of accuracy.
-    group, place, category (N,), int64 or str: names; equal ones share an effect. Groups hold
-        places.
+    group, site, category (N,), int64 or str: names; equal ones share an effect. Groups hold
+        sites.
     """
 
     x: np.ndarray
     sampling: np.ndarray
     group: np.ndarray
-    place: np.ndarray
+    site: np.ndarray
     category: np.ndarray
 
     def __getitem__(self, index: np.ndarray | slice) -> Pairs:
@@ -70,8 +70,8 @@ class Prior:
     categories: what is known of categories by name, in lower case: the mean of their effect.
     spread, spread_log_std: standard deviation of pairs around the line, all effects together:
         median and standard deviation of the logarithm of a log-normal distribution.
-    shares (tuple of (group, place, category, pair)): how the square of that spread divides.
-    group_category_share: share of the last that places of one group have in common for a category.
+    shares (tuple of (group, site, category, pair)): how the square of that spread divides.
+    group_category_share: share of the last that sites of one group have in common for a category.
     group_slope_share: variance of each slope from group to group, as a share of that square.
     of_one_image: standard deviation of average precision because it is measured on one image.
     guess: number of pairs that the first guess of the spread of accuracies counts as.
@@ -120,7 +120,7 @@ class Prior:
 class Variances:
     """Variances of what makes the accuracy of a pair differ from the line.
 
-    group, place, category: of effects that all pairs of a group, of a place, of a category share.
+    group, site, category: of effects that all pairs of a group, of a site, of a category share.
     group_category: of what the pairs of one category in a group share.
     pair: of each pair on its own, beyond its sampling error.
     slope, group_slope: of the prior of each slope, and of how it differs from group to group.
@@ -128,7 +128,7 @@ class Variances:
     """
 
     group: float
-    place: float
+    site: float
     category: float
     pair: float
     slope: float
@@ -140,11 +140,11 @@ class Variances:
 def possible_variances(prior: Prior) -> tuple[Variances, ...]:
     """List the possibilities that the regression averages over; see `Prior`."""
     logs = -0.5 * (np.log(np.array(prior.spreads) / prior.spread) / prior.spread_log_std) ** 2
-    group, place, category, pair = prior.shares
+    group, site, category, pair = prior.shares
     return tuple(
         Variances(
             group=spread**2 * group,
-            place=spread**2 * place,
+            site=spread**2 * site,
             category=spread**2 * category,
             pair=(1 - prior.group_category_share) * spread**2 * pair,
             slope=prior.slope_std**2,
@@ -161,13 +161,13 @@ class Shared:
     """What N pairs have in common with M others: everything but the variances.
 
     line (N, M): products of scores, in units of their scale.
-    group, place, category, pair, group_category (N, M): bool, whether they share one. A pair is
-        shared by other images of a place and category.
+    group, site, category, pair, group_category (N, M): bool, whether they share one. A pair is
+        shared by other images of a site and category.
     """
 
     line: np.ndarray
     group: np.ndarray
-    place: np.ndarray
+    site: np.ndarray
     category: np.ndarray
     pair: np.ndarray
     group_category: np.ndarray
@@ -175,19 +175,19 @@ class Shared:
     @classmethod
     def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
         """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
-        columns = ((a.group, b.group), (a.place, b.place), (a.category, b.category))
-        group, place, category = (
+        columns = ((a.group, b.group), (a.site, b.site), (a.category, b.category))
+        group, site, category = (
             np.asarray(of_a, object)[:, None] == np.asarray(of_b, object)[None, :]
             for of_a, of_b in columns
         )
-        place &= group
+        site &= group
         x_a, x_b = x
         return cls(
             x_a @ x_b.T,
             group=group,
-            place=place,
+            site=site,
             category=category,
-            pair=place & category,
+            pair=site & category,
             group_category=group & category,
         )
 
@@ -197,7 +197,7 @@ class Shared:
             intercept
             + variances.slope * self.line
             + (variances.group + variances.group_slope * self.line) * self.group
-            + variances.place * self.place
+            + variances.site * self.site
             + variances.category * self.category
             + variances.group_category * self.group_category
         )
@@ -259,7 +259,7 @@ class MixedModel:
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
         """Predict the accuracies of M pairs, or of averages over them, with their sampling error.
 
-        pairs: a group, place, category or pair that was seen in `fit` shares its effect.
+        pairs: a group, site, category or pair that was seen in `fit` shares its effect.
         average (K, M): weights of pairs in each of K averages; by default each pair on its own.
             What the pairs share does not average out.
         """
@@ -298,15 +298,15 @@ class MixedModel:
         category_seen = seen_pairs.category.astype(str)[:, None] == names
         category = pairs.category.astype(str)[:, None] == names
         group = np.unique(pairs.group.astype(str), return_inverse=True)[1]
-        places = [f"{f}\0{p}" for f, p in zip(pairs.group, pairs.place, strict=True)]
-        place = np.unique(places, return_inverse=True)[1]
+        sites = [f"{f}\0{s}" for f, s in zip(pairs.group, pairs.site, strict=True)]
+        site = np.unique(sites, return_inverse=True)[1]
         in_groups = [f"{f}\0{c}" for f, c in zip(pairs.group, pairs.category, strict=True)]
         category_in_group = np.unique(in_groups, return_inverse=True)[1]
 
         def standard_effects(owner: np.ndarray, n: int) -> np.ndarray:
             """Draw n standard normal effects of each owner, and return those of its pairs, (n, M).
 
-            owner (M,): number, from 0 on, of the group, place or the like that each pair is of.
+            owner (M,): number, from 0 on, of the group, site or the like that each pair is of.
             """
             return rng.standard_normal((n, int(owner.max()) + 1))[:, owner]
 
@@ -335,12 +335,12 @@ class MixedModel:
             )
             root = vectors * np.sqrt(np.maximum(values, 0))
             z = seen.T @ coefficients + rng.standard_normal((n, len(values))) @ root.T
-            # The effects of groups and places are new, since none of them is of the fit: they have
+            # The effects of groups and sites are new, since none of them is of the fit: they have
             # their prior distribution. Each slope differs from group to group on its own.
             effects = standard_effects(group, n) * np.sqrt(variances.group)
             for column in x.T:
                 effects += np.sqrt(variances.group_slope) * standard_effects(group, n) * column
-            effects += standard_effects(place, n) * np.sqrt(variances.place)
+            effects += standard_effects(site, n) * np.sqrt(variances.site)
             effects += standard_effects(category_in_group, n) * np.sqrt(variances.group_category)
             single = rng.standard_normal((n, len(pairs.x)))
             effects = effects + single * np.sqrt(variances.pair + pairs.sampling)

@@ -237,7 +237,7 @@ class Regression:
             self._elsewhere.predict(pairs),
             self.home_,
             pairs.x[:, 0] - self._confidence_at_home,
-            sites=pairs.place,
+            sites=pairs.site,
             sampling=stds[others],
         )
 
@@ -296,7 +296,7 @@ class Regression:
             stds = self.pairs_[of_target]
             variances = np.where(np.isfinite(stds), n * stds**2, variances)
         of_one_image = (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * variances) / (USUAL_IMAGES + n)
-        own = np.asarray(self._pairs.place == site)
+        own = np.asarray(self._pairs.site == site)
         of_labelled = np.where(own, of_one_image / n, self._pairs.sampling)
         fitted = replace(self._pairs, sampling=of_labelled)
         # -1, the last row, for a category that was not labelled here: it keeps its scores and its
@@ -312,7 +312,7 @@ class Regression:
             x=np.where(seen[:, None], fitted.x[here], new.x),
             sampling=np.where(seen, sampling, new.sampling),
             group=np.full(len(here), fitted.group[own][0], object),
-            place=np.full(len(here), site, object),
+            site=np.full(len(here), site, object),
             category=new.category,
         )
         # The pair keeps the scores and effects of the labelled one, so that the model predicts the
@@ -343,11 +343,11 @@ class Regression:
 
     def _pairs_at(self, site: str) -> dict[str, int]:
         """Return the number of each pair of a site of the fit, by category."""
-        own = np.flatnonzero(self._pairs.place == site).tolist()
+        own = np.flatnonzero(self._pairs.site == site).tolist()
         if not own:
-            places = listed(list(dict.fromkeys(self._pairs.place.tolist())), most=50)
+            known = listed(list(dict.fromkeys(self._pairs.site.tolist())), most=50)
             raise InputError(
-                f"This estimator was fitted on no site {site!r}. It knows {places}. Name one of "
+                f"This estimator was fitted on no site {site!r}. It knows {known}. Name one of "
                 "these with --site, or leave --site out for the images of a new site."
             )
         return {self._pairs.category[k]: k for k in own}
@@ -372,7 +372,7 @@ class Regression:
             drawn,
             self.home_,
             new.x[:, 0] - self._confidence_at_home,
-            sites=np.unique(new.place.astype(str), return_inverse=True)[1],
+            sites=np.unique(new.site.astype(str), return_inverse=True)[1],
             seed=seed,
         )
 
@@ -493,7 +493,7 @@ class Regression:
                 )
         x = values_of(rows, self.features_)
         sampling = self.prior_.of_one_image**2 / rows["n_images"]
-        group, place, category = (
+        group, site, category = (
             rows[name] if name in rows else np.full(len(x), "", object)
             for name in ("group", "source", "category")
         )
@@ -517,7 +517,7 @@ class Regression:
             of_boxes = self.prior_of_boxes_.mean(x[lacking, :-1], category[lacking])
             x[lacking, -1] = of_boxes
             sampling[lacking] += self.prior_of_boxes_.spread**2 - self.prior_.spread**2
-        return Pairs(x, sampling, group, place, category)
+        return Pairs(x, sampling, group, site, category)
 
 
 def _named(table: Table) -> dict[str, np.ndarray]:

@@ -59,7 +59,7 @@ QUARTERS = 4
 DIGITS = 3  # of the pairs that pages show
 
 # Logarithms of the standard deviations of effects, of the intercept and of slopes.
-EFFECTS = ("group", "place", "category", "pair", "group_slope")
+EFFECTS = ("group", "site", "category", "pair", "group_slope")
 USUAL = np.log([0.06, 0.04, 0.04, 0.07, 0.02, 0.05, 0.02])
 HYPER_STD = 0.6  # of these logarithms
 SLOPE_STD = 0.08
@@ -252,7 +252,7 @@ def fit_prior(
             rest = cho_solve(factor, np.eye(len(residual))) - np.outer(solved, solved)
             parts = (
                 shared.group,
-                shared.place,
+                shared.site,
                 shared.category,
                 np.eye(len(residual)),
                 shared.line * shared.group,
@@ -266,9 +266,9 @@ def fit_prior(
     start = np.concatenate([[0.3, 0.0], np.full(n, 0.15 / n), USUAL])
     best = minimize(loss, start, jac=True, method="L-BFGS-B").x
     variances, intercept_std = variances_of(best[2 + n :])
-    effects = (variances.group, variances.place, variances.category, variances.pair)
+    effects = (variances.group, variances.site, variances.category, variances.pair)
     total = sum(effects)
-    group, place, category, pair = (float(effect / total) for effect in effects)
+    group, site, category, pair = (float(effect / total) for effect in effects)
     prior = replace(
         units,
         slopes=tuple(best[2 : 2 + n].tolist()),
@@ -277,7 +277,7 @@ def fit_prior(
         slope_std=float(np.sqrt(variances.slope)),
         categories={KNOWN_BY_NAME: float(best[1])},
         spread=float(np.sqrt(total)),
-        shares=(group, place, category, pair),
+        shares=(group, site, category, pair),
         group_slope_share=variances.group_slope / total,
     )
     share = fit_group_category_share(prior, blocks, best[: 2 + n])
@@ -309,14 +309,14 @@ class DetectorPairs:
         cls, rows: pd.DataFrame, features: Sequence[str], units: Prior, target: str
     ) -> DetectorPairs:
         """Read rows of a table of the panel."""
-        group, place, category = (
+        group, site, category = (
             rows[name].astype(str).to_numpy(object) for name in ("group", "source", "category")
         )
         sampling = Prior(()).of_one_image ** 2 / rows["n_images"].to_numpy(np.float64)
         x = rows[list(features)].to_numpy(np.float64)
         named = (category == KNOWN_BY_NAME).astype(float)
         terms = np.column_stack([np.ones(len(rows)), named, units.scaled(x)])
-        pairs = Pairs(x, sampling, group, place, category)
+        pairs = Pairs(x, sampling, group, site, category)
         return cls(pairs, terms, rows[target].to_numpy(np.float64))
 
 

@@ -1,4 +1,4 @@
-"""Label-free estimates as priors: by hand, and what left-out places teach of their error."""
+"""Label-free estimates as priors: by hand, and what left-out sites teach of their error."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Intervals of few images in a world whose law is known: mAP = .8 ac + .1 + error of the place."""
+"""Intervals of few images in a world whose law is known: mAP = .8 ac + .1 + error of the site."""
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,13 @@ from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.scores.confidence_scores import AverageConfidence
 
 SOURCES = 19
-SPREAD_OF_PLACES = 0.015
+SPREAD_OF_SITES = 0.015
 SPREAD_OF_IMAGES = 0.1
 
 
 def new_place(rng):
     level = rng.uniform(0.4, 0.6)
-    return level, 0.8 * level + 0.1 + rng.normal(0, SPREAD_OF_PLACES)
+    return level, 0.8 * level + 0.1 + rng.normal(0, SPREAD_OF_SITES)
 
 
 def fitted(rng):

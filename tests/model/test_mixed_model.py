@@ -68,10 +68,9 @@ def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal
     prior = Prior((0.1,), spread=0.1, spread_log_std=0.5, slope_std=0.02, group_slope_share=0.03)
     every = possible_variances(replace(prior, shares=(0.4, 0.1, 0.2, 0.3)))
     for variances in every:
-        square = variances.group + variances.place + variances.category + variances.pair
+        square = variances.group + variances.site + variances.category + variances.pair
         shares = (
-            np.array([variances.group, variances.place, variances.category, variances.pair])
-            / square
+            np.array([variances.group, variances.site, variances.category, variances.pair]) / square
         )
         np.testing.assert_allclose(shares, [0.4, 0.1, 0.2, 0.3])
         assert variances.slope == pytest.approx(0.0004) and variances.group_slope == pytest.approx(
@@ -108,17 +107,17 @@ def test_what_categories_share_does_not_average_out():
 
 
 def world(rng, n_groups, variances):
-    """Draw pairs of two categories in groups of one to three places, from the model itself."""
+    """Draw pairs of two categories in groups of one to three sites, from the model itself."""
     group = np.repeat(np.arange(n_groups), rng.integers(1, 4, n_groups)).astype(str)
-    place, category = np.arange(len(group)).astype(str), rng.choice(["car", "van"], len(group))
+    site, category = np.arange(len(group)).astype(str), rng.choice(["car", "van"], len(group))
     x = rng.normal(size=(len(group), 2))
-    effects = [variances.group, variances.place, variances.category]
+    effects = [variances.group, variances.site, variances.category]
     y = 0.5 + x @ rng.normal(SLOPES, np.sqrt(variances.slope))
-    for names, variance in zip((group, place, category), effects, strict=True):
+    for names, variance in zip((group, site, category), effects, strict=True):
         each, index = np.unique(names, return_inverse=True)
         y = y + rng.normal(0, np.sqrt(variance), len(each))[index]
     y = y + rng.normal(0, np.sqrt(variances.pair), len(y))
-    return Pairs(x, np.zeros(len(y)), group, place, category), y
+    return Pairs(x, np.zeros(len(y)), group, site, category), y
 
 
 @pytest.mark.parametrize("n_groups", [3, 8])
@@ -176,8 +175,8 @@ def test_a_category_of_a_group_shares_what_is_alike_there():
     variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, group_category=0.006)
     prior = Prior((0.0, 0.0), intercept=0.3, intercept_std=1e-9, calibration_std=0.0)
 
-    def pair(place, category, group="f"):
-        names = (np.array([name]) for name in (group, place, category))
+    def pair(site, category, group="f"):
+        names = (np.array([name]) for name in (group, site, category))
         return Pairs(np.zeros((1, 2)), np.zeros(1), *names)
 
     model = MixedModel(prior, variances=[variances]).fit(pair("a", "car"), np.array([0.4]))

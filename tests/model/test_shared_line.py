@@ -31,7 +31,7 @@ def dense(a, b):
             line = a.x[i] @ b.x[j]
             result[i, j] = PRIOR.intercept_std**2 + of_calibration + v.slope * line
             result[i, j] += same * (v.group + v.group_slope * line)
-            result[i, j] += same * v.place + v.category * (a.category[i] == b.category[j])
+            result[i, j] += same * v.site + v.category * (a.category[i] == b.category[j])
     return result
 
 

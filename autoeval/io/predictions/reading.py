@@ -68,7 +68,7 @@ def file_of(place: str, folder: Path) -> Path:
     return files[0]
 
 
-def files_by_place(folder: Path) -> dict[str, Path]:
+def files_by_site(folder: Path) -> dict[str, Path]:
     """Return a folder's predictions files by place, or raise `InputError` if a place has two."""
     file_of: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):

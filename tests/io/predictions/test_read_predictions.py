@@ -11,7 +11,7 @@ import pytest
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.reading import file_of, files_by_place
+from autoeval.io.predictions.reading import file_of, files_by_site
 
 IMAGES = tuple(
     LabelledImage(str(k), f"street/{name}.jpg", (100, 200)) for k, name in enumerate("abc")
@@ -176,12 +176,12 @@ def test_any_format_is_found_once(tmp_path):
     names = ("a.json", "b.parquet", "c.v2.jsonl.gz", "notes.txt")
     for name in names:
         (tmp_path / name).touch()
-    found = files_by_place(tmp_path)
+    found = files_by_site(tmp_path)
     expected = dict(zip(("a", "b", "c.v2"), names, strict=False))
     assert {place: path.name for place, path in found.items()} == expected
     assert all(file_of(place, tmp_path) == path for place, path in found.items())
     (tmp_path / "a.parquet").touch()
     with pytest.raises(InputError, match=r"two files of a: a.json and a.parquet"):
-        files_by_place(tmp_path)
+        files_by_site(tmp_path)
     with pytest.raises(InputError, match=r"Expected one file a.json .* but found 2"):
         file_of("a", tmp_path)
