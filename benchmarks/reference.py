@@ -41,7 +41,6 @@ from autoeval.model.pair_table import (
     REFERENCE_FEATURES,
     REFERENCE_TRUE,
     Table,
-    n_rows,
 )
 from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, ReferenceStrength, shipped
 from autoeval.model.regression import Regression
@@ -239,7 +238,7 @@ class EveryCategory(Regression):
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs the reference has a box."""
         if self.prior_of_boxes_ is None:
-            return np.zeros(n_rows(rows), bool)
+            return np.zeros(len(rows["category"]), bool)
         return np.isfinite(rows[self.features_[-1]])
 
 

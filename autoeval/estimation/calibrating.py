@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -34,7 +34,7 @@ from autoeval.model.calibration import (
     image_terms,
     poisson,
 )
-from autoeval.model.pair_table import joined_tables
+from autoeval.model.pair_table import table_of
 from autoeval.model.priors import calibration_prior
 from autoeval.sites.file_looks import SAME_FLOOR
 from autoeval.sites.site import Site
@@ -236,11 +236,10 @@ def calibrate(
     probabilities = cross_fitted(sets, prior)
     home = [labelled_set for labelled_set in sets if labelled_set.trained_here] or sets
     calibration = fit_calibration(home, None, prior)
-    pairs = [
-        labelled_pairs(labelled_set, calibration, probabilities=p)
-        for labelled_set, p in zip(sets, probabilities, strict=True)
-    ]
-    return joined_tables(pairs), calibration, probabilities
+    pairs = list[dict[str, Any]]()
+    for labelled_set, p in zip(sets, probabilities, strict=True):
+        pairs += labelled_pairs(labelled_set, calibration, probabilities=p)
+    return table_of(pairs), calibration, probabilities
 
 
 def calibrated_rows(
@@ -409,8 +408,8 @@ def fit_above(
     everywhere = [np.ones(len(labelled_set), bool) for labelled_set in above]
     missed = fit_missed_objects(above, everywhere, calibration.boxes, prior)
     there = ScoreCalibration(calibration.boxes, missed)
-    pairs = [
-        labelled_pairs(cut, there, probabilities=p[:, full.boxes.scores >= floor])
-        for cut, full, p in zip(above, sets, probabilities, strict=True)
-    ]
-    return FloorFit(joined_tables(pairs), there)
+    pairs = list[dict[str, Any]]()
+    for cut, full, p in zip(above, sets, probabilities, strict=True):
+        seen = p[:, full.boxes.scores >= floor]
+        pairs += labelled_pairs(cut, there, probabilities=seen)
+    return FloorFit(table_of(pairs), there)

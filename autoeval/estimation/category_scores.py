@@ -8,6 +8,7 @@ A score table of a published method has one row for each sample set and dropout 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -197,15 +198,21 @@ def labelled_pairs(
     calibration: ScoreCalibration,
     *,
     probabilities: np.ndarray | None = None,
-) -> dict[str, np.ndarray]:
+) -> list[dict[str, Any]]:
     """Score and evaluate the categories of a labelled set that have labels enough.
 
     probabilities (10, N): see `CategoryScores`.
-    Returned: a pair table, see `autoeval.model.pair_table`, with ``n_boxes`` and the sampling
-        error of each accuracy, ``mAP_std`` and the like; of a task on all images, else on those
-        that hold the category.
+    Returned: rows of a pair table, see `autoeval.model.pair_table`, without what is not known of a
+        pair; with ``n_boxes`` and the sampling error of each accuracy, ``mAP_std`` and the like; of
+        a task on all images, else on those that hold the category.
     """
     rows, labelled = [], replace(labelled, calibration=calibration)
+    same = {
+        **{"source": labelled.name, "group": labelled.group, "sample_set": labelled.name},
+        "kind": SEED if labelled.everywhere else CATEGORY,
+        **({TRAINED_HERE: True} if labelled.trained_here else {}),
+        "repeat": 0,
+    }
     for k in np.flatnonzero(labelled.evaluation.enough).tolist():
         ranking = labelled.evaluation.rankings[k]
         scores = CategoryScores(labelled, k, LABELLED_FEATURES, probabilities=probabilities)
@@ -226,15 +233,14 @@ def labelled_pairs(
             if not labelled.everywhere:
                 of_reference = of_reference.take(np.flatnonzero(of_reference.n_true))
             row[REFERENCE_TRUE] = float(of_reference.average_precision().mean())
-        rows.append({**row, "n_boxes": n_boxes, **precision, **counts})
-    table, n = table_of(rows), len(rows)
-    same = {
-        **{"source": labelled.name, "group": labelled.group, "sample_set": labelled.name},
-        "kind": SEED if labelled.everywhere else CATEGORY,
-    }
-    table |= {name: np.full(n, value, object) for name, value in same.items()}
-    trained = {TRAINED_HERE: np.ones(n, bool)} if labelled.trained_here else {}
-    return {**table, **trained, "repeat": np.zeros(n, np.int64)}
+        row |= {"n_boxes": n_boxes, **precision, **counts, **same}
+        unknown = [
+            name
+            for name, value in row.items()
+            if value is None or (isinstance(value, float) and math.isnan(value))
+        ]
+        rows.append({name: value for name, value in row.items() if name not in unknown})
+    return rows
 
 
 def labelled_rows(
@@ -243,7 +249,8 @@ def labelled_rows(
     """Return `labelled_pairs` as a DataFrame."""
     import pandas as pd
 
-    return pd.DataFrame(labelled_pairs(labelled, calibration, probabilities=probabilities))
+    pairs = labelled_pairs(labelled, calibration, probabilities=probabilities)
+    return pd.DataFrame(table_of(pairs))
 
 
 def sources(table: pd.DataFrame) -> list[str]:

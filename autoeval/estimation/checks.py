@@ -12,7 +12,7 @@ import numpy as np
 
 from autoeval.boxes import Boxes
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
-from autoeval.model.pair_table import REFERENCE_AP, REFERENCE_TRUE, Table, columns
+from autoeval.model.pair_table import REFERENCE_AP, REFERENCE_TRUE, Table
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import unseen_warning as unseen
@@ -269,11 +269,10 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
 
     pairs: those of the fit.
     """
-    rows = columns(pairs)
-    if REFERENCE_TRUE not in rows:
+    if REFERENCE_TRUE not in pairs:
         return ()
     point = OperatingPoint.of(regression.target)
-    usual_words = np.isin(rows["category"], PRECISION_OF).any()
+    usual_words = np.isin(pairs["category"], PRECISION_OF).any()
     if point and not (point.measure == "precision" and usual_words):
         usual = listed(PRECISION_OF)
         why = f"it is evidence of average precision, and at a threshold of the precision of {usual}"
@@ -291,9 +290,9 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
         if not strength.stronger:
             why = "it is no stronger than the detector"
         return (_not_read(f"{why} ({strength})"),)
-    lacking = np.flatnonzero(np.isnan(rows[REFERENCE_AP]))
-    called = [f"{rows['category'][k]} of {rows['source'][k]}" for k in lacking]
-    return (_without(called, len(rows["category"])),) if called else ()
+    lacking = np.flatnonzero(np.isnan(pairs[REFERENCE_AP]))
+    called = [f"{pairs['category'][k]} of {pairs['source'][k]}" for k in lacking]
+    return (_without(called, len(pairs["category"])),) if called else ()
 
 
 def reference_at_site(rows: Table, features: Sequence[str]) -> tuple[Notice, ...]:

@@ -20,13 +20,12 @@ from autoeval.model.pair_table import (
     GROUP,
     HIGHEST,
     LIKELY_BOXES,
+    ONLY,
     PRECISION,
     SEED,
     SITE,
     Table,
     category_weights,
-    counted_rows,
-    n_rows,
     nothing_over,
     rows_where,
     table_of,
@@ -259,7 +258,7 @@ def estimate_site(
     rows = site_rows(scores, presence)
     for column, name in ((SITE, site.known), (GROUP, site.group)):
         if name:
-            rows[column] = np.full(n_rows(rows), name, object)
+            rows[column] = np.full(len(scores), name, object)
     n_images, blocks = len(site), site.blocks
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     estimate = estimate_rows(
@@ -275,7 +274,7 @@ def estimate_site(
     of_site = (
         *site.warnings,
         *site.left_out,
-        *checks.reference_at_site(rows_where(rows, counted_rows(rows)), regression.features_),
+        *checks.reference_at_site(rows_where(rows, rows[COUNTED]), regression.features_),
         *checks.unseen(site.unseen),
     )
     return replace(
@@ -307,7 +306,7 @@ def estimate_rows(
     n_images = int(rows["n_images"].max())
     if n_units:
         rows["n_images"] = np.minimum(rows["n_images"], n_units)
-    counted = rows_where(rows, counted_rows(rows))
+    counted = rows_where(rows, rows[COUNTED]) if COUNTED in rows else rows
     none_over = bool(nothing_over(counted, target).all())
     interval = regression.predict_mean(rows, unseen=unseen)
     features = {}
@@ -317,12 +316,13 @@ def estimate_rows(
         features[name] = float(scores.mean()) if len(scores) else math.nan
     of_value: tuple[Notice, ...] = (checks.nothing_over_text(target),) if none_over else ()
     if not none_over:
-        known = regression.training_range_ if n_rows(regression.pairs_) >= FEWEST_OF_RANGE else {}
+        enough = len(regression.pairs_["category"]) >= FEWEST_OF_RANGE
+        known = regression.training_range_ if enough else {}
         of_value = checks.of_scores(
             interval.value, features, known, n_images=n_images, backbone=backbone, target=target
         )
     each: dict[str, PredictionInterval] = {}
-    if COUNTED in rows or n_rows(rows) > 1:
+    if COUNTED in rows or len(rows["category"]) > 1:
         intervals = regression.predict(rows, unseen=unseen)
         each = dict(zip(rows["category"], intervals, strict=True))
     # a category has a value also where its interval is too wide to be given
@@ -406,7 +406,7 @@ def _nothing_found(site: Site, regression: Regression, others: Others) -> Estima
     interval from 0 to somewhere would claim the first.
     """
     n_images, target = len(site), regression.target
-    rows = table_of([{HIGHEST: float(site.boxes.scores.max(initial=0.0))}])
+    rows = table_of([{"category": ONLY, HIGHEST: float(site.boxes.scores.max(initial=0.0))}])
     every = (target, *others)
     none_over = [name for name in every if nothing_over(rows, name).all()]
     estimates = {name: bounds(without_boxes(name) if name in none_over else None) for name in every}
@@ -470,7 +470,9 @@ def _left_out(
     target: str,
 ) -> dict[str, Bounds]:
     """Return what is known of each category that was found and does not count."""
-    counted, left_out = counted_rows(rows), {}
+    if COUNTED not in rows:
+        return {}
+    counted, left_out = rows[COUNTED], dict[str, Bounds]()
     categories = rows["category"]
     for k in np.flatnonzero(~counted).tolist():
         with_it = counted.copy()

@@ -25,7 +25,7 @@ from autoeval.estimation.given import (
 )
 from autoeval.estimation.read_site import GivenImages, site_of_files, with_chosen_reference
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.pair_table import CATEGORY, PRECISION, REFERENCE_FEATURES, Table, columns
+from autoeval.model.pair_table import CATEGORY, PRECISION, REFERENCE_FEATURES, Table
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
@@ -145,7 +145,7 @@ class AccuracyEstimator:
                 rows = pair_rows(self.table_)
             made.fit(rows)
             if wide:
-                made.table_ = columns(self.rows_)
+                made.table_ = self.rows_
             self.regressions_[target, self.level] = made
         return made
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -23,13 +23,7 @@ import pyarrow.parquet
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.pair_table import (
-    Table,
-    columns,
-    joined_tables,
-    n_rows,
-    rows_where,
-)
+from autoeval.model.pair_table import Table, rows_where
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.sites.file_looks import Looks
@@ -72,15 +66,24 @@ class FloorFit:
     regressions: dict[tuple[str, float], Any] = field(default_factory=dict)
 
 
-def write_artefact(path: PathLike, table: Table, metadata: Mapping[str, Any]) -> None:
-    """Write a table and JSON metadata with a checksum of both into one Parquet file, atomically."""
+def write_artefact(path: PathLike, tables: Sequence[Table], metadata: Mapping[str, Any]) -> None:
+    """Write tables and JSON metadata with a checksum of both into one Parquet file, atomically.
+
+    The rows of the tables follow each other; where one lacks a column its rows have no value there.
+    """
     note = json.dumps({"format": FORMAT, **metadata}, sort_keys=True).encode()
-    arrow = pyarrow.table(
-        {  # among texts and bytes None and NaN are missing values; among numbers NaN is one
-            name: pyarrow.array(column, from_pandas=column.dtype == object)
-            for name, column in columns(table).items()
-        }
-    )
+    parts = []
+    for table in tables:
+        arrays = {str(name): np.asarray(table[name]) for name in table}
+        parts.append(
+            pyarrow.table(
+                {  # among texts and bytes None and NaN are missing values; among numbers NaN is one
+                    name: pyarrow.array(column, from_pandas=column.dtype == object)
+                    for name, column in arrays.items()
+                }
+            )
+        )
+    arrow = pyarrow.concat_tables(parts, promote_options="default")
     arrow = arrow.replace_schema_metadata({KEY: note, DIGEST: _digest(_to_table(arrow), note)})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(arrow, temporary)
@@ -168,11 +171,12 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
     The rows at higher floors follow those of the fit, with their floor in a column.
     """
     rows, floors = fields["rows_"], fields["floors_"]
+    tables = [rows]
     if floors:
-        parts = [(np.nan, rows), *((floor, there.rows) for floor, there in floors.items())]
-        rows = joined_tables(
-            [{**columns(part), FLOOR: np.full(n_rows(part), floor)} for floor, part in parts]
-        )
+        parts = {np.nan: rows, **{floor: there.rows for floor, there in floors.items()}}
+        tables = [
+            {**part, FLOOR: np.full(len(part["category"]), floor)} for floor, part in parts.items()
+        ]
     metadata = {
         "estimator": {"target": fields["target"], "level": fields["level"]},
         "context": fields["context_"],
@@ -184,7 +188,7 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
         if learnt is not None:  # assistance that nobody needed is as it was read
             metadata[name] = learnt if isinstance(learnt, Mapping) else learnt.to_dict()
     fields["sites_"].write(Path(path))
-    write_artefact(path, rows, metadata)
+    write_artefact(path, tables, metadata)
 
 
 def read_fit(path: PathLike) -> dict[str, Any]:
@@ -197,13 +201,22 @@ def read_fit(path: PathLike) -> dict[str, Any]:
             f"{path} is of the published method '{method}': use it with `autoeval estimate-map "
             "--estimator`, or make one of the default method with `autoeval fit`."
         )
-    rows, floors = columns(table), dict[float, FloorFit]()
+    rows, floors = table, dict[float, FloorFit]()
     if metadata.get("floors"):
-        floor_of_row = rows.pop(FLOOR)
-        for name, values in metadata["floors"].items():
-            there = joined_tables([rows_where(rows, floor_of_row == float(name))])
-            floors[float(name)] = FloorFit(there, ScoreCalibration.from_dict(values))
-        rows = joined_tables([rows_where(rows, np.isnan(floor_of_row))])
+        floor_of_row = table.pop(FLOOR)
+        parts = dict[str, dict[str, np.ndarray]]()
+        for name in ("nan", *metadata["floors"]):
+            here = np.isclose(floor_of_row, float(name), rtol=0, atol=0, equal_nan=True)
+            parts[name] = {}
+            for column, values in rows_where(table, here).items():
+                is_number = values.dtype.kind == "f"
+                empty = np.isnan(values).all() if is_number else all(v is None for v in values)
+                if not empty:  # else it is a column of other floors
+                    parts[name][column] = values
+        rows = parts.pop("nan")
+        for name, part in parts.items():
+            calibration = ScoreCalibration.from_dict(metadata["floors"][name])
+            floors[float(name)] = FloorFit(part, calibration)
     learnt: dict[str, Any] = {field_name: metadata.get(name) for name, field_name in LEARNT.items()}
     for name in ("calibration_", "reference_calibration_"):
         learnt[name] = learnt[name] and ScoreCalibration.from_dict(learnt[name])

@@ -48,7 +48,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.model.calibration import FOUND
-from autoeval.model.pair_table import CONFIDENCE, columns
+from autoeval.model.pair_table import CONFIDENCE
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
     LOW_FLOOR,
@@ -254,7 +254,8 @@ def fit_sets(
     if scored is not None:
         from autoeval.estimation.category_scores import with_pairs
 
-        pairs = columns(with_pairs(scored, pd.DataFrame(pairs)))
+        joined = with_pairs(scored, pd.DataFrame(pairs))
+        pairs = {str(name): joined[name].to_numpy() for name in joined}
     estimator = AccuracyEstimator(
         pairs,
         settings.target,

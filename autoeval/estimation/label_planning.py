@@ -51,7 +51,7 @@ from autoeval.labels.values import (
     fit_error_of_prior,
     quantile,
 )
-from autoeval.model.pair_table import Table, counted_rows, nothing_over
+from autoeval.model.pair_table import COUNTED, Table, nothing_over
 from autoeval.model.regression import Regression
 from autoeval.result_base import ENDS
 from autoeval.sites.site import Site
@@ -462,7 +462,7 @@ def _counted_part(site: Site) -> Site:
     if site.nothing_found:  # those that count will be labelled
         return site
     rows = site.row["rows"]
-    names = rows["category"][counted_rows(rows)].tolist()
+    names = rows["category"][rows[COUNTED]].tolist()
     if tuple(names) == site.boxes.categories:
         return site
     return site.as_categories(names, {name: name for name in names})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.model.pair_table import CATEGORY, n_rows
+from autoeval.model.pair_table import CATEGORY
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import ENDS, Result
 from autoeval.targets import Target, find_target
@@ -112,7 +112,7 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     Returned: of the default method and of the constant (the mean of the others), one row a pair;
         empty for fewer than three pairs.
     """
-    target, n = regression.target, n_rows(regression.pairs_)
+    target, n = regression.target, len(regression.pairs_["category"])
     by_category = len(regression.groups_) < FEWEST_GROUPS
     if by_category:
         if n < FEWEST_GROUPS:

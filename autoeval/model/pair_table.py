@@ -68,11 +68,6 @@ NOTHING_FOUND = {"box_size": -1.8}
 """What a score counts as where a category is not found; others as 0."""
 
 
-def columns(table: Table) -> dict[str, np.ndarray]:
-    """Return a table, or a DataFrame, as a dict of arrays."""
-    return {str(name): np.asarray(table[name]) for name in table}
-
-
 def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """Lay rows out as columns; NaN, or None beside objects, where a row lacks one.
 
@@ -90,43 +85,18 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     return table
 
 
-def joined_tables(tables: Sequence[Table]) -> dict[str, np.ndarray]:
-    """Append tables; NaN, or None beside objects, where a table lacks a column.
-
-    Columns in which no row has a value are left out.
-
-    >>> joined_tables([{"a": [1.0], "c": [np.nan]}, {"a": [2.0], "b": ["x"]}])
-    {'a': array([1., 2.]), 'b': array([None, 'x'], dtype=object)}
-    """
-    parts = [columns(table) for table in tables if n_rows(table)]
-    table = {}
-    for name in dict.fromkeys(name for part in parts for name in part):
-        given = [part[name] for part in parts if name in part]
-        numbers = all(column.dtype.kind in "biuf" for column in given)
-        missing = math.nan if numbers else None
-        values = [part.get(name, np.full(n_rows(part), missing)) for part in parts]
-        column = np.concatenate([v if numbers else v.astype(object) for v in values])
-        if any(value is not None and value == value for value in column):
-            table[name] = column
-    return table
-
-
-def n_rows(table: Table) -> int:
-    """Return the number of rows, by the first column."""
-    return len(table[next(iter(table))]) if len(table) else 0
-
-
 def rows_where(table: Table, chosen: np.ndarray) -> dict[str, np.ndarray]:
     """Keep the rows that a mask or an index array selects."""
-    return {name: column[chosen] for name, column in columns(table).items()}
+    return {name: column[chosen] for name, column in table.items()}
 
 
 def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
     """Add a target at a threshold, and its score, from the counts of pairs.
 
     Other targets have columns of their own; the target itself is added where objects are labelled.
+    `rows` may be a DataFrame, too.
     """
-    made, point = columns(rows), OperatingPoint.of(target)
+    made, point = {str(name): np.asarray(rows[name]) for name in rows}, OperatingPoint.of(target)
     if point is None:
         return made
     if EXPECTED_COUNTS not in made and f"{EXPECTED}{target}" not in made:
@@ -153,12 +123,12 @@ def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
 def category_weights(rows: Table, target: str) -> np.ndarray:
     """Return the weight of each category in the value of all together, (N,), sum 1.
 
-    A category that does not count at the site has none; see `counted_rows`.
+    A category that does not count at the site, by `COUNTED`, has none; without it all count.
 
     Average precision is the mean over categories. At a threshold counts are summed first, so the
     weights are the denominators: boxes for precision, expected objects for recall.
     """
-    point, weights = OperatingPoint.of(target), np.ones(n_rows(rows))
+    point, weights = OperatingPoint.of(target), np.ones(len(rows["category"]))
     if point is not None and f"{WEIGHT}{target}" in rows:
         weights = np.nan_to_num(rows[f"{WEIGHT}{target}"])
     elif point is not None and EXPECTED_COUNTS in rows:
@@ -170,16 +140,9 @@ def category_weights(rows: Table, target: str) -> np.ndarray:
                 for curve in rows[EXPECTED_COUNTS]
             ]
         )
-    counted = counted_rows(rows)
+    counted = np.asarray(rows[COUNTED] if COUNTED in rows else np.ones(len(weights)), bool)
     weights = weights * counted
     return weights / weights.sum() if weights.sum() > 0 else counted / counted.sum()
-
-
-def counted_rows(rows: Table) -> np.ndarray:
-    """Return which categories count in the value of all together, (N,) bool; all by default."""
-    if COUNTED not in rows:
-        return np.ones(n_rows(rows), bool)
-    return np.nan_to_num(rows[COUNTED], nan=1.0).astype(bool)
 
 
 def nothing_over(rows: Table, target: str) -> np.ndarray:
@@ -187,12 +150,12 @@ def nothing_over(rows: Table, target: str) -> np.ndarray:
 
     None for a target without a threshold, and where the rows have no column `HIGHEST`.
 
-    >>> nothing_over({HIGHEST: [.2, .9]}, "recall@0.5")
+    >>> nothing_over({"category": ["car", "bus"], HIGHEST: [.2, .9]}, "recall@0.5")
     array([ True, False])
     """
     point = OperatingPoint.of(target)
     if point is None or HIGHEST not in rows:
-        return np.zeros(n_rows(rows), bool)
+        return np.zeros(len(rows["category"]), bool)
     highest = np.nan_to_num(rows[HIGHEST]).astype(np.float32)
     return np.asarray(highest <= np.float32(point.score_thr))  # as `image_counts` compares
 
@@ -212,9 +175,7 @@ def without_boxes(target: str) -> PredictionInterval:
 
 def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:
     """Return scores of pairs (N, P), and where they are undefined what that counts as."""
-    values = np.empty((n_rows(rows), len(features)))
-    for k, name in enumerate(features):
-        values[:, k] = rows[name]
+    values = np.stack([np.asarray(rows[name], np.float64) for name in features], axis=1)
     least = np.array([NOTHING_FOUND.get(name, 0.0) for name in features])
     return np.where(np.isfinite(values), values, least)
 

@@ -70,9 +70,8 @@ REFERENCE_MIDDLE = 0.3
 
 def calibration_prior(floor: float = FULL) -> CalibrationPrior:
     """Return the usual calibration of detectors whose files hold boxes from a score on."""
-    content = shipped(FILES[0])
-    missed = _at_floor(FILES[0], floor)["missed"]
-    return read_calibration_prior({"boxes": content["boxes"], "missed": missed})
+    missed = shipped(FILES[0], floor)["missed"]
+    return read_calibration_prior({"boxes": shipped(FILES[0])["boxes"], "missed": missed})
 
 
 def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
@@ -99,9 +98,7 @@ def regression_prior(target: str, floor: float = FULL) -> Prior:
     True
     """
     fitted_by_target = {
-        fitted["target"]: fitted
-        for name in FILES
-        for fitted in _at_floor(name, floor)["regressions"]
+        fitted["target"]: fitted for name in FILES for fitted in shipped(name, floor)["regressions"]
     }
     fitted = fitted_by_target.get(target.partition("@")[0])
     if fitted is None:
@@ -128,22 +125,23 @@ def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
     By name of a score or of an average precision, the values of all pairs, (N,). For `floor` see
     `regression_prior`.
     """
-    columns = {name: column for name, column in _at_floor(PAIRS, floor).items() if name != "floor"}
+    columns = {name: column for name, column in shipped(PAIRS, floor).items() if name != "floor"}
     return {name: np.array(column, np.float64) for name, column in columns.items()}
 
 
-def _at_floor(name: str, floor: float) -> Any:
-    """Return the part of a file that was fitted nearest to a floor; NaN counts as `FULL`."""
+@cache
+def shipped(name: str, floor: float | None = None) -> Any:
+    """Return the content of a file of priors, by its name in ``configs``.
+
+    floor: of a file of several score floors the part that was fitted nearest to this one, by ratio;
+        NaN counts as `FULL`.
+    """
+    if floor is None:
+        return json.loads(shipped_config(name).read_text(encoding="utf-8"))
     parts = shipped(name)["floors"]
     if not floor > parts[0]["floor"]:
         return parts[0]
     return min(parts, key=lambda part: abs(math.log(part["floor"] / floor)))
-
-
-@cache
-def shipped(name: str) -> Any:
-    """Return the content of a file of priors, by its name in ``configs``."""
-    return json.loads(shipped_config(name).read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from autoeval.model.pair_table import (
     BY_REFERENCE,
     CATEGORY,
     CONFIDENCE,
+    COUNTED,
     EXPECTED,
     FEATURES,
     GROUP,
@@ -52,10 +53,7 @@ from autoeval.model.pair_table import (
     TRAINED_HERE,
     Table,
     category_weights,
-    columns,
-    counted_rows,
     leave_one_group_out,
-    n_rows,
     nothing_over,
     rows_where,
     values_of,
@@ -140,7 +138,7 @@ class Regression:
         check_level(self.level)
         named = _named(table)
         # transformed sample sets, and repeats but the first, are no observations of a site
-        own = np.ones(n_rows(named), bool)
+        own = np.ones(len(named["category"]), bool)
         if "kind" in named:
             own &= named["kind"] != SAMPLE
         if "repeat" in named and own.any():
@@ -156,7 +154,7 @@ class Regression:
         at_threshold = {f"{EXPECTED}{self.target.partition('@')[0]}": f"{EXPECTED}{self.target}"}
         self.features_ = tuple(at_threshold.get(name, name) for name in self.prior_.features)
         if SIZE in self.features_:  # a table of images without sizes has no such column
-            rows.setdefault(SIZE, np.full(n_rows(rows), np.nan))
+            rows.setdefault(SIZE, np.full(len(rows["category"]), np.nan))
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
         measured = np.isfinite(rows[self.target])
@@ -165,7 +163,7 @@ class Regression:
                 f"None of the {len(measured)} pairs of site and category has a {self.target}: no "
                 "box is labelled in any of them, or none is over the threshold."
             )
-        self.table_ = rows if OperatingPoint.of(self.target) else named
+        self.table_: Table = rows if OperatingPoint.of(self.target) else named
         self.pairs_ = rows_where(rows, measured)
         self.sources_ = list(dict.fromkeys(rows["source"])) if "source" in rows else []
         self.categories_ = list(dict.fromkeys(self.pairs_["category"]))
@@ -248,7 +246,7 @@ class Regression:
         `GROUP` names a group of the fit that it belongs to.
         """
         made = with_target(rows, self.target)
-        n = n_rows(made)
+        n = len(made["n_images"])
         if "group" not in made or not all(str(group).startswith(NEW) for group in made["group"]):
             made["group"] = made.get(GROUP, np.full(n, NEW, object))
             made["source"] = np.full(n, NEW, object)
@@ -274,7 +272,7 @@ class Regression:
         """
         new = self._arrays(self.site_rows(rows))
         if SITE in rows:
-            predicted = self._distribution_at(str(columns(rows)[SITE][0]), new, average)
+            predicted = self._distribution_at(str(rows[SITE][0]), new, average)
         elif self.away_ is None or GROUP in rows:
             predicted = self._model.predict(new, average=average)
         else:
@@ -443,8 +441,8 @@ class Regression:
 
         NaN with a single group, and in a table whose rows hold several categories.
         """
-        estimates = np.full(n_rows(self.table_), np.nan)
         groups = self.table_["group"]
+        estimates = np.full(len(groups), np.nan)
         if len({*groups}) < 2 or any("/" in name for name in self.table_):
             return estimates
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -457,7 +455,7 @@ class Regression:
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""
         if self.prior_of_boxes_ is None:
-            return np.zeros(n_rows(rows), bool)
+            return np.zeros(len(rows["category"]), bool)
         readable = np.isfinite(rows[self.features_[-1]])
         if self.target.startswith(PRECISION):
             readable &= np.isin(rows["category"], PRECISION_OF)
@@ -522,8 +520,8 @@ class Regression:
 
 def _named(table: Table) -> dict[str, np.ndarray]:
     """Give each row a category and a group, where it has none; refuse a site in two groups."""
-    rows = columns(table)
-    n = n_rows(rows)
+    rows = {str(name): np.asarray(table[name]) for name in table}
+    n = len(next(iter(rows.values()), ()))
     source = rows.get("source", np.full(n, "", object))
     group = rows.get("group", source)
     given = [name is not None and name == name for name in group]
@@ -567,8 +565,10 @@ def draw_sites(
     Returned: the names of the sites, and their accuracies, (draws, K), not cut at 0 and 1; NaN for
         precision at a site where no box is over the threshold.
     """
-    unseen, fitted_sites, table = unseen or {}, fitted_sites or {}, columns(rows)
+    unseen, fitted_sites = unseen or {}, fitted_sites or {}
+    table = with_target(rows, regression.target)
     site = table["site"]
+    table.setdefault(COUNTED, np.ones(len(site), bool))
     table["group"] = table["source"] = np.array([NEW + name for name in site], object)
     sites, target = list(dict.fromkeys(site)), regression.target
     of_rows = regression.draw(table, draws=draws, seed=seed)
@@ -590,11 +590,11 @@ def draw_sites(
         errors = np.random.default_rng([seed, 1]).normal(size=drawn.shape)
         drawn += shares * regression.accuracy_std_ * errors
     rng, unit = np.random.default_rng([seed, 2]), float(ndtri((1 + regression.level) / 2))
-    none = nothing_over(table, target) | ~counted_rows(table)
+    none = nothing_over(table, target) | ~table[COUNTED]
     for k, name in enumerate(sites):
         of_site = rows_where(table, site == name)
         if name in fitted_sites:
-            of_site[SITE] = np.full(n_rows(of_site), fitted_sites[name], object)
+            of_site[SITE] = np.full(len(of_site["site"]), fitted_sites[name], object)
             interval = regression.predict_mean(of_site, unseen=unseen.get(name, 0.0))
             drawn[:, k] = rng.normal(interval.raw, interval.reach / unit, draws)
         if none[site == name].all():

@@ -111,7 +111,7 @@ def spoiled(path, **changes):
             note["estimator"][name] = value
         else:
             note[name] = value
-    write_artefact(path, table.to_pandas(), note)
+    write_artefact(path, [table.to_pandas()], note)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_table_that_cannot_be_is_refused(tmp_path, change, message):
         PublishedEstimator("bos").fit(table)
     write_artefact(
         tmp_path / "x.parquet",
-        table,
+        [table],
         {"estimator": {"method": "bos", "target": "mAP", "level": 0.9}, "context": {}},
     )
     with pytest.raises(InputError, match=rf"x\.parquet holds .*{message}"):
@@ -243,7 +243,7 @@ def test_files_of_earlier_versions_load_and_say_their_method(tmp_path):
     table = pyarrow.parquet.read_table(tmp_path / "old.parquet")
     note = json.loads(table.schema.metadata[b"autoeval"])
     note["estimator"]["method"] = "bayes"
-    write_artefact(tmp_path / "old.parquet", table.to_pandas(), note)
+    write_artefact(tmp_path / "old.parquet", [table.to_pandas()], note)
     old, new = (load_any_estimator(tmp_path / f"{name}.parquet") for name in ("old", "new"))
     assert isinstance(old, AccuracyEstimator) and old.get_params() == new.get_params()
     assert old.predict_rows(rows.iloc[:1]).value == new.predict_rows(rows.iloc[:1]).value

@@ -19,7 +19,6 @@ from autoeval.estimation.labelled_sets import labelled_site, truth_of_samples
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import ReadAs, find_words
-from autoeval.model.pair_table import columns
 from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import Looks, check_floor, check_limit, joined_statistics
@@ -54,7 +53,7 @@ def sampled(regression, boxes, blocks=None):
     again = []
     for times in resampled_counts(N_IMAGES, resamples=200, seed=0, blocks=blocks)[:60]:
         drawn = pd.DataFrame([of.resample(times[None]) for of in scores]).map(lambda of: of[0])
-        again.append(regression.predict_mean(rows | columns(drawn)).raw)
+        again.append(regression.predict_mean(rows | drawn.to_dict("list")).raw)
     return ours, np.std(again)
 
 

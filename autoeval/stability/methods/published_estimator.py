@@ -269,7 +269,7 @@ class PublishedEstimator:
         """Write its score table and its settings to one Parquet file."""
         table = self.table_  # refused where it is not fitted
         metadata = {"estimator": self.get_params(), "context": self.context_}
-        write_artefact(path, table, {**metadata, "loading": self.loading_})
+        write_artefact(path, [table], {**metadata, "loading": self.loading_})
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
