@@ -1,8 +1,9 @@
 """The files of a fit: its pairs with what they were made with, and its labelled sites beside them.
 
 ``estimator.parquet`` holds the pairs of the fit, those at higher score floors with their floor in
-a column, and as JSON metadata everything else. ``estimator.sites.npz`` beside it holds the labelled
-sites, from which fits are joined; nothing else needs it. Both carry the number of their format.
+a column, and as JSON metadata everything else; its pages and the metadata have checksums.
+``estimator.sites.npz`` beside it holds the labelled sites, from which fits are joined; nothing else
+needs it. Both carry the number of their format.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from autoeval.words import codes_of, notices_of
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
 KEY = b"autoeval"
 DIGEST = b"autoeval.digest"
-FORMAT = 5
+FORMAT = 6
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.target": str,
     "estimator.level": (int, float),
@@ -67,11 +68,10 @@ class FloorFit:
 
 
 def write_artefact(path: PathLike, tables: Sequence[Table], metadata: Mapping[str, Any]) -> None:
-    """Write tables and JSON metadata with a checksum of both into one Parquet file, atomically.
+    """Write tables and JSON metadata with checksums of both into one Parquet file, atomically.
 
     The rows of the tables follow each other; where one lacks a column its rows have no value there.
     """
-    note = json.dumps({"format": FORMAT, **metadata}, sort_keys=True).encode()
     parts = []
     for table in tables:
         arrays = {str(name): np.asarray(table[name]) for name in table}
@@ -84,9 +84,12 @@ def write_artefact(path: PathLike, tables: Sequence[Table], metadata: Mapping[st
             )
         )
     arrow = pyarrow.concat_tables(parts, promote_options="default")
-    arrow = arrow.replace_schema_metadata({KEY: note, DIGEST: _digest(_to_table(arrow), note)})
+    content = {"format": FORMAT, **metadata, "columns": arrow.column_names}
+    note = json.dumps(content, sort_keys=True).encode()
+    digest = hashlib.sha256(note).hexdigest().encode()
+    arrow = arrow.replace_schema_metadata({KEY: note, DIGEST: digest})
     with atomic_path(path) as temporary:
-        pyarrow.parquet.write_table(arrow, temporary)
+        pyarrow.parquet.write_table(arrow, temporary, write_page_checksum=True)
 
 
 def artefact_path(path: PathLike) -> Path:
@@ -104,14 +107,16 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
             "val_predictions.json` (or --detector ALIAS), or name another file."
         )
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:  # `read_table` imports pandas
+        # `read_table` imports pandas
+        with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             arrow = file.read()
         note = arrow.schema.metadata[KEY]
         metadata = json.loads(note)
         if isinstance(metadata, dict) and metadata.get("format") != FORMAT:
             raise InputError(f"{path} was written by another version of autoeval; fit it again.")
+        digest = hashlib.sha256(note).hexdigest().encode()
+        unchanged = arrow.schema.metadata.get(DIGEST) == digest
         table = _to_table(arrow)
-        unchanged = arrow.schema.metadata.get(DIGEST) == _digest(table, note)
     except InputError:
         raise
     except PermissionError as error:
@@ -130,7 +135,7 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
                 f"Expected {path} to be an estimator saved by autoeval but its '{name}' is "
                 f"{value!r}; save it again."
             )
-    if not unchanged:
+    if not unchanged or metadata.pop("columns") != list(table):
         raise InputError(
             f"{path} does not match its checksum: its content has changed on disk. Fit again, or "
             "copy it again from where it was made."
@@ -152,17 +157,6 @@ def _to_table(arrow: pyarrow.Table) -> dict[str, np.ndarray]:
         table[name] = np.empty(len(values), dtype)
         table[name][:] = values
     return table
-
-
-def _digest(table: Table, note: bytes) -> bytes:
-    """Return a hash of the columns and values of a table, and of its metadata."""
-    digest = hashlib.sha256(note)
-    for name, column in table.items():
-        digest.update(repr((name, column.dtype.kind, len(column))).encode())
-        digest.update(
-            repr(column.tolist()).encode() if column.dtype.kind == "O" else column.tobytes()
-        )
-    return digest.hexdigest().encode()
 
 
 def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
