@@ -39,8 +39,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     calibrated_rows,
     cross_fitted,
-    fit_above,
     fit_calibration,
+    fits_above,
 )
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given import Predictions
@@ -482,7 +482,8 @@ def mixed_rows(name: str, sets: Sequence[Site], floor: float) -> pd.DataFrame:
     """Score sites cut at a floor by a calibration on a labelled set that is not."""
     own = [of for of in sets if of.name == LABELLED]
     whole = fit_calibration(own, None, WIDE)
-    fitted = fit_above(floor, own, whole, cross_fitted(own, WIDE), WIDE)
+    above = fits_above(own, whole, cross_fitted(own, WIDE), floors=[floor], prior=WIDE)
+    fitted = above[floor]
     parts = [evaluable(own[0], pd.DataFrame(dict(fitted.rows)))]
     for of in (of.above(floor) for of in sets if of.name != LABELLED):
         parts.append(evaluable(of, labelled_rows(of, fitted.calibration)))

@@ -36,7 +36,7 @@ from autoeval.comparison.unlabelled_difference import (
     one_at_home,
     pair_features,
 )
-from autoeval.labels.values import fit_variance_prior
+from autoeval.labels.fit_assistance import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
 from autoeval.model.priors import away_prior
 from autoeval.model.train_prior import TABLES, kin, quarters, read_scores

@@ -22,7 +22,6 @@ from autoeval.boxes import has_area
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_pairs
 from autoeval.estimation.fit_file import FloorFit
-from autoeval.estimation.protocol import average_ranks
 from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.model.calibration import (
     FOUND,
@@ -131,8 +130,11 @@ def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
     >>> roc_area(np.array([.1, .2, .3, .4]), np.array([False, True, False, True]))[0]
     0.75
     """
+    import pandas as pd
+
     right, wrong = int(hits.sum()), int((~hits).sum())
-    below = average_ranks(scores)[hits].sum() - right * (right + 1) / 2
+    ranks = pd.Series(scores).rank().to_numpy()
+    below = ranks[hits].sum() - right * (right + 1) / 2
     error = np.sqrt((right + wrong + 1) / (12 * right * wrong))
     return float(below / (right * wrong)), float(error)
 
@@ -334,18 +336,14 @@ def fit_missed_objects(
     return fit_coefficients(observed, prior.missed, poisson)
 
 
-def with_calibrated_reference(
-    sets: Sequence[Site],
-) -> tuple[list[Site], ScoreCalibration | None]:
+def with_calibrated_reference(sets: Sequence[Site]) -> tuple[list[Site], ScoreCalibration]:
     """Return labelled sets whose reference detector is calibrated, and that calibration.
 
-    None where no set has a reference. The probabilities of a set are by calibrations that have not
-    seen its labels: else a reference would look more certain where it is compared with the
-    detector's accuracy than at a new site.
+    sets: at least one has a reference. The probabilities of a set are by calibrations that have not
+        seen its labels: else a reference would look more certain where it is compared with the
+        detector's accuracy than at a new site.
     """
     with_reference = [labelled_set for labelled_set in sets if labelled_set.reference is not None]
-    if not with_reference:
-        return list(sets), None
     # the same sets with the boxes of the reference in place of the detector's; where the detector
     # was trained says nothing of the reference
     as_detector = [
@@ -372,44 +370,34 @@ def with_calibrated_reference(
 
 
 def fits_above(
-    sets: Sequence[Site], calibration: ScoreCalibration, probabilities: Sequence[np.ndarray]
-) -> dict[float, FloorFit]:
-    """Fit labelled sets at every floor above those of their files.
-
-    A floor over which no box is left is left out.
-
-    calibration, probabilities: of all their boxes, see `calibrate`.
-    """
-    fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
-    floors = [
-        floor
-        for floor in FLOORS
-        if floor > fit_floor + SAME_FLOOR
-        and all((labelled_set.boxes.scores >= floor).any() for labelled_set in sets)
-    ]
-    return {floor: fit_above(floor, sets, calibration, probabilities) for floor in floors}
-
-
-def fit_above(
-    floor: float,
     sets: Sequence[Site],
     calibration: ScoreCalibration,
     probabilities: Sequence[np.ndarray],
+    *,
+    floors: Sequence[float] = FLOORS,
     prior: CalibrationPrior | None = None,
-) -> FloorFit:
-    """Fit labelled sets on their boxes over a score; parameters as in `fits_above`.
+) -> dict[float, FloorFit]:
+    """Fit labelled sets at every floor above those of their files.
 
-    What a confidence says of a box stays; how many objects are missed is fitted again.
+    A floor over which no box is left is left out. What a confidence says of a box stays; how many
+    objects are missed is fitted again.
 
-    prior: by default that of the panel of detectors at this floor.
+    calibration, probabilities: of all their boxes, see `calibrate`.
+    prior: by default that of the panel of detectors at each floor.
     """
-    prior = prior or calibration_prior(floor)
-    above = [labelled_set.above(floor) for labelled_set in sets]
-    everywhere = [np.ones(len(labelled_set), bool) for labelled_set in above]
-    missed = fit_missed_objects(above, everywhere, calibration.boxes, prior)
-    there = ScoreCalibration(calibration.boxes, missed)
-    pairs = list[dict[str, Any]]()
-    for cut, full, p in zip(above, sets, probabilities, strict=True):
-        seen = p[:, full.boxes.scores >= floor]
-        pairs += labelled_pairs(cut, there, probabilities=seen)
-    return FloorFit(table_of(pairs), there)
+    fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
+    fits = {}
+    for floor in floors:
+        kept = [labelled_set.boxes.scores >= floor for labelled_set in sets]
+        if floor <= fit_floor + SAME_FLOOR or not all(boxes.any() for boxes in kept):
+            continue
+        above = [labelled_set.above(floor) for labelled_set in sets]
+        all_images = [np.ones(len(labelled_set), bool) for labelled_set in above]
+        of_floor = prior or calibration_prior(floor)
+        missed = fit_missed_objects(above, all_images, calibration.boxes, of_floor)
+        there = ScoreCalibration(calibration.boxes, missed)
+        pairs = list[dict[str, Any]]()
+        for cut, boxes, p in zip(above, kept, probabilities, strict=True):
+            pairs += labelled_pairs(cut, there, probabilities=p[:, boxes])
+        fits[floor] = FloorFit(table_of(pairs), there)
+    return fits

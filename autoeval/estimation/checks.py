@@ -10,16 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from autoeval.boxes import Boxes
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
-from autoeval.model.pair_table import REFERENCE_AP, REFERENCE_TRUE, Table
+from autoeval.model.pair_table import REFERENCE_AP, Table
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
-from autoeval.sites.file_looks import unseen_warning as unseen
 from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import Notice, counted, listed
-
-__all__ = ["unseen"]
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 MANY_SKIPPED = 0.2
@@ -267,10 +263,8 @@ def nothing_over_text(target: str) -> Notice:
 def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]:
     """Warn where the agreement with a reference detector is not read, of all or of some pairs.
 
-    pairs: those of the fit.
+    pairs: those of the fit, with `REFERENCE_TRUE`.
     """
-    if REFERENCE_TRUE not in pairs:
-        return ()
     point = OperatingPoint.of(regression.target)
     usual_words = np.isin(pairs["category"], PRECISION_OF).any()
     if point and not (point.measure == "precision" and usual_words):
@@ -331,23 +325,3 @@ def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tupl
     )
     text = f"{how_many} could not be read and were left out: {listed(lost, N_NAMED)}"
     return (Notice("images-unreadable", text),)
-
-
-def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
-    """Warn where the sizes of images with boxes are not known."""
-    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    unknown = [
-        image.file_name
-        for image, n in zip(boxes.images, n_boxes, strict=True)
-        if image.size is None and n
-    ]
-    if not unknown:
-        return ()
-    return (
-        Notice(
-            "image-sizes-unknown",
-            f"height and width of {len(unknown)} of {np.count_nonzero(n_boxes)} images with boxes "
-            f"are unknown ({listed(unknown, 3)}): how large boxes are relative to these images is "
-            "not used. Name the folder of the images, or list them in a COCO file with sizes",
-        ),
-    )

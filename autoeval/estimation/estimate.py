@@ -34,6 +34,7 @@ from autoeval.model.pair_table import (
 )
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import Result
+from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
 from autoeval.targets import find_target
 from autoeval.words import Notice, counted, listed, ordered_warnings
@@ -275,7 +276,7 @@ def estimate_site(
         *site.warnings,
         *site.left_out,
         *checks.reference_at_site(rows_where(rows, rows[COUNTED]), regression.features_),
-        *checks.unseen(site.unseen),
+        *unseen_warning(site.unseen),
     )
     return replace(
         estimate,

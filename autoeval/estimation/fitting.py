@@ -48,7 +48,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.model.calibration import FOUND
-from autoeval.model.pair_table import CONFIDENCE
+from autoeval.model.pair_table import CONFIDENCE, REFERENCE_TRUE
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
     LOW_FLOOR,
@@ -230,7 +230,9 @@ def fit_sets(
     sites = FittedSites(tuple(sets))
 
     # Calibrations, and by them the pairs of site and category, at every floor.
-    sets, of_reference = with_calibrated_reference(sets)
+    of_reference = None
+    if any(labelled_set.reference is not None for labelled_set in sets):
+        sets, of_reference = with_calibrated_reference(sets)
     check = check_confidences(sets)
     pairs, calibration, probabilities = calibrate(sets)
     floors = fits_above(sets, calibration, probabilities)
@@ -274,7 +276,7 @@ def fit_sets(
     regression = estimator.regression_
     results = evaluate_pairs(regression)
     useless = worse_than_constant(results)
-    not_read = reference_of_fit(pairs, regression)
+    not_read = reference_of_fit(pairs, regression) if REFERENCE_TRUE in pairs else ()
     evaluated = FitResult(
         estimator.table_,
         results,

@@ -11,7 +11,7 @@ import numpy as np
 
 from autoeval.boxes import Boxes, Categories
 from autoeval.errors import InputError, TooFewLabelsError
-from autoeval.estimation.checks import unknown_sizes, unreadable_warning
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import GivenLabels, Predictions, is_coco_file, read_labels
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.samples import PassLog
@@ -29,6 +29,7 @@ from autoeval.io.predictions.covered_images import (
     copies_left_out,
     unseen_images,
 )
+from autoeval.io.predictions.reading import unknown_sizes
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import Looks, check_floor, check_limit, overlaps_of

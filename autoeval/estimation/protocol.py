@@ -85,22 +85,14 @@ class LeaveOneSourceOut:
         }
 
 
-def average_ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks from 1 on, (N,); equal values share the mean of theirs.
-
-    >>> average_ranks(np.array([.3, .1, .3]))
-    array([2.5, 1. , 2.5])
-    """
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group])
-
-
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """Return the rank correlation; NaN where one of the two does not vary, or is not all known."""
     if len(set(x)) < 2 or len(set(y)) < 2 or np.isnan(x).any() or np.isnan(y).any():
         return math.nan
+    import pandas as pd
+
     # as scipy.stats.spearmanr, which takes half a second to load
-    return float(np.corrcoef(average_ranks(x), average_ranks(y))[0, 1])
+    return float(np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1])
 
 
 def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
@@ -128,9 +120,16 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
 
     held_out = pd.DataFrame(regression.left_out_)
     means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
+    # A pair is named by its source, its category, or both, whichever identifies it.
+    if held_out["source"].nunique() == 1:
+        names = held_out["category"]
+    elif held_out["category"].nunique() == 1:
+        names = held_out["source"]
+    else:
+        names = held_out["source"] + ": " + held_out["category"]
     shared = held_out[["n_images", "true"]].assign(
-        source=_names(held_out),
-        group=_names(held_out) if by_category else held_out["group"],
+        source=names,
+        group=names if by_category else held_out["group"],
         std=0.0,
         missing=False,
         interval_method="predictive",
@@ -166,15 +165,6 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
             "these scores do not predict accuracy here, as where labels are wrong",
         ),
     )
-
-
-def _names(rows: pd.DataFrame) -> list[str]:
-    """Name each pair by its source, its category, or both, whichever identifies it."""
-    if rows["source"].nunique() == 1:
-        return rows["category"].tolist()
-    if rows["category"].nunique() == 1:
-        return rows["source"].tolist()
-    return [f"{s}: {c}" for s, c in zip(rows["source"], rows["category"], strict=True)]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 from autoeval.boxes import Categories, DetectorRun, LabelledImage, words_of
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
-from autoeval.estimation.checks import unknown_sizes, unreadable_warning
+from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import Predictions, check_words
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder, read_image_list
@@ -30,6 +30,7 @@ from autoeval.io.predictions.covered_images import (
     truth_on_images,
     unseen_images,
 )
+from autoeval.io.predictions.reading import unknown_sizes
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
 from autoeval.sites.site import Site
 from autoeval.words import Notice, as_notice

@@ -2,8 +2,8 @@ r"""What labelled images say: of one category, and of all of them together with 
 
 A category is measured (`measure_sample`), and its value in the pool is estimated from the labelled
 images alone and with the predicted influence of all (`difference_estimate`); `estimate_categories`
-puts all of them together with the label-free estimates, see `autoeval.labels.joint`. The laws of
-variance and bias are those of `autoeval.labels.values`.
+puts all of them together with the label-free estimates, see `autoeval.labels.joint`. The law of the
+variance is that of `autoeval.labels.values`, that of the bias of `autoeval.labels.assistance`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from autoeval.accuracy.measures import (
     influence_on,
     value_of,
 )
+from autoeval.labels.assistance import bias_scale
 from autoeval.labels.joint import (
     SMALL_SAMPLE_BIAS_STD,
     JointEstimate,
@@ -41,7 +42,6 @@ from autoeval.labels.values import (
     Combined,
     ValueWithError,
     VariancePrior,
-    bias_scale,
     combine,
     object_variance,
     objects_in_pool,
@@ -355,7 +355,7 @@ def estimate_categories(
     whole : ValueWithError
         Label-free estimate of their mean.
     small_sample_bias : float
-        b of `autoeval.labels.values`.
+        b of `autoeval.labels.assistance`.
     n_objects : ndarray of shape (C,), optional
         Objects that were expected in the pool without labels.
     """

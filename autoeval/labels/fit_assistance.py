@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, polygamma
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks
 from autoeval.accuracy.measures import (
@@ -28,16 +28,14 @@ from autoeval.labels.assistance import (
     LinearPredictors,
     MixingWeights,
     ProbableLabels,
+    bias_scale,
     control_variates,
     expected_rankings,
     image_features,
     probability,
     squares,
 )
-from autoeval.labels.values import (
-    bias_scale,
-    fit_variance_prior,
-)
+from autoeval.labels.values import VariancePrior
 from autoeval.sites.site import Site
 from autoeval.targets import MEASURES
 
@@ -45,6 +43,9 @@ FEWEST_IMAGES = 20  # of a category at a site
 FEWEST_BOXES = 10  # of a category at a site
 MOST_BOXES = 10_000  # of all sites, drawn by a seed
 LEAST_SHARE = 1_000  # of one site
+FEWEST_DOF = 0.5
+MOST_DOF = 60.0
+USUAL_DOF = 4.0  # where one site alone was measured; 4 to 5 over the categories of a labelled set
 RIDGE = 0.02  # relative to the variance that control variates explain
 LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
 MOST_IMAGES = 300  # of a labelled set
@@ -291,6 +292,30 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
         fit_variance_prior(ratios, float(np.mean(noises))),
         float(np.mean(correlations)),
     )
+
+
+def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
+    r"""Fit the prior of a variance to its values at several sites, relative to the expected ones.
+
+    The logarithm of a scaled inverse chi-squared variable with d degrees of freedom has the
+    variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance over sites, less
+    `noise`, the variance of the logarithm of a site's ratio from its number of images being finite.
+    The prior is to be scaled by the variance that is expected at a new site. A single one has
+    `USUAL_DOF`. Source: Smyth 2004, section 6.2.
+    """
+    from scipy.optimize import brentq  # a quarter of a second that most commands save
+
+    logs = np.log(ratios)
+    if len(logs) == 1:
+        return VariancePrior(float(ratios[0]), USUAL_DOF)
+    between = float(logs.var(ddof=1)) - noise
+    if between <= polygamma(1, MOST_DOF / 2):
+        dof = MOST_DOF
+    elif between >= polygamma(1, FEWEST_DOF / 2):
+        dof = FEWEST_DOF
+    else:
+        dof = 2 * brentq(lambda half: polygamma(1, half) - between, FEWEST_DOF / 2, MOST_DOF / 2)
+    return VariancePrior(float(np.exp(logs.mean())), float(dof))
 
 
 def fit_true_positive(

@@ -43,6 +43,7 @@ from scipy.linalg import cho_factor, cho_solve
 from typing_extensions import Self
 
 from autoeval.boxes import Boxes
+from autoeval.labels.assistance import bias_scale
 from autoeval.labels.values import (
     CONFLICT,
     DOF,
@@ -51,7 +52,6 @@ from autoeval.labels.values import (
     Combined,
     ValueWithError,
     VariancePrior,
-    bias_scale,
     combine,
     object_variance,
     objects_in_pool,
@@ -61,7 +61,7 @@ from autoeval.model.calibration import FOUND
 
 STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no label-free estimate
 UNKNOWN_COMMON = 0.25  # share of an error's variance in common, without an estimate of the mean
-SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.values`
+SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.assistance`
 FLAT = 100.0  # standard deviation of a common error of which nothing is known
 MOST_SHARED = 0.7  # of a standard error
 FEWEST_LABELS = 8  # under it no interval is made from labels alone

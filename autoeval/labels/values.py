@@ -1,4 +1,4 @@
-r"""Values with standard errors, the laws of their variance and bias, and how two are combined.
+r"""Values with standard errors, the law of their variance, and how two are combined.
 
 The combined estimator takes a label-free estimate as the prior of one from labels, as in small area
 estimation. A variance of few numbers gets a prior, too, from other sites.
@@ -24,18 +24,6 @@ few images is too small for many.
 Few objects cannot show their own variance: those of three images may be equal, and those of images
 without a true positive all are 0. The law is the prior of the sample variance, and knows how many
 objects could have been true positives.
-
-**Small-sample bias.** The mAP of a few images is too high on average. Precision is interpolated
-upward, and a quotient of sums over few images is biased. Both fall with the number of labelled
-boxes, so the bias is modelled as
-
-.. math:: E[\theta_S] - \theta \approx b \, \Big( \frac{1}{g + 1} - \frac{1}{G + 1} \Big)
-
-with g labelled boxes in the sample, G in the whole pool, and one b for all sites, fitted on
-labelled ones; the 1 was chosen on categories with one or two objects in a sample. The pool is
-itself a sample: of a category that it holds only a few times, its average precision is too high,
-too, and a sample exceeds it by less. A jackknife needs no other sites, but doubles the standard
-deviation.
 """
 
 from __future__ import annotations
@@ -46,7 +34,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
-from scipy.special import ndtr, ndtri, polygamma, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 PER_OBJECT: Mapping[str, float] = MappingProxyType({"mAP": 0.6, "mAP50": 1.0, "mAP75": 1.0})
 WITHIN_IMAGE = 0.2
@@ -55,13 +43,9 @@ DOF = 6.0
 IMAGES_OF_PRIOR = 5.0
 INSIDE = 0.02  # an average precision of 0 or 1 has a variance, too
 UNKNOWN_VALUE = 0.5  # without a label-free estimate
-OFFSET = 1.0  # objects
 OBJECTS_OF_EXPECTED = 3.0  # that an expected number counts as, beside labelled objects
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
 FEWEST_HOLDING = 3  # labelled images with an object, for a category to count as measured
-FEWEST_DOF = 0.5
-MOST_DOF = 60.0
-USUAL_DOF = 4.0  # where one site alone was measured; 4 to 5 over the categories of a labelled set
 CONFLICT = 2.0  # standard deviations apart
 SMALLEST = 1e-3  # of an error's standard deviation: a tenth of a point
 
@@ -138,30 +122,6 @@ class VariancePrior:
         return VariancePrior(self.variance * factor, self.dof)
 
 
-def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
-    r"""Fit the prior of a variance to its values at several sites, relative to the expected ones.
-
-    The logarithm of a scaled inverse chi-squared variable with d degrees of freedom has the
-    variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance over sites, less
-    `noise`, the variance of the logarithm of a site's ratio from its number of images being finite.
-    The prior is to be scaled by the variance that is expected at a new site. A single one has
-    `USUAL_DOF`. Source: Smyth 2004, section 6.2.
-    """
-    from scipy.optimize import brentq  # a quarter of a second that most commands save
-
-    logs = np.log(ratios)
-    if len(logs) == 1:
-        return VariancePrior(float(ratios[0]), USUAL_DOF)
-    between = float(logs.var(ddof=1)) - noise
-    if between <= polygamma(1, MOST_DOF / 2):
-        dof = MOST_DOF
-    elif between >= polygamma(1, FEWEST_DOF / 2):
-        dof = FEWEST_DOF
-    else:
-        dof = 2 * brentq(lambda half: polygamma(1, half) - between, FEWEST_DOF / 2, MOST_DOF / 2)
-    return VariancePrior(float(np.exp(logs.mean())), float(dof))
-
-
 @dataclass(frozen=True)
 class ErrorOfPrior:
     r"""Standard deviation τ of a label-free estimate's error at a new site.
@@ -217,12 +177,6 @@ def object_variance(
     each = np.maximum(n_true / held, 1)
     independent = held * each / (1 + WITHIN_IMAGE * (each - 1))
     return np.asarray(per_object * of_one / independent)
-
-
-def bias_scale(n_true: np.ndarray | float, n_in_pool: np.ndarray | float) -> np.ndarray:
-    """Return how the bias falls with the number of labelled boxes; 0 where all are labelled."""
-    few, all_of_them = np.asarray(n_true, float), np.asarray(n_in_pool, float)
-    return np.maximum(1 / (few + OFFSET) - 1 / (all_of_them + OFFSET), 0.0)
 
 
 def objects_in_pool(

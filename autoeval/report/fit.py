@@ -295,13 +295,17 @@ def evaluation_blocks(estimator: Fitted) -> list[Block]:
         blocks += [Warnings(only), methods, Text(ABOUT_R2), held_out]
     if fit is None or fit.reliability is None:
         return blocks
-    from autoeval.report.charts import plot_curves
+    from matplotlib.figure import Figure
 
     bins = fit.reliability
-    ax = plot_curves(bins, x="predicted", y="observed", group="scale", band=("lower", "upper"))
-    ax.plot([0, 1], [0, 1], ls="--", lw=1, color="0.5", zorder=0)
+    ax = Figure(figsize=(7, 4.4), layout="constrained").subplots()
+    ax.plot([0, 1], [0, 1], ls="--", lw=1, color="0.5")
+    for scale, rows in bins.groupby("scale", sort=False):
+        (line,) = ax.plot(rows["predicted"], rows["observed"], marker="o", label=scale)
+        ax.vlines(rows["predicted"], rows["lower"], rows["upper"], color=line.get_color())
     ax.set(xlabel="predicted probability", ylabel="share of true positives at IoU .5")
     ax.set(xlim=(-0.02, 1.03), ylim=(-0.02, 1.03))
+    ax.legend(loc="upper left", frameon=False)
     shown = bins.drop(columns=["lower", "upper"]).rename(columns={"n": "boxes"})
     formats = dict.fromkeys(("predicted", "observed"), "{:.3f}")
     caption = "Labelled boxes by predicted probability"

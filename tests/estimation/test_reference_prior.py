@@ -4,14 +4,17 @@ import re
 
 import numpy as np
 import pytest
+from label_worlds import make_site
 from test_bayesian_regression import pair_table
 
 from autoeval.estimation.checks import reference_at_site, reference_of_fit
 from autoeval.estimation.estimate import estimate_rows
+from autoeval.estimation.fitting import fit_sets
 from autoeval.model import Prior
 from autoeval.model.pair_table import FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE
 from autoeval.model.priors import ReferencePrior, ReferenceStrength
 from autoeval.model.regression import Regression
+from autoeval.words import codes_of
 
 PRIOR = ReferencePrior(start=-0.1, full=0.1, certain=0.02, narrower=0.25)
 
@@ -120,9 +123,9 @@ def test_a_target_at_a_threshold_does_not_read_it():
     assert "evidence of average precision" in warning
 
 
-def test_a_table_without_a_reference_warns_of_nothing():
-    table = pair_table()
-    assert reference_of_fit(table, Regression().fit(table)) == ()
+def test_a_fit_without_a_reference_warns_of_none():
+    result = fit_sets([make_site(1)], context={}).fit_result_
+    assert not any("reference" in notice["code"] for notice in codes_of(result.warnings))
 
 
 def precision_table(**options):

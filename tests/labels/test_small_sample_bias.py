@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from rankings import random_ranking
 
+from autoeval.labels.assistance import bias_scale
 from autoeval.labels.category_estimates import LabelledSample, measure_sample, sample_estimate
 from autoeval.labels.fit_assistance import fit_small_sample_bias, measure_small_sample_bias
-from autoeval.labels.values import OBJECTS_OF_EXPECTED, bias_scale, objects_in_pool
+from autoeval.labels.values import OBJECTS_OF_EXPECTED, objects_in_pool
 
 
 def test_the_correction_fitted_elsewhere_removes_most_of_the_bias():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from autoeval.labels.category_estimates import LabelledSample, difference_estimate
-from autoeval.labels.values import MOST_DOF, VariancePrior, fit_variance_prior
+from autoeval.labels.fit_assistance import MOST_DOF, fit_variance_prior
+from autoeval.labels.values import VariancePrior
 
 
 def test_what_it_was_drawn_from_is_found_again():

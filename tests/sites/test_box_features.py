@@ -6,7 +6,7 @@ import pytest
 from autoeval.boxes import Boxes, LabelledImage, box_iou
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.checks import unknown_sizes
+from autoeval.io.predictions.reading import unknown_sizes
 from autoeval.sites.site import OF_BOX, Site, with_features
 
 CATEGORIES = ("car", "bus", "van")

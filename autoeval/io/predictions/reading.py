@@ -445,3 +445,23 @@ def look_like_corners(boxes: np.ndarray) -> bool:
     n_near = np.count_nonzero((ratios > NEARLY_AS_FAR) & ~farther)
     share = (farther[:, 0] | farther[:, 1]).mean()
     return bool(share <= FARTHER and n_near >= ENOUGH_NEAR)
+
+
+def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
+    """Warn where the sizes of images with boxes are not known."""
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    unknown = [
+        image.file_name
+        for image, n in zip(boxes.images, n_boxes, strict=True)
+        if image.size is None and n
+    ]
+    if not unknown:
+        return ()
+    return (
+        Notice(
+            "image-sizes-unknown",
+            f"height and width of {len(unknown)} of {np.count_nonzero(n_boxes)} images with boxes "
+            f"are unknown ({listed(unknown, 3)}): how large boxes are relative to these images is "
+            "not used. Name the folder of the images, or list them in a COCO file with sizes",
+        ),
+    )
