@@ -187,10 +187,9 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
     if unknown:
         raise InputError(f"Expected strategies among {', '.join(STRATEGIES)}, got {unknown[0]}.")
     repeats, images = scored_settings(bench.observer).repeats, int(bench.sizes.sum())
-    alone, together = (
-        images * naive_executions(len(bench.specs), repeats=repeats, share_clean=share)
-        for share in (False, True)
-    )
+    n_specs = len(bench.specs)
+    alone = images * naive_executions(n_specs, repeats=repeats, share_clean=False)
+    together = images * naive_executions(n_specs, repeats=repeats, share_clean=True)
     plain, costs = np.ones(len(PARTS)), np.array(_part_costs(bench))
     results = []
     for name in strategies:

@@ -63,9 +63,8 @@ class Trial:
         self.bench.measure(specs, stops)
         usable, columns = self._usable(), self.bench.columns(specs)
         seen = (np.arange(self.bench.sizes.max()) < stops[:, None])[usable][..., None]
-        sums, counts = (
-            a[usable][..., columns] * seen for a in (self.bench.sums, self.bench.counts)
-        )
+        sums = self.bench.sums[usable][..., columns] * seen
+        counts = self.bench.counts[usable][..., columns] * seen
         accuracy = self.bench.accuracy[usable]
         r2, errors = compare_with_leader(sums, counts, accuracy, stops[usable], sizes[usable])
         scores = scores_of(sums, counts)

@@ -185,10 +185,9 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
             for image_id, size in described["images"]
         )
         categories = tuple(described["categories"])
-        image, label, boxes, scores = (arrays[f"found_{column}"] for column in FOUND)
-        detected = Boxes(images, categories, image, label, boxes, scores)
-        image, label, boxes, crowd = (arrays[f"true_{column}"] for column in TRUE)
-        truth = Boxes(images, categories, image, label, boxes, crowd=crowd)
+        detected = Boxes(images, categories, *(arrays[f"found_{name}"] for name in FOUND))
+        true = {name: arrays[f"true_{name}"] for name in TRUE}
+        truth = Boxes(images, categories, **true)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error
     return Site(

@@ -125,10 +125,8 @@ def _target(target: ElementTree.Element) -> Marked:
 
 
 def _detrac_box(element: ElementTree.Element) -> Box:
-    left, top, width, height = (
-        float(element.attrib[side]) for side in ("left", "top", "width", "height")
-    )
-    return left, top, width, height
+    sides = element.attrib
+    return float(sides["left"]), float(sides["top"]), float(sides["width"]), float(sides["height"])
 
 
 def _number(name: str) -> int:

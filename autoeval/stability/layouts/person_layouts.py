@@ -150,7 +150,8 @@ def _of_json(folder: Path, bad: BadItems, make: MakeBox) -> Iterator[tuple[str, 
 def _row(entry: dict[str, Any]) -> Row:
     if entry["label"] not in _CITYPERSONS:
         raise ValueError(f"label {entry['label']!r} is none of {', '.join(_CITYPERSONS)}")
-    full, visible = ([float(x) for x in entry[key]] for key in ("bbox", "bboxVis"))
+    full = [float(x) for x in entry["bbox"]]
+    visible = [float(x) for x in entry["bboxVis"]]
     return entry["label"], full, visible
 
 

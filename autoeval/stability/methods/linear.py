@@ -258,7 +258,8 @@ class _Training:
         The penalty is on slopes per standard deviation, relative to the mean squared error.
         """
         root = np.sqrt(self.weights / self.weights.sum())
-        centre, middle = (np.average(v, axis=0, weights=self.weights) for v in (self.x, self.y))
+        centre = np.average(self.x, axis=0, weights=self.weights)
+        middle = np.average(self.y, axis=0, weights=self.weights)
         spread = np.sqrt(np.average((self.x - centre) ** 2, axis=0, weights=self.weights))
         spread = np.where(spread > 1e-12, spread, np.inf)
         n_scores = self.x.shape[1]

@@ -106,7 +106,8 @@ class SourceRegression:
         sampling = sampling_error(rows, tuple(features), partial(self._per_repeat, self._full))
         units = sampling.n_units
         interval = widened(by_source, raw, sampling.std, n_images=units, level=self.level)
-        interval, by_source = (inside(i, raw, most=target.upper) for i in (interval, by_source))
+        interval = inside(interval, raw, most=target.upper)
+        by_source = inside(by_source, raw, most=target.upper)
         skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
         return PublishedEstimate(
             value=value,
@@ -340,7 +341,8 @@ def inside(interval: Interval, estimate: float, *, most: float = 1.0) -> Interva
         return interval
     value = min(max(estimate, 0.0), most)
     off = abs(value - estimate)
-    below, above = (max(d, FINEST) for d in (estimate - interval.lower, interval.upper - estimate))
+    below = max(estimate - interval.lower, FINEST)
+    above = max(interval.upper - estimate, FINEST)
     lower, upper = max(value - below - off, 0.0), min(value + above + off, most)
     return replace(interval, lower=lower, upper=upper)
 
@@ -369,7 +371,8 @@ def widened(
     if not math.isfinite(sampling_std) or not math.isfinite(interval.lower):
         return interval
     reach = float(stdtrit(n_images - 1, (1 + level) / 2)) * sampling_std
-    below, above = (max(d, 0.0) for d in (estimate - interval.lower, interval.upper - estimate))
+    below = max(estimate - interval.lower, 0.0)
+    above = max(interval.upper - estimate, 0.0)
     return replace(
         interval,
         lower=interval.lower + below - math.hypot(below, reach),

@@ -48,8 +48,8 @@ def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
 @register_splitter(CSPDarknet.forward, CSPNeXt.forward)
 def split_csp(backbone: CSPDarknet | CSPNeXt) -> StagedBackbone:
     """Split into the stem and the stages; a fifth stage (P6 models) is run but never dropped."""
-    stem, *stages = (getattr(backbone, name) for name in backbone.layers)
-    return chain_of_modules([stem], [[stage] for stage in stages], backbone.out_indices)
+    layers = [getattr(backbone, name) for name in backbone.layers]
+    return chain_of_modules(layers[:1], [[stage] for stage in layers[1:]], backbone.out_indices)
 
 
 @register_splitter(MobileNetV2.forward)
@@ -61,8 +61,9 @@ def split_mobilenet_v2(backbone: MobileNetV2) -> StagedBackbone:
     """
     last = max(*backbone.out_indices, LAYERS[-1][0])
     layers = [getattr(backbone, name) for name in backbone.layers[: last + 1]]
-    stem, *stages = ([layers[i] for i in group if i <= last] for group in LAYERS)
-    return chain_of_modules([backbone.conv1, *stem], stages, [1 + i for i in backbone.out_indices])
+    parts = [[layers[i] for i in group if i <= last] for group in LAYERS]
+    stem = [backbone.conv1, *parts[0]]
+    return chain_of_modules(stem, parts[1:], [1 + i for i in backbone.out_indices])
 
 
 @register_splitter(ResNet.forward)

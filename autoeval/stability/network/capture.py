@@ -262,14 +262,15 @@ class Capture:
             return {}
         from mmcv.ops import roi_align
 
-        height, width = (length / self.to_map for length in maps.shape[2:])
+        height, width = maps.shape[2] / self.to_map, maps.shape[3] / self.to_map
         regions, best = [], []
         for i, (boxes, scores, labels, detections, _) in runs.items():
             chosen = torch.argsort(scores, descending=True, stable=True)[:MOST_POOLED]
             # Where mmdet rescales after suppression, candidates are in pixels of the network.
             final = self.instances[i].bboxes
             in_image = (detections[: len(final), :4] == final).all()
-            to_x, to_y = (torch.where(in_image, float(s), 1.0) for s in self.scales[i][:2])
+            to_x = torch.where(in_image, float(self.scales[i][0]), 1.0)
+            to_y = torch.where(in_image, float(self.scales[i][1]), 1.0)
             left, top, right, bottom = boxes[chosen].float().unbind(1)
             number = torch.full_like(left, i)
             x = [(side * to_x).clamp(0, width) for side in (left, right)]

@@ -148,7 +148,8 @@ def box_level_correlation(boxes: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame
 
 
 def _correlate(rows: pd.DataFrame, measure: str, seed: int) -> dict[str, float]:
-    x, iou, source = (rows[name].to_numpy() for name in (measure, "iou", "source"))
+    x, iou = rows[measure].to_numpy(), rows["iou"].to_numpy()
+    source = rows["source"].to_numpy()
     squared, over = SquaredCorrelation(x, iou, source), x > FLOOR
     lower, upper = squared.interval(seed=seed)
     constant, hits = np.isnan(squared.pooled()), iou > HIT

@@ -106,12 +106,15 @@ def examples(
             "dropout, but there are none."
         )
     ordered.sort(key=lambda entry: (entry[0], entry[1], entry[2].evidence.image_id))
-    chosen = (_first(order, n_images, per_source) for order in (ordered, ordered[::-1]))
-    unstable, stable = (
-        [Example(s, image, v, _mean_ap(image, observations.categories)) for v, s, image in part]
-        for part in chosen
-    )
-    return unstable, stable
+
+    def first(order: Sequence[tuple]) -> list[Example]:
+        chosen = _first(order, n_images, per_source)
+        return [
+            Example(source, image, value, _mean_ap(image, observations.categories))
+            for value, source, image in chosen
+        ]
+
+    return first(ordered), first(ordered[::-1])
 
 
 def _first(entries: Sequence[tuple], n_images: int, per_source: int) -> list[tuple]:

@@ -245,10 +245,9 @@ def _band(estimator: PublishedEstimator, name: str) -> RegressionBand:
     x = np.linspace(*estimator.regression_.training_range_[name], 50)
     rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
     estimates = [estimator.predict_rows(row) for row in rows]
-    value, lower, upper = (
-        np.array([getattr(estimate, part) for estimate in estimates])
-        for part in ("value", "lower", "upper")
-    )
+    value = np.array([estimate.value for estimate in estimates])
+    lower = np.array([estimate.lower for estimate in estimates])
+    upper = np.array([estimate.upper for estimate in estimates])
     return RegressionBand(x, value, lower, upper, "the regression in use")
 
 

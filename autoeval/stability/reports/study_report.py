@@ -70,7 +70,8 @@ def side_by_side(
     table: pd.DataFrame, index: str, columns: str, values: Sequence[str | None]
 ) -> pd.DataFrame:
     """Turn one row for each pair into one row for each `index`, one column for each `columns`."""
-    keys, names = (list(dict.fromkeys(table[name])) for name in (index, columns))
+    keys = list(dict.fromkeys(table[index]))
+    names = list(dict.fromkeys(table[columns]))
     cells = table[[index, columns]].assign(cell=list(values))
     wide = cells.pivot(index=index, columns=columns, values="cell")
     return wide.reindex(index=keys, columns=names).rename_axis(columns=None).reset_index()

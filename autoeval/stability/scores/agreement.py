@@ -43,10 +43,9 @@ class MatchedPasses:
     @classmethod
     def of(cls, pairs: Sequence[tuple[Detections, Detections]]) -> Self:
         """Match what each pass found (at least one) to the boxes that may stand for the truth."""
-        every = _every([clean for clean, _ in pairs])
-        at, labels, scores, _ = every
+        at, labels, scores, boxes = _every([clean for clean, _ in pairs])
         top = top_detections(at, labels, scores)
-        at, labels, scores, boxes = (column[top] for column in every)
+        at, labels, scores, boxes = at[top], labels[top], scores[top], boxes[top]
         true_at, true_labels, true_scores, true_boxes = _every([truth for _, truth in pairs])
         counted = true_scores > np.array(CONFIDENT, true_scores.dtype)[:, None]
         sure = counted[0]
@@ -66,11 +65,10 @@ class MatchedPasses:
             name: np.concatenate([getattr(part, name) for part in parts], axis=-1)
             for name in ("labels", "scores", "matched", "true_labels", "counted")
         }
-        at, true_at = (
-            np.concatenate([getattr(p, name) + s for p, s in zip(parts, shifts, strict=True)])
-            for name in ("at", "true_at")
-        )
-        return cls(int(ends[-1]), at=at, true_at=true_at, **together)
+        at = [part.at + shift for part, shift in zip(parts, shifts, strict=True)]
+        true_at = [part.true_at + shift for part, shift in zip(parts, shifts, strict=True)]
+        together |= {"at": np.concatenate(at), "true_at": np.concatenate(true_at)}
+        return cls(int(ends[-1]), **together)
 
 
 def _every(detections: Sequence[Detections]) -> tuple[np.ndarray, ...]:

@@ -254,7 +254,8 @@ class RatioScore(Score):
 
     def compute(self) -> dict[str, float]:
         """Return the ratio of each feature, NaN where its denominator is 0."""
-        above, below = ([math.fsum(column) for column in self._rows(side).T] for side in (0, 1))
+        above = [math.fsum(column) for column in self._rows(0).T]
+        below = [math.fsum(column) for column in self._rows(1).T]
         return {
             name: a / b if b else math.nan
             for name, a, b in zip(self.names, above, below, strict=True)
@@ -262,7 +263,7 @@ class RatioScore(Score):
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the ratios of sums in which each image counts as often as it was drawn, (B,)."""
-        above, below = (counts @ self._rows(side) for side in (0, 1))
+        above, below = counts @ self._rows(0), counts @ self._rows(1)
         ratios = np.divide(above, below, out=np.full(above.shape, math.nan), where=below != 0)
         return dict(zip(self.names, ratios.T, strict=True))
 

@@ -38,7 +38,9 @@ def match_detections(
     groups = np.intersect1d(first.labels, second.labels) if class_aware else [None]
     overlaps, changes = [np.zeros(0)], [np.zeros(0)]
     for label in groups:
-        a, b = (side if label is None else side[side.labels == label] for side in (first, second))
+        a, b = first, second
+        if label is not None:
+            a, b = first[first.labels == label], second[second.labels == label]
         rows, columns, values = match_boxes(a.boxes, b.boxes, cost=cost)
         overlaps.append(values)
         changes.append(np.abs(a.scores[rows].astype(np.float64) - b.scores[columns]))

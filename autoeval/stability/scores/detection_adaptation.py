@@ -30,10 +30,8 @@ def flatness_cost(clean: Classified, perturbed: Classified, *, weight: float = 1
     Returned: at least -1, which it is for two passes that find the same.
     """
     overlaps = box_iou(perturbed.boxes.astype(np.float64), clean.boxes.astype(np.float64))
-    p, q = (
-        np.maximum(classified.probabilities.astype(np.float64), LEAST)
-        for classified in (perturbed, clean)
-    )
+    p = np.maximum(perturbed.probabilities.astype(np.float64), LEAST)
+    q = np.maximum(clean.probabilities.astype(np.float64), LEAST)
     # KL(p || q) = sum p log p - sum p log q, for all pairs of boxes by one product of matrices.
     divergence = (p * np.log(p)).sum(axis=1)[:, None] - p @ np.log(q).T
     cost = weight * divergence - overlaps
@@ -59,9 +57,8 @@ class FlatnessIndex(RatioScore):
     source = SOURCE
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        clean, perturbed = (
-            classified.above(self.score_thr) for classified in evidence.require("reweighted")
-        )
+        clean, perturbed = evidence.require("reweighted")
+        clean, perturbed = clean.above(self.score_thr), perturbed.above(self.score_thr)
         if not len(clean) or not len(perturbed):
             return 0.0, 0
         return flatness_cost(clean, perturbed), 1
@@ -84,13 +81,15 @@ def prototype_ratio(source: np.ndarray, target: np.ndarray) -> float:
     11.25
     """
     present = (source[:, -1] > 0) & (target[:, -1] > 0)
-    s, t = (prototypes[present, :-1] / prototypes[present, -1:] for prototypes in (source, target))
+    s = source[present, :-1] / source[present, -1:]
+    t = target[present, :-1] / target[present, -1:]
     differ = ~np.eye(len(s), dtype=bool)
     if not differ.any():
         return math.nan
-    pairs = ((s, t), (s, s), (t, t))
-    across, in_source, in_target = (_distances(a, b)[differ].mean() for a, b in pairs)
-    moved = np.diag(_distances(s, t)).mean()
+    between_domains = _distances(s, t)
+    across, moved = between_domains[differ].mean(), np.diag(between_domains).mean()
+    in_source = _distances(s, s)[differ].mean()
+    in_target = _distances(t, t)[differ].mean()
     return float(across * in_source * in_target / moved) if moved else math.nan
 
 

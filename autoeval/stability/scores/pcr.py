@@ -39,10 +39,8 @@ def consistency_and_reliability(images: Sequence[Candidates]) -> np.ndarray:
         suppressed one. The values of an image do not depend on the others.
     """
     n = len(images)
-    kept, suppressed = (
-        [candidates[candidates.kept == was_kept] for candidates in images]
-        for was_kept in (True, False)
-    )
+    kept = [candidates[candidates.kept] for candidates in images]
+    suppressed = [candidates[~candidates.kept] for candidates in images]
     kept_image, kept_boxes, kept_scores = _joined(kept)
     image, boxes, scores = _joined(suppressed)
     owner, candidate = _owners(kept, suppressed)
@@ -115,8 +113,9 @@ def _owners(
 def _agreement(boxes: np.ndarray, enclosing: np.ndarray) -> np.ndarray:
     """Return the bracket of S_C for kept boxes (F, 4) and what encloses their candidates, (F,)."""
     overlaps = box_iou(boxes[:, None], enclosing[:, None])[:, 0, 0]
-    centres, others = ((b[:, :2] + b[:, 2:]) / 2 for b in (boxes, enclosing))
-    distance = np.linalg.norm(centres - others, axis=1)
+    centres = (boxes[:, :2] + boxes[:, 2:]) / 2
+    enclosing_centres = (enclosing[:, :2] + enclosing[:, 2:]) / 2
+    distance = np.linalg.norm(centres - enclosing_centres, axis=1)
     half_diagonal = np.linalg.norm(boxes[:, 2:] - boxes[:, :2], axis=1) / 2
     return np.asarray((overlaps + 1 - distance / half_diagonal) / 2)
 

@@ -42,7 +42,9 @@ class SquaredCorrelation:
     def __init__(self, x: np.ndarray, y: np.ndarray, source: np.ndarray) -> None:
         x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
         defined = np.isfinite(x) & np.isfinite(y)
-        x, y = (v[defined] - v[defined].mean() if defined.any() else v[defined] for v in (x, y))
+        x, y = x[defined], y[defined]
+        if len(x):
+            x, y = x - x.mean(), y - y.mean()
         names, codes = np.unique(np.asarray(source)[defined], return_inverse=True)
         columns = [np.ones_like(x), x, y, x * x, y * y, x * y]
         self.n = len(x)

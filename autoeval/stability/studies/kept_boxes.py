@@ -108,9 +108,10 @@ def pack_images(images: Sequence[ObservedImage]) -> dict[str, bytes]:
 def unpack_images(row: Mapping[str, Any]) -> tuple[ObservedImage, ...]:
     """Read what `pack_images` wrote."""
     ends = np.cumsum(np.frombuffer(row["counts"], np.int64))[:-1]
-    boxes, labels, iscrowd = (np.frombuffer(row[name], kind) for name, kind in TRUE.items())
-    parts = (np.split(column, ends) for column in (boxes.reshape(-1, 4), labels, iscrowd))
-    return tuple(map(ObservedImage, unpack_evidence(row["evidence"]), *parts))
+    true = {name: np.frombuffer(row[name], kind) for name, kind in TRUE.items()}
+    boxes = np.split(true["boxes"].reshape(-1, 4), ends)
+    labels, iscrowd = np.split(true["labels"], ends), np.split(true["iscrowd"], ends)
+    return tuple(map(ObservedImage, unpack_evidence(row["evidence"]), boxes, labels, iscrowd))
 
 
 @dataclass(frozen=True, eq=False)
