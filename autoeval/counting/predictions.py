@@ -189,12 +189,12 @@ def match_ids(ids: Collection[str], known: Collection[str]) -> dict[str, str]:
     """
     best: dict[str, str] = {}
     for change in (str, _file_name, _stem):
-        there, here = (Counter(map(change, names)) for names in (known, ids))
-        by_name = {change(name): name for name in known if there[change(name)] == 1}
+        n_known, n_given = Counter(map(change, known)), Counter(map(change, ids))
+        by_name = {change(name): name for name in known if n_known[change(name)] == 1}
         matched = {
             name: by_name[change(name)]
             for name in ids
-            if change(name) in by_name and here[change(name)] == 1
+            if change(name) in by_name and n_given[change(name)] == 1
         }
         if len(matched) > len(best):
             best = matched

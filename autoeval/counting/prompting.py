@@ -90,7 +90,10 @@ class PromptedCounter:
         """
         batched = getattr(self.counter, "count_batch", None)
         if batched is not None and len(requests) > 1:
-            images, prompts, contexts = map(list, zip(*map(self._arguments, requests), strict=True))
+            arguments = [self._arguments(request) for request in requests]
+            images = [image for image, _, _ in arguments]
+            prompts = [words for _, words, _ in arguments]
+            contexts = [context for _, _, context in arguments]
             try:
                 with self._lock:
                     answers = batched(images, prompts, contexts)

@@ -207,7 +207,8 @@ def write_contact_sheet(split: CaptureSplit, path: PathLike, *, pairs: int = 40)
     chosen = np.unique(np.linspace(0, len(split.items) - 1, pairs).round().astype(int))
     pictures = []
     for item in (split.items[k] for k in chosen):
-        original, occluded = (split.read_image(item, variant) for variant in (ORIGINAL, OCCLUDED))
+        original = split.read_image(item, ORIGINAL)
+        occluded = split.read_image(item, OCCLUDED)
         gap = np.full_like(original[:, : original.shape[1] // 20], 255)
         pictures.append((np.hstack([original, gap, occluded]), item.image_file))
     write_figure(path, picture_rows(pictures, f"{len(pictures)} of {len(split.items)} pairs"))

@@ -320,7 +320,7 @@ def mosaic_panels(
     paths = counting_set.paths
     panels = []
     for row in chosen.itertuples():
-        top, bottom = (read_image(paths[name]) for name in (row.positive, row.negative))
+        top, bottom = read_image(paths[row.positive]), read_image(paths[row.negative])
         request, seam = make_mosaic(row, top, bottom)
         [[result]] = prompted.count([request])
         upper, lower = halves(result, len(request.image), seam)

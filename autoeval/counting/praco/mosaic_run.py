@@ -191,14 +191,16 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
     """
     points = result.centres
     if points is not None:
-        rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in (height, width))
+        rows = tile_edges(height, divisions, TILE_RULE)
+        columns = tile_edges(width, divisions, TILE_RULE)
         inside = points.clip(0, [width, height])
         counts = np.histogram2d(inside[:, 1], inside[:, 0], bins=[rows, columns])[0]
         return counts.ravel().tolist()
     if result.density is None:
         raise InputError("Localised measures need points, boxes or a density map, not counts only.")
     density = np.asarray(result.density, np.float64).clip(0)
-    rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in density.shape)
+    rows = tile_edges(density.shape[0], divisions, TILE_RULE)
+    columns = tile_edges(density.shape[1], divisions, TILE_RULE)
     by_rows = np.add.reduceat(density, rows[:-1], axis=0)
     return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
 

@@ -114,9 +114,8 @@ def evaluate_files(
     truth = counting_set.truth()
     if not present:
         return PracoResult(model, counts, truth, None, mode, tuple(warnings))
-    (upper, file), (lower, _) = (
-        _read(path, counting_set, warnings, mosaics=True) for path in present
-    )
+    upper, file = _read(present[0], counting_set, warnings, mosaics=True)
+    lower, _ = _read(present[1], counting_set, warnings, mosaics=True)
     there = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
     row, column = np.nonzero(_mosaic_cells(counting_set) & there)
     categories = np.array([image.category for image in counting_set.kept], object)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -242,8 +243,7 @@ def class_table(result: PracoResult) -> pd.DataFrame:
 
 
 def _text(measure: str, interval: MeasureInterval) -> str:
-    if interval.value != interval.value:
+    if math.isnan(interval.value):
         return "–"
-    spec = FORMATS.get(measure, "{:.3f}")
-    value, low, high = (spec.format(x) for x in (interval.value, interval.low, interval.high))
-    return f"{value} [{low}, {high}]"
+    text = FORMATS.get(measure, "{:.3f}").format
+    return f"{text(interval.value)} [{text(interval.low)}, {text(interval.high)}]"
