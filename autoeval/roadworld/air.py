@@ -66,7 +66,8 @@ def _streak(length: float, angle: float) -> np.ndarray:
     kernel = np.zeros((size, size), np.float32)
     middle = size // 2
     reach = np.array([np.cos(angle), np.sin(angle)]) * length / 2
-    start, end = (np.round((middle + sign * reach) * 16).astype(int) for sign in (-1, 1))
+    start = np.round((middle - reach) * 16).astype(int)
+    end = np.round((middle + reach) * 16).astype(int)
     cv2.line(kernel, tuple(map(int, start)), tuple(map(int, end)), 1.0, 1, cv2.LINE_AA, 4)
     return kernel / kernel.sum() if kernel.sum() else np.ones((1, 1), np.float32)
 

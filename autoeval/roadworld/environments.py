@@ -128,10 +128,8 @@ def draw_light(time: str, weather: str, rng: np.random.Generator) -> Light:
     options = {DAY: _day, DUSK: _dusk, NIGHT: _night}[time](rng)
     if weather != CLEAR:
         options = _overcast(options, weather, time, rng)
-    direct, ambient, zenith, horizon = (
-        np.asarray(options.pop(name), np.float32) for name in COLOURS
-    )
-    return Light(sun, direct, ambient, zenith, horizon, **options)
+    options |= {name: np.asarray(options[name], np.float32) for name in COLOURS}
+    return Light(sun, **options)
 
 
 def _day(rng: np.random.Generator) -> dict[str, Any]:

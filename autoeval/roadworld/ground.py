@@ -75,7 +75,8 @@ def texture(x: np.ndarray, y: np.ndarray, cycles: float) -> np.ndarray:
     """Look up a repeating smooth noise of mean 0 and deviation about .3, ``cycles`` per metre."""
     tile = _noise_tile()
     scale = np.float32(cycles * 8)
-    u, v = (np.clip(axis * scale, -FARTHEST, FARTHEST) for axis in (x, y))
+    u = np.clip(x * scale, -FARTHEST, FARTHEST)
+    v = np.clip(y * scale, -FARTHEST, FARTHEST)
     return cv2.remap(tile, u, v, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
 
 

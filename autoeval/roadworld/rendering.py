@@ -165,9 +165,9 @@ def _ground(scene: Scene) -> np.ndarray:
     """Colour planes (3, H - camera.below, W) float32 of the ground as it is lit and seen."""
     camera, light = scene.camera, scene.light
     depth, rows = camera.ground[2], slice(camera.below, None)
-    ambient, direct, horizon = (
-        colour[:, None, None] for colour in (light.ambient, light.direct, light.horizon)
-    )
+    ambient = light.ambient[:, None, None]
+    direct = light.direct[:, None, None]
+    horizon = light.horizon[:, None, None]
     planes = ground_albedo(camera, scene.roads, scene.terrain, light.wet, light.snow)
     sunlit = np.float32(light.sun[2]) * direct
     planes *= ambient + (shade(scene)[rows] * sunlit if sunlit.max() > FAINT else sunlit)
