@@ -249,10 +249,8 @@ def choice_table(
         name = f"images resized whatever their shape (mAP {change:+.1f} points)"
         rows.append(row(name, scores, usual, mean_ap))
         for threshold in ES_THRESHOLDS:
-            binary, soft = (
-                np.array([decided(e, threshold, by_softmax=s) for e, _ in seen])
-                for s in (False, True)
-            )
+            binary = np.array([decided(e, threshold, by_softmax=False) for e, _ in seen])
+            soft = np.array([decided(e, threshold, by_softmax=True) for e, _ in seen])
             name = f"ES, share of entropies under {threshold:g}"
             rows.append(row(f"{name}: binary, of the top score", binary, binary, accuracy))
             rows.append(row(f"{name}: of the softmax of all", soft, binary, accuracy))
@@ -448,8 +446,8 @@ def falling(bench: Workbench) -> str:
     r = r[(counts > 0).all(0)]
     text = f"{(r < 0).sum()} of {len(r)} dropouts measured on all sample sets have a falling line"
     if (r < 0).any():
-        falls, rises = (max(r[side] ** 2, default=0) for side in (r < 0, r > 0))
-        text += f", of R² {falls:.2f} at most; the largest R² of a rising one is {rises:.2f}"
+        falling, rising = max(r[r < 0] ** 2), max(r[r > 0] ** 2, default=0)
+        text += f", of R² {falling:.2f} at most; the largest R² of a rising one is {rising:.2f}"
     return text
 
 

@@ -321,8 +321,9 @@ def corrupted_sites(
         file = folder / f"{site.name}.json"
         if not file.exists():
             continue
-        ids, later = ([image.image_id for image in part] for part in (site.before, site.after))
-        before = pool(data, (site.task, site.labels), file, calibration, ids)
+        earlier = [image.image_id for image in site.before]
+        later = [image.image_id for image in site.after]
+        before = pool(data, (site.task, site.labels), file, calibration, earlier)
         after = {
             kind: pool(
                 data,

@@ -239,7 +239,8 @@ def halves(data: Path, named: Mapping[str, str]) -> Iterator[dict[str, Any]]:
             places = np.arange(len(of_site))
             if order == "at random":
                 places = np.random.default_rng(0).permutation(len(of_site))
-            first, last = (taken(of_site.numbers, part) for part in (places[:half], places[half:]))
+            first = taken(of_site.numbers, places[:half])
+            last = taken(of_site.numbers, places[half:])
             seen = first_look(first, last, level)
             yield {
                 "detector": detector,

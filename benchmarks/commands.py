@@ -228,7 +228,7 @@ def times(words: list[str]) -> None:
                     seconds = processor_time(command, checkout, work_dirs[name])
                     if run:
                         times[name].append(seconds)
-            before, now = (statistics.median(times[name]) for name in checkouts)
+            before, now = statistics.median(times["before"]), statistics.median(times["now"])
             both = zip(times["now"], times["before"], strict=True)
             ratio = statistics.median(a / b for a, b in both)
             print(f"| `{command}` | {before:.2f} | {now:.2f} | {ratio:.2f} |", flush=True)

@@ -103,7 +103,8 @@ FEWEST_IMAGES = 60  # of a site with labels drawn
 INFLUENCE = ("cross", "predicted", "true", "noise")
 # Start of the fit of `strangers_left_out`, and standard deviations of the pull towards it; see
 # `autoeval.comparison.train_differences`.
-STRANGERS = ((0.1, 0.7, 0.2, 0.3, -1.5, 0.26, -0.7), (0.2, 0.3, 0.2, 0.5, 9.0, 0.3, 0.5))
+STRANGERS_START = (0.1, 0.7, 0.2, 0.3, -1.5, 0.26, -0.7)
+STRANGERS_PULL = (0.2, 0.3, 0.2, 0.5, 9.0, 0.3, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +321,8 @@ def calibrated(a: Scored, b: Scored, name: str) -> tuple[Site, ...]:
 
 def influence_moments(a: Site, b: Site, k: int, predicted: np.ndarray) -> tuple[float, ...]:
     """Return the moments of the predicted and the true influence on a difference."""
-    of_a, of_b = (influence_function(of.evaluation.rankings[k]).mean(axis=0) for of in (a, b))
+    of_a = influence_function(a.evaluation.rankings[k]).mean(axis=0)
+    of_b = influence_function(b.evaluation.rankings[k]).mean(axis=0)
     true = of_a - of_b
     centred = true - true.mean()
     noise = np.mean(centred**4) / max(np.mean(centred**2) ** 2, 1e-30) - 1
@@ -389,7 +391,7 @@ def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
     pairs is the shipped prior.
     """
     common = pair_prior().common
-    first, pulls = map(np.array, STRANGERS)
+    start, pulls = np.array(STRANGERS_START), np.array(STRANGERS_PULL)
     found: dict[int, ValueWithError] = {}
     names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
     cells = pd.Series(
@@ -406,7 +408,7 @@ def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
             return value, np.sqrt(variance)
 
         y = (others["true_a"] - others["true_b"]).to_numpy()
-        fitted = one_kind(likeliest(predict, y, pair_weights(others), first, pulls))
+        fitted = one_kind(likeliest(predict, y, pair_weights(others), start, pulls))
         moments = fitted.predict(pair_features(rows.iloc[at]), common.few, common.floor)
         for k, value, variance in zip(at.tolist(), *moments, strict=True):
             found[k] = ValueWithError(float(value), float(np.sqrt(variance)), DOF)

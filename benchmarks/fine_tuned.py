@@ -100,9 +100,11 @@ def parse_args() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    table, predict, prior, evaluate, labels = map(
-        commands.add_parser, ("table", "predict", "prior", "evaluate", "labels")
-    )
+    table = commands.add_parser("table")
+    predict = commands.add_parser("predict")
+    prior = commands.add_parser("prior")
+    evaluate = commands.add_parser("evaluate")
+    labels = commands.add_parser("labels")
     for of in (table, labels):
         of.add_argument("data", type=Path)
         of.add_argument("boxes", type=Path, metavar="OUT", help="of trained_detectors.py")
@@ -359,9 +361,8 @@ def fit_with_reference(home: pd.DataFrame, prior: Prior) -> Regression | None:
 def fit(rows: pd.DataFrame) -> Away:
     """Fit by maximum likelihood; the fall is one of a detector, integrated out."""
     rows = rows.sort_values(["target", "detector"], kind="stable")
-    mean, std, home, confidence, y = (
-        rows[name].to_numpy() for name in ("mean", "std", "home", "confidence", "true")
-    )
+    mean, std, home = rows["mean"].to_numpy(), rows["std"].to_numpy(), rows["home"].to_numpy()
+    confidence, y = rows["confidence"].to_numpy(), rows["true"].to_numpy()
     detectors = (rows["target"] + rows["detector"]).to_numpy()
     _, first, sizes = np.unique(detectors, return_index=True, return_counts=True)
     # A measure at two thresholds holds each detector twice.
@@ -399,7 +400,7 @@ def as_away(values: Sequence[float] | np.ndarray) -> Away:
 
 def away_from_home(rows: pd.DataFrame, away: Away | None) -> Mixture:
     """Correct the predictions of rows, or leave them as they are."""
-    mean, std, home = (rows[name].to_numpy() for name in ("mean", "std", "home"))
+    mean, std, home = rows["mean"].to_numpy(), rows["std"].to_numpy(), rows["home"].to_numpy()
     predicted = Mixture(np.ones((1, 1)), mean[None], std[None])
     if away is None:
         return predicted

@@ -248,8 +248,8 @@ def halves(
 def divided(of: Site, draw: int) -> tuple[Site, Site]:
     """Divide the images of a site at random into two halves."""
     order = np.random.default_rng([draw, len(of)]).permutation(len(of))
-    first, second = (np.sort(part) for part in np.array_split(order, 2))
-    return of.on_images(first), of.on_images(second)
+    first, second = np.array_split(order, 2)
+    return of.on_images(np.sort(first)), of.on_images(np.sort(second))
 
 
 def named_and_new(model: Regression, rows: pd.DataFrame, site: str) -> pd.DataFrame:

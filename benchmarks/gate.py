@@ -163,7 +163,8 @@ def print_summary(table: pd.DataFrame, max_loss: float) -> None:
 def forecast_text(table: pd.DataFrame, k: int) -> str:
     """Say how often k labels decide gates that are undecided without labels, by the forecast."""
     keys = ["site", "candidate", "current"]
-    first, later = (table[table["labels"] == n].set_index(keys) for n in (0, k))
+    first = table[table["labels"] == 0].set_index(keys)
+    later = table[table["labels"] == k].set_index(keys)
     undecided = first[first["outcome"] == "undecided"]
     decided = later["outcome"].reindex(undecided.index) != "undecided"
     few = undecided["forecast"] <= k

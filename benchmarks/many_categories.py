@@ -361,7 +361,8 @@ def presence_estimates(fitted: AccuracyEstimator, site: Site, named: bool) -> pd
     for rule, counted in chosen.items():
         weights = counted / counted.sum()
         whole = regression.distribution(rows, weights[None])
-        low, high = (float(whole.quantile(q)[0]) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        low = float(whole.quantile((1 - LEVEL) / 2)[0])
+        high = float(whole.quantile((1 + LEVEL) / 2)[0])
         raw, value = float(whole.mean[0]), float(weights @ np.clip(each, 0, 1))
         nearest = float(np.clip(raw, 0, 1))
         for form in FORMS:

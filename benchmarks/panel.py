@@ -549,7 +549,7 @@ def with_labels(true: RankedDetections, expected: RankedDetections) -> pd.DataFr
     images = np.random.default_rng(0).choice(n, min(LABELS, n // 2), replace=False)
     found = []
     for threshold in CURVE:
-        counts, predicted = (image_counts(of, threshold) for of in (true, expected))
+        counts, predicted = image_counts(true, threshold), image_counts(expected, threshold)
         for measure in ("recall", "f1"):
             own, every = counts[:, images], influence_on(measure, predicted)
             value = value_of(measure, own) - np.nan_to_num(every)[images].mean()

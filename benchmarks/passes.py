@@ -269,7 +269,8 @@ def _dropout(detector: MMDetector, spec: DropoutSpec) -> ExitStack:
 def _stability(clean: Detections, perturbed: Detections) -> float:
     from mmdet.structures.bbox import bbox_overlaps
 
-    a, b = (torch.from_numpy(d.above(0.05).boxes) for d in (clean, perturbed))
+    a = torch.from_numpy(clean.above(0.05).boxes)
+    b = torch.from_numpy(perturbed.above(0.05).boxes)
     if not len(a) or not len(b):
         return float("nan")
     overlaps = bbox_overlaps(a, b, mode="giou").numpy()
@@ -398,7 +399,8 @@ def noise(n: int) -> list[Sample]:
 
 def rates(detector: MMDetector, samples: list[Sample]) -> dict[str, float]:
     """Return the seconds that the clean pass of one image takes, and each perturbed one."""
-    clean, both = (seconds_an_image(detector, samples, repeats) for repeats in (0, 1))
+    clean = seconds_an_image(detector, samples, repeats=0)
+    both = seconds_an_image(detector, samples, repeats=1)
     return {"clean_s": clean, "perturbed_s": both - clean}
 
 

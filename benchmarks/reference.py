@@ -209,7 +209,8 @@ def of_two(estimates: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     for (of_kind, student), own in rows.groupby([kind, "student"]):
         references = sorted(set(own["reference"]), key=lambda of: -strength[student, of])
         for first, second in itertools.combinations(references, 2):
-            one, other = (own[own["reference"] == of].set_index(by) for of in (first, second))
+            one = own[own["reference"] == first].set_index(by)
+            other = own[own["reference"] == second].set_index(by)
             one, other = one.align(other, join="inner", axis=0)
             found = {
                 "without": (one["estimate_without"] + other["estimate_without"]) / 2,

@@ -273,7 +273,8 @@ def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.T
         pixels[None].float(), scale_factor=zoom, mode="bilinear"
     )[0]
     height, width = image.shape[1:]
-    left, top = (round(rng.uniform(min(0, SIZE - n), max(0, SIZE - n))) for n in (width, height))
+    left = round(rng.uniform(min(0, SIZE - width), max(0, SIZE - width)))
+    top = round(rng.uniform(min(0, SIZE - height), max(0, SIZE - height)))
     canvas = torch.full((3, SIZE, SIZE), PAD)
     x, y = slice(max(left, 0), left + width), slice(max(top, 0), top + height)
     part = image[:, max(-top, 0) :, max(-left, 0) :][:, : SIZE - y.start, : SIZE - x.start]
