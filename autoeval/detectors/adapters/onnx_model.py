@@ -217,7 +217,8 @@ class Placing:
 
     def back(self, boxes: np.ndarray) -> np.ndarray:
         """Take boxes (N, 4), xyxy, from the input to the image."""
-        shift, scale = (np.array(2 * pair, np.float32) for pair in (self.shift, self.scale))
+        shift = np.array(2 * self.shift, np.float32)
+        scale = np.array(2 * self.scale, np.float32)
         return (boxes.astype(np.float32) - shift) / scale
 
 
@@ -240,9 +241,8 @@ class _Preparing:
         pixels = image[:, :, ::-1] if options["rgb"] else image
         pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1))
         if self._kind.dtype is not np.uint8:
-            mean, std = (
-                np.array(options[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")
-            )
+            mean = np.array(options["mean"], np.float32).reshape(-1, 1, 1)
+            std = np.array(options["std"], np.float32).reshape(-1, 1, 1)
             pixels = ((pixels - mean) / std).astype(self._kind.dtype)
         return pixels[None] if self._kind.has_batch else pixels, place
 
@@ -262,7 +262,8 @@ def letterbox(image: np.ndarray, side: tuple[int, int]) -> tuple[np.ndarray, Pla
     if inner != (width, height):
         image = cv2.resize(image, inner, interpolation=cv2.INTER_LINEAR)
     # A half pixel goes to the right and the bottom.
-    left, top = (round((a - b) / 2 - 0.1) for a, b in zip(side[::-1], inner, strict=True))
+    left = round((side[1] - inner[0]) / 2 - 0.1)
+    top = round((side[0] - inner[1]) / 2 - 0.1)
     right, bottom = side[1] - inner[0] - left, side[0] - inner[1] - top
     edges = (top, bottom, left, right)
     boxed = cv2.copyMakeBorder(image, *edges, cv2.BORDER_CONSTANT, value=(GREY,) * 3)

@@ -10,6 +10,7 @@ v2", 2019, equation 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -43,9 +44,8 @@ def deform_conv(
     n, channels = input.shape[:2]
     kernel, size = weight.shape[2:], offset.shape[2:]
     shifts = offset.reshape(n * deform_groups, kernel.numel(), 2, *size)
-    vertical, horizontal = (
-        _regular(kernel[k], size[k], stride[k], padding[k], dilation[k], input) for k in (0, 1)
-    )
+    vertical = _regular(kernel[0], size[0], stride[0], padding[0], dilation[0], input)
+    horizontal = _regular(kernel[1], size[1], stride[1], padding[1], dilation[1], input)
     grid = (*kernel, *size)
     y = shifts[:, :, 0] + vertical[:, None, :, None].expand(grid).flatten(0, 1)
     x = shifts[:, :, 1] + horizontal[None, :, None, :].expand(grid).flatten(0, 1)
@@ -130,19 +130,15 @@ def _modulated(
     settings: dict[str, int], input: Tensor, offset: Tensor, mask: Tensor, weight: Tensor
 ) -> Tensor:
     options = _options(settings, ("stride_", "pad_", "dilation_"), "hw")
-    sides = (
-        input.shape[2:],
-        weight.shape[2:],
-        *(options[k] for k in ("padding", "dilation", "stride")),
-    )
-    rows, columns = (
-        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, p, d, s in zip(*sides, strict=True)
-    )
-    size = (rows, columns)
+    stride, padding, dilation = options["stride"], options["padding"], options["dilation"]
+    size = []  # of the output, vertical and horizontal
+    for k in (0, 1):
+        reach = dilation[k] * (weight.shape[2 + k] - 1) + 1
+        size.append((input.shape[2 + k] + 2 * padding[k] - reach) // stride[k] + 1)
     return deform_conv(input, _first(offset, size), weight, _first(mask, size), **options)
 
 
-def _first(values: Tensor, size: tuple[int, int]) -> Tensor:
+def _first(values: Tensor, size: Sequence[int]) -> Tensor:
     """Read a tensor (N, K, P, Q) as if its maps had another size, from the first of its numbers on.
 
     So does mmcv where offsets and masks are larger than the output: DyHead hands those of a finer

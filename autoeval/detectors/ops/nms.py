@@ -123,7 +123,8 @@ def bbox_overlaps(
     low = torch.maximum(one[..., :2], other[..., :2])
     high = torch.minimum(one[..., 2:], other[..., 2:])
     shared = (high - low + offset).clamp(min=0).prod(-1)
-    area, other_area = ((b[..., 2:] - b[..., :2] + offset).prod(-1) for b in (one, other))
+    area = (one[..., 2:] - one[..., :2] + offset).prod(-1)
+    other_area = (other[..., 2:] - other[..., :2] + offset).prod(-1)
     whole = area + other_area - shared if mode == IOU else area
     ious.copy_(shared / whole.clamp(min=offset))
 

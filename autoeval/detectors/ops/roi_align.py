@@ -172,7 +172,8 @@ def pool_moved(
     for number, roi in enumerate(rois):
         low, high = roi[1:3] * spatial_scale - 0.5, roi[3:5] * spatial_scale - 0.5
         moved = offset[number] * gamma if offset.numel() else offset.new_zeros(2, *bins[::-1])
-        x, y = (_places(low[k], high[k], bins[k], sampling_ratio) for k in (0, 1))
+        x = _places(low[0], high[0], pooled_width, sampling_ratio)
+        y = _places(low[1], high[1], pooled_height, sampling_ratio)
         moved = moved * (high - low)[:, None, None]
         pooled.append(_pool(input[int(roi[0])], x, y, moved)[None])
     return torch.cat(pooled)

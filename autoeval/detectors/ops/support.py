@@ -76,7 +76,8 @@ def sample(maps: Tensor, x: Tensor, y: Tensor) -> Tensor:
     as fractions of the map, and rounding on the way there and back could step over a whole number:
     maps whose sides are powers of two round nothing.
     """
-    height, width = (1 << (side - 1).bit_length() for side in maps.shape[2:])
+    height = 1 << (maps.shape[2] - 1).bit_length()
+    width = 1 << (maps.shape[3] - 1).bit_length()
     grid = torch.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1], dim=-1)
     maps = pad(maps, (0, width - maps.shape[3], 0, height - maps.shape[2]))
     samples = grid_sample(maps, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
