@@ -279,17 +279,17 @@ def _of_image(item: Any, k: Any, given: object) -> _Found:
         if hasattr(item, "xyxy") and hasattr(item, "confidence"):
             return _of_supervision(item)
         if isinstance(item, Mapping) and {"boxes", "scores", "labels"} <= item.keys():
-            boxes, scores, labels = (_array(item[key]) for key in ("boxes", "scores", "labels"))
-            image_id = item.get("image_id")
+            boxes, scores = _array(item["boxes"]), _array(item["scores"])
+            labels, image_id = _array(item["labels"]), item.get("image_id")
             if image_id is not None and hasattr(image_id, "item"):
                 image_id = image_id.item()
             return _checked(_Found(boxes, scores, labels, image_id=image_id))
         if hasattr(item, "boxes") and hasattr(item, "names"):
             return _of_ultralytics(item)
         if (instances := _part(item, "pred_instances")) is not None:
-            boxes, scores, labels = (
-                _array(_part(instances, name)) for name in ("bboxes", "scores", "labels")
-            )
+            boxes = _array(_part(instances, "bboxes"))
+            scores = _array(_part(instances, "scores"))
+            labels = _array(_part(instances, "labels"))
             names = (_part(item, name) for name in ("img_path", "img_id", "ori_shape"))
             return _checked(_Found(boxes, scores, labels, None, *names))
     except (TypeError, ValueError) as error:
@@ -309,15 +309,15 @@ def _of_supervision(item: Any) -> _Found:
         raise ValueError("its detections have no confidence or no class_id")
     words = (getattr(item, "data", None) or {}).get("class_name")
     words = None if words is None else [str(word) for word in words]
-    boxes, scores, classes = map(_array, (item.xyxy, item.confidence, item.class_id))
+    boxes, scores, classes = _array(item.xyxy), _array(item.confidence), _array(item.class_id)
     return _checked(_Found(boxes, scores, classes, words))
 
 
 def _of_ultralytics(item: Any) -> _Found:
     if item.boxes is None:
         raise ValueError("its boxes are None: expected the results of a detector")
-    boxes, scores, classes = (_array(getattr(item.boxes, part)) for part in ("xyxy", "conf", "cls"))
-    classes = classes.astype(np.int64)
+    boxes, scores = _array(item.boxes.xyxy), _array(item.boxes.conf)
+    classes = _array(item.boxes.cls).astype(np.int64)
     words = [str(item.names[int(number)]) for number in classes]
     name = PurePath(str(getattr(item, "path", "") or "")).as_posix()
     file_name = None if name in ("", ".") or OF_ARRAY(PurePath(name).name) else name

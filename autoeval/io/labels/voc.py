@@ -132,7 +132,8 @@ def _box(thing: _Object, first: int) -> LabelledBox:
 
 def _size(root: ElementTree.Element) -> tuple[int, int] | None:
     try:
-        height, width = (int(root.findtext(f"size/{side}") or 0) for side in ("height", "width"))
+        height = int(root.findtext("size/height") or 0)
+        width = int(root.findtext("size/width") or 0)
     except ValueError:
         return None
     return (height, width) if min(height, width) > 0 else None

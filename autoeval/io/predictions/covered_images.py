@@ -272,7 +272,8 @@ def unseen_images(
     if not len(boxes) or boxes.floor > LOW_FLOOR or boxes.lists_images:
         return none, ()
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    n_empty, n_single = (int(np.count_nonzero(n_boxes[images] == k)) for k in (0, 1))
+    n_empty = int(np.count_nonzero(n_boxes[images] == 0))
+    n_single = int(np.count_nonzero(n_boxes[images] == 1))
     excess = n_empty - 2 * n_single
     if excess <= SOME * len(images):
         return none, ()

@@ -320,10 +320,10 @@ def _without_words(
     A word may end in a number ("class 2"): of the widths that lines have, the one counts whose
     words are known.
     """
-    before, behind = (
-        int(np.quantile([_n_numbers(row[::step]) for row in rows], MOST_BAD, method="lower"))
-        for step in (1, -1)
-    )
+    leading = [_n_numbers(row) for row in rows]
+    trailing = [_n_numbers(row[::-1]) for row in rows]
+    before = int(np.quantile(leading, MOST_BAD, method="lower"))
+    behind = int(np.quantile(trailing, MOST_BAD, method="lower"))
     word_last, widest = before > behind, max(before, behind)
     widths = range(widest, FEWEST - 2, -1) if not names else (len(names) - 1,)
 
@@ -412,7 +412,8 @@ def _contradicted(lines: Lines, order: ColumnOrder) -> np.ndarray | None:
     left, top, right, bottom = lines.edges(order)
     least = 1.0 if order.pixels else 0.0  # of a side; a class and shares may look like pixels
     bad |= ~((right - left > least) & (bottom - top > least))
-    slack_x, slack_y = (np.where(np.isfinite(s), BEYOND * s, 1.0) for s in (width, height))
+    slack_x = np.where(np.isfinite(width), BEYOND * width, 1.0)
+    slack_y = np.where(np.isfinite(height), BEYOND * height, 1.0)
     bad |= (left < -slack_x) | (top < -slack_y)
     return bad | (right > width + slack_x) | (bottom > height + slack_y)
 
