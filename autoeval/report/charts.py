@@ -119,7 +119,7 @@ def plot_curves(
         ax.plot(rows[x], scale * rows[y], marker=marker, ms=5, label=str(name), **style)
         ax.update_datalim(np.column_stack([rows[x], scale * rows[y]]))
         if band is not None:
-            lower, upper = (scale * rows[end] for end in band)
+            lower, upper = scale * rows[band[0]], scale * rows[band[1]]
             ax.vlines(rows[x], lower, upper, lw=1.2, alpha=0.6, **style)
             ax.update_datalim(np.column_stack([[*rows[x]] * 2, [*lower, *upper]]))
         ringed = rows[rows[x] == (marks or {}).get(str(name))]

@@ -229,7 +229,7 @@ def differences_table(result: Comparison) -> Table:
 
 def disagreement_blocks(result: Comparison) -> list[Block]:
     """Return the images on which the first two detectors find most differently, side by side."""
-    first, second = (result.sites[name] for name in result.detectors[:2])
+    first, second = result.sites[result.detectors[0]], result.sites[result.detectors[1]]
     counts = different_boxes(first, second)
     order = [k for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
     if not order:

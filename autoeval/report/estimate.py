@@ -250,8 +250,8 @@ def other_target_lines(estimate: Estimate) -> Iterator[str]:
         if name in estimate.undefined:
             yield f"{name}: {NOT_DEFINED}"
         elif not math.isnan(ends["value"]):
-            value, lower, upper = (find_target(name).text(ends[end]) for end in ENDS)
-            yield f"{name}: {value} ({lower} to {upper})"
+            text = find_target(name).text
+            yield f"{name}: {text(ends['value'])} ({text(ends['lower'])} to {text(ends['upper'])})"
         elif not math.isnan(estimate.value):
             yield f"{name}: {TOO_WIDE}"
 
@@ -457,9 +457,9 @@ def estimate_row(estimate: Estimate) -> pd.DataFrame:
     row = estimate_fields(estimate)
     for name in ("left_out", "category_effects", "notes", "warning_codes"):
         del row[name]
-    features, categories, others = (row.pop(n) for n in ("features", "per_category", "beside"))
+    features, intervals = row.pop("features"), {**row.pop("per_category"), **row.pop("beside")}
     row |= {name: "; ".join(row[name]) for name in ("warnings", "undefined")}
-    for name, ends in {**categories, **others}.items():
+    for name, ends in intervals.items():
         row |= {f"{end}/{name}": value for end, value in ends.items()}
     return pd.DataFrame([row | features])
 

@@ -224,16 +224,14 @@ def error_figures(fit: FitResult) -> list[Headline]:
     target = find_target(results[0].target)
     what = "categories of the same images" if fit.by_category else "sources"
     held_out = f"{len(results[0].per_source)} held-out {what}"
-    error, baseline, width = (
-        target.text(value)
-        for value in (used["mean_absolute_error"], last["mean_absolute_error"], used["width"])
-    )
+    error = target.text(used["mean_absolute_error"])
     figures = [Headline(f"MAE on {held_out}", error, f"{target.name}, in {target.unit}")]
     if last["method"] == BASELINE != used["method"]:
+        error = target.text(last["mean_absolute_error"])
         note = "the mean of the others as the estimate of each"
-        figures.append(Headline("MAE of the baseline", baseline, note))
+        figures.append(Headline("MAE of the baseline", error, note))
     if not math.isnan(used["coverage"]):
-        note = f"of {held_out}; mean width {width}"
+        note = f"of {held_out}; mean width {target.text(used['width'])}"
         figures.append(Headline("True value in the interval", f"{used['coverage']:.0%}", note))
     return figures
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from types import MappingProxyType
@@ -76,7 +77,7 @@ def plan_text(plan: LabelPlan, *, verbose: bool = True) -> str:
         f"±{100 * row.half_width:.1f} with {row.labels}"
         + (" (all images: exact)" if row.labels == plan.n_pool else "")
         for row in rows
-        if row.half_width == row.half_width
+        if not math.isnan(row.half_width)
     )
     what = f"the difference of {plan.target}" if plan.difference else plan.target
     expected = f"expected of {what}: {widths or 'not known before there are labels'}"
@@ -335,9 +336,9 @@ def labelled_details(estimate: LabelledEstimate) -> list[str]:
     estimates = estimate.whole[estimate.target]
     free = estimate.label_free()
     lines = ["label-free: not known"]
-    if free["lower"] == free["lower"]:
-        value, lower, upper = (f"{100 * free[end]:.1f}" for end in ENDS)
-        lines = [f"label-free: {value} ({lower} to {upper})"]
+    if not math.isnan(free["lower"]):
+        interval = f"{100 * free['lower']:.1f} to {100 * free['upper']:.1f}"
+        lines = [f"label-free: {100 * free['value']:.1f} ({interval})"]
     lines.append(f"sample estimate: {_with_half_width(estimate, estimates.sample)}")
     lines.append(f"difference estimator: {_with_half_width(estimate, estimates.difference)}")
     return [*lines, *filter(None, [about_label_free(estimate)])]
@@ -434,7 +435,7 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
         blocks.append(Table("most_helpful", helpful, shown, formats, caption, on_page=any_helps))
     rows = estimate.to_pandas()
     columns = ([ALL, *rows["category"][1:]], *(rows[name] for name in (*ENDS, *FREE)))
-    whole, *each = [
+    intervals = [
         IntervalRow(name, value, lower, upper, tuple(label_free))
         for name, value, lower, upper, *label_free in zip(*columns, strict=True)
     ]
@@ -464,7 +465,7 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
     caption = f"{estimate.target} in points of 100; labels measure {estimate.n_behind} of {n} "
     return [
         *blocks,
-        category_intervals(whole, each, target, estimate.level, note),
+        category_intervals(intervals[0], intervals[1:], target, estimate.level, note),
         table_in_points("categories", table, f"{caption}categories"),
         Chart(estimate.plot(), name="categories", on_page=False),
     ]
@@ -480,7 +481,7 @@ def history_blocks(estimate: LabelledEstimate) -> list[Block]:
 
     free = estimate.label_free()
     steps = []
-    if free["lower"] == free["lower"]:
+    if not math.isnan(free["lower"]):
         steps.append((0, free["value"], estimate.label_free_half_width()))
     for n, labelled in estimate.history:
         combined = labelled.combined.estimate

@@ -87,6 +87,6 @@ def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
 
 def thumbnail_size(image: np.ndarray, side: int = 320) -> tuple[int, int]:
     """Return width and height of an image that is shrunk to at most ``side`` pixels."""
-    scale = min(1.0, side / max(image.shape[:2]))
-    height, width = (max(1, round(length * scale)) for length in image.shape[:2])
-    return width, height
+    height, width = image.shape[:2]
+    scale = min(1.0, side / max(height, width))
+    return max(1, round(width * scale)), max(1, round(height * scale))

@@ -183,7 +183,8 @@ class ScatterChart:
         known = table[name].notna() & table[self.target.name].notna()
         if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
             known &= table["kind"] != "seed"
-        x, y = (table.loc[known, n].astype(np.float64) for n in (name, self.target.name))
+        x = table.loc[known, name].astype(np.float64)
+        y = table.loc[known, self.target.name].astype(np.float64)
         line, about, note = self.lines.get(name), "", ""
         if len(x) >= FEWEST_POINTS and x.nunique() > 1 and y.nunique() > 1:
             r, rho = x.corr(y), x.rank().corr(y.rank())
@@ -258,9 +259,9 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
         intervals = predict_intervals(regression.distribution(rows), regression.level)
         given = [k for k, interval in enumerate(intervals) if not interval.refused]
         if len(given) > 1:
-            y, lower, upper = (
-                np.array([getattr(intervals[k], end) for k in given]) for end in ENDS
-            )
+            y = np.array([intervals[k].value for k in given])
+            lower = np.array([intervals[k].lower for k in given])
+            upper = np.array([intervals[k].upper for k in given])
             lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
     chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
     return replace(chart, about=[*chart.about, explained(regression.features_)])

@@ -127,7 +127,8 @@ def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxy
             )
         ]
         for measure, reached in choice.at.items():
-            value, lower, upper = (100 * reached[end] for end in ENDS)
+            value = 100 * reached["value"]
+            lower, upper = 100 * reached["lower"], 100 * reached["upper"]
             shown = "–" if math.isnan(value) else f"{value:.1f} %"
             note = f"{choice.level:.0%} interval: {lower:.1f} to {upper:.1f}"
             blocks.append(Headline(f"{measure} there", shown, note if lower < upper else ""))
@@ -151,10 +152,9 @@ def curve_blocks(curve: pd.DataFrame, threshold: float, at: Mapping[str, float])
     draw_measures(by_threshold.subplots(), curve, threshold)
     by_recall = Figure(figsize=(4.6, 3.6), layout="constrained")
     ax = by_recall.subplots()
-    precision, recall = (
-        100 * curve[curve["measure"] == name].set_index("threshold")[list(ENDS)]
-        for name in ("precision", "recall")
-    )
+    values = curve.set_index("threshold")
+    precision = 100 * values.loc[values["measure"] == "precision", list(ENDS)]
+    recall = 100 * values.loc[values["measure"] == "recall", list(ENDS)]
     both = precision.join(recall, rsuffix="_r").dropna()
     ax.fill_between(both["value_r"], both["lower"], both["upper"], alpha=0.15, lw=0)
     ax.plot(both["value_r"], both["value"], marker=".", color="tab:blue")
