@@ -218,7 +218,8 @@ def match_categories(detections: Boxes, truth: Boxes) -> Matches:
     """
     top = top_detections(detections.image, detections.label, detections.scores)
     several = 1 + max(detections.label.max(initial=0), truth.label.max(initial=0))
-    group, labelled_group = (boxes.image * several + boxes.label for boxes in (detections, truth))
+    group = detections.image * several + detections.label
+    labelled_group = truth.image * several + truth.label
     matched = np.zeros((len(IOU_THRESHOLDS), len(group)), bool)
     ignored = ~matched
     matched[:, top], ignored[:, top] = match_detections(

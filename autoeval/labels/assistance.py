@@ -65,11 +65,12 @@ class ProbableLabels:
         # Sorted by category, so that each is a slice: a mask for each of hundreds of categories
         # would go over all boxes as often.
         sorted_labels = boxes.label[order]
-        starts, ends = (np.searchsorted(sorted_labels, numbers, side) for side in ("left", "right"))
+        starts = np.searchsorted(sorted_labels, numbers, "left")
+        ends = np.searchsorted(sorted_labels, numbers, "right")
         by_label = np.argsort(labels.label, kind="stable")
-        label_starts, label_ends = (
-            np.searchsorted(labels.label[by_label], numbers, side) for side in ("left", "right")
-        )
+        sorted_truth = labels.label[by_label]
+        label_starts = np.searchsorted(sorted_truth, numbers, "left")
+        label_ends = np.searchsorted(sorted_truth, numbers, "right")
         ranked = []
         for k in numbers:
             rows, mine = slice(starts[k], ends[k]), by_label[label_starts[k] : label_ends[k]]
@@ -199,16 +200,16 @@ class LabelAssistance:
             boxes = values["box_model"]
             if tuple(boxes["names"]) != OF_BOX:
                 raise ValueError("it reads other features of boxes")
-            true_positive, false_negatives = (
-                LinearPredictors(**{name: np.array(of, np.float64) for name, of in part.items()})
-                for part in (boxes["true_positive"], boxes["false_negatives"])
-            )
-            mixing, points = (
-                {name: MixingWeights.from_dict(weights) for name, weights in part.items()}
-                for part in (values["mixing"], values["points"])
-            )
+            true_positive = {
+                name: np.array(of, np.float64) for name, of in boxes["true_positive"].items()
+            }
+            false_negatives = {
+                name: np.array(of, np.float64) for name, of in boxes["false_negatives"].items()
+            }
+            mixing = {name: MixingWeights.from_dict(of) for name, of in values["mixing"].items()}
+            points = {name: MixingWeights.from_dict(of) for name, of in values["points"].items()}
             return cls(
-                BoxModel(true_positive, false_negatives),
+                BoxModel(LinearPredictors(**true_positive), LinearPredictors(**false_negatives)),
                 mixing,
                 float(values["small_sample_bias"]),
                 tuple(values["sites"]),

@@ -199,9 +199,11 @@ def _cross_fit(sites: Sequence[Site], pairs: Sequence[Pair]) -> dict[str, list[C
             true = influence_function(pair.ranking).mean(axis=0)
             of_pair = [(MEAN_AP, CrossFitted(true, predicted))]
             for threshold in THRESHOLDS:
-                counts, of_boxes = (image_counts(of, threshold) for of in (pair.ranking, ranking))
+                counts = image_counts(pair.ranking, threshold)
+                expected_counts = image_counts(ranking, threshold)
                 for measure in MEASURES:
-                    true, by_model = (influence_on(measure, of) for of in (counts, of_boxes))
+                    true = influence_on(measure, counts)
+                    by_model = influence_on(measure, expected_counts)
                     of_pair.append((measure, CrossFitted(true, {MODEL: by_model})))
             for target, influence in of_pair:
                 # false, too, where a measure is not defined and all influences are NaN

@@ -192,16 +192,16 @@ class LabelledEstimate(Result):
         import pandas as pd
         from matplotlib.figure import Figure
 
-        whole, rest = (self.to_pandas()[part] for part in (slice(0, 1), slice(1, None)))
-        rows = pd.concat([whole, rest.sort_values("value", ascending=False)])
+        table = self.to_pandas()
+        rows = pd.concat([table[:1], table[1:].sort_values("value", ascending=False)])
         if ax is None:
             size = (7, 1.2 + max(0.18, 0.3 - 0.004 * len(rows)) * len(rows))
             ax = Figure(figsize=size, layout="constrained").subplots()
         y = -np.arange(len(rows))
-        value, lower, upper = (100 * rows[name] for name in ("value", "lower", "upper"))
+        value, lower, upper = 100 * rows["value"], 100 * rows["lower"], 100 * rows["upper"]
         ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
-        free, low, high = (100 * rows[name] for name in FREE)
-        ends = [free - low, high - free]
+        free = 100 * rows["label_free"]
+        ends = [free - 100 * rows["label_free_lower"], 100 * rows["label_free_upper"] - free]
         marks = ax.errorbar(free, y + BESIDE, xerr=ends, fmt="o", ms=4, lw=1, color="0.6")
         marks.set_label("without labels")
         marks.lines[0].set_markerfacecolor("white")

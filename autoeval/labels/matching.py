@@ -175,7 +175,8 @@ def drawn_by_plan(
     inside = np.isin(at, plan.drawn)
     warnings = list(subset.warnings)
     if not inside.any():
-        drawn, labelled = ([plan.found.images[k].image_id for k in of] for of in (plan.drawn, at))
+        drawn = [plan.found.images[k].image_id for k in plan.drawn]
+        labelled = [plan.found.images[k].image_id for k in at]
         raise InputError(
             f"The plan drew none of the {len(at)} labelled images ({listed(labelled)}): label "
             f"those that it drew ({listed(drawn)}), or, if these are a random sample, estimate "

@@ -72,7 +72,7 @@ def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
     # All parts of one depth at once: where each begins, how long it is, and how many merges come
     # before its own ones. A part of m images takes m - 1 merges, its left half's first, its own
     # last.
-    begin, size, before = (np.array([number]) for number in (0, n, 0))
+    begin, size, before = np.array([0]), np.array([n]), np.array([0])
     depths = []
     while size.max(initial=0) > 1:
         depths.append((begin, size, before))

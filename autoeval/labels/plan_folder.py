@@ -191,16 +191,11 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         LabelledImage(image_id, file_name, tuple(size) if size else None)
         for image_id, file_name, size in document["images"]
     )
-    found, rest = (
-        None
-        if categories is None
-        else Boxes(images, tuple(categories), *(arrays[f"{part}_{name}"] for name in COLUMNS))
-        for part, categories in (
-            ("found", document["categories"]),
-            ("rest", document["unlikely_categories"]),
-        )
-    )
-    assert found is not None
+    columns = (arrays[f"found_{name}"] for name in COLUMNS)
+    found, rest = Boxes(images, tuple(document["categories"]), *columns), None
+    if document["unlikely_categories"] is not None:
+        columns = (arrays[f"rest_{name}"] for name in COLUMNS)
+        rest = Boxes(images, tuple(document["unlikely_categories"]), *columns)
     by_image = {
         name: ByImage(n_images=len(images), **{part: arrays[f"{name}_{part}"] for part in PARTS})
         for name in ("influence", "objects")

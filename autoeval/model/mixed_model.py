@@ -175,11 +175,9 @@ class Shared:
     @classmethod
     def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
         """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
-        columns = ((a.group, b.group), (a.site, b.site), (a.category, b.category))
-        group, site, category = (
-            np.asarray(of_a, object)[:, None] == np.asarray(of_b, object)[None, :]
-            for of_a, of_b in columns
-        )
+        group = np.asarray(a.group, object)[:, None] == np.asarray(b.group, object)
+        site = np.asarray(a.site, object)[:, None] == np.asarray(b.site, object)
+        category = np.asarray(a.category, object)[:, None] == np.asarray(b.category, object)
         site &= group
         x_a, x_b = x
         return cls(
@@ -297,6 +295,10 @@ class MixedModel:
         names = np.array(sorted({*map(str, seen_pairs.category), *map(str, pairs.category)}))
         category_seen = seen_pairs.category.astype(str)[:, None] == names
         category = pairs.category.astype(str)[:, None] == names
+        # what each pair has of the line, the scores and the categories
+        terms_seen = np.hstack([np.ones((len(x_seen), 1)), x_seen, category_seen])
+        terms = np.hstack([np.ones((len(x), 1)), x, category])
+        sizes = [1, x.shape[1], len(names)]
         group = np.unique(pairs.group.astype(str), return_inverse=True)[1]
         sites = [f"{f}\0{s}" for f, s in zip(pairs.group, pairs.site, strict=True)]
         site = np.unique(sites, return_inverse=True)[1]
@@ -316,17 +318,8 @@ class MixedModel:
             rng.multinomial(draws, self.weights_), self._likely, strict=True
         ):
             slope_std, category_std = np.sqrt([variances.slope, variances.category])
-            # what each pair has of the line and the categories, in prior standard deviations
-            seen, new = (
-                np.hstack(
-                    [
-                        np.full((len(scores), 1), self.intercept_std_),
-                        slope_std * scores,
-                        category_std * indicators,
-                    ]
-                )
-                for scores, indicators in ((x_seen, category_seen), (x, category))
-            )
+            stds = np.repeat([self.intercept_std_, slope_std, category_std], sizes)
+            seen, new = terms_seen * stds, terms * stds  # in prior standard deviations
             # Posterior covariance of standard normal coefficients z, given the accuracies seen
             # (Rasmussen & Williams 2006, section 2.1). Rounding may leave it slightly indefinite:
             # its root is by eigenvalues, not by Cholesky.

@@ -258,9 +258,8 @@ class CalibratedFeatures:
         # expected counts at every threshold; None where the category is not found
         self.curve = count_curve(self.ranking) if self.found else None
         self._expected_ap = float(self.ranking.average_precision().mean())
-        likely, boxes = (
-            np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
-        )
+        likely = np.bincount(at[at_half > LIKELY], minlength=n)
+        boxes = np.bincount(at[shown], minlength=n)
         sized = np.isfinite(sides[kept])
         weights = at_half * (shown & sized)
         self._likely_share = likely / np.maximum(boxes, 1)  # (n,), as are the two that follow

@@ -76,11 +76,12 @@ def calibration_prior(floor: float = FULL) -> CalibrationPrior:
 
 def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
     """Read the calibration of a file of this kind."""
-    *boxes, missed = (
-        Usual(**{name: np.array(values) for name, values in coefficient.items()})
-        for coefficient in (*coefficients["boxes"], coefficients["missed"])
+    boxes = tuple(
+        Usual(**{name: np.array(values) for name, values in of_level.items()})
+        for of_level in coefficients["boxes"]
     )
-    return CalibrationPrior(tuple(boxes), missed)
+    missed = {name: np.array(values) for name, values in coefficients["missed"].items()}
+    return CalibrationPrior(boxes, Usual(**missed))
 
 
 def regression_prior(target: str, floor: float = FULL) -> Prior:
@@ -106,7 +107,7 @@ def regression_prior(target: str, floor: float = FULL) -> Prior:
             f"Expected a target that the panel has a prior of, {', '.join(fitted_by_target)}, but "
             f"got {target}."
         )
-    location, scale, slopes = map(tuple, zip(*fitted["scores"].values(), strict=True))
+    location, scale, slopes = zip(*fitted["scores"].values(), strict=True)
     effects = dict(fitted["prior"]["categories"])
     for name, words in SYNONYMS.items():
         effects |= dict.fromkeys(words, effects[name]) if name in effects else {}

@@ -301,7 +301,8 @@ class Regression:
         # sampling error, and its ratio is 1
         here = np.array([index.get(category, -1) for category in new.category])
         seen, expected_ap = here >= 0, self.features_.index(CONFIDENCE)
-        after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, fitted.x[here]))
+        before = fitted.x[here, expected_ap] + SMOOTHED
+        after = new.x[:, expected_ap] + SMOOTHED
         ratio = np.where(seen, np.minimum(after / before, MOST_RATIO), 1.0)
         # what no score shows may have changed, and what they show is uncertain by a share of itself
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * self._true[here]) ** 2
@@ -491,10 +492,9 @@ class Regression:
                 )
         x = values_of(rows, self.features_)
         sampling = self.prior_.of_one_image**2 / rows["n_images"]
-        group, site, category = (
-            rows[name] if name in rows else np.full(len(x), "", object)
-            for name in ("group", "source", "category")
-        )
+        unnamed = np.full(len(x), "", object)
+        group, site = rows.get("group", unnamed), rows.get("source", unnamed)
+        category = rows.get("category", unnamed)
         if self.categories_ == [ONLY]:  # fitted without their names
             category = np.full(len(x), ONLY, object)
         if SIZE in self.features_:

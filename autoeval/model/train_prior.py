@@ -222,7 +222,8 @@ def fit_prior(
     sites.
     """
     rows = fitted_rows(rows, features)
-    location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
+    values = rows[list(features)]
+    location, scale = values.mean().to_numpy(), values.std().to_numpy()
     units = Prior(
         (0.0,) * len(features),
         location=tuple(location.tolist()),
@@ -266,9 +267,7 @@ def fit_prior(
     start = np.concatenate([[0.3, 0.0], np.full(n, 0.15 / n), USUAL])
     best = minimize(loss, start, jac=True, method="L-BFGS-B").x
     variances, intercept_std = variances_of(best[2 + n :])
-    effects = (variances.group, variances.site, variances.category, variances.pair)
-    total = sum(effects)
-    group, site, category, pair = (float(effect / total) for effect in effects)
+    total = variances.group + variances.site + variances.category + variances.pair
     prior = replace(
         units,
         slopes=tuple(best[2 : 2 + n].tolist()),
@@ -277,7 +276,12 @@ def fit_prior(
         slope_std=float(np.sqrt(variances.slope)),
         categories={KNOWN_BY_NAME: float(best[1])},
         spread=float(np.sqrt(total)),
-        shares=(group, site, category, pair),
+        shares=(
+            float(variances.group / total),
+            float(variances.site / total),
+            float(variances.category / total),
+            float(variances.pair / total),
+        ),
         group_slope_share=variances.group_slope / total,
     )
     share = fit_group_category_share(prior, blocks, best[: 2 + n])
@@ -309,9 +313,9 @@ class DetectorPairs:
         cls, rows: pd.DataFrame, features: Sequence[str], units: Prior, target: str
     ) -> DetectorPairs:
         """Read rows of a table of the panel."""
-        group, site, category = (
-            rows[name].astype(str).to_numpy(object) for name in ("group", "source", "category")
-        )
+        group = rows["group"].astype(str).to_numpy(object)
+        site = rows["source"].astype(str).to_numpy(object)
+        category = rows["category"].astype(str).to_numpy(object)
         sampling = Prior(()).of_one_image ** 2 / rows["n_images"].to_numpy(np.float64)
         x = rows[list(features)].to_numpy(np.float64)
         named = (category == KNOWN_BY_NAME).astype(float)

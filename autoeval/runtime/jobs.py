@@ -155,8 +155,8 @@ def run_jobs(
         store.write_manifest(jobs, what)
         finished = store.finished(job.key for job in jobs)
         waiting = [job for job in jobs if job.key not in finished]
-        total, left = (sum(job.size for job in some) for some in (jobs, waiting))
-        run = _Run(store, total - left)
+        total = sum(job.size for job in jobs)
+        run = _Run(store, total - sum(job.size for job in waiting))
         try:
             with announced_bar(total, what, kept=run.kept) as bar:
                 begun = run.begin(waiting)

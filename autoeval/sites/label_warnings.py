@@ -190,7 +190,8 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     on_label, right = np.unique(rows), np.unique(rows[same_word])
     if len(right) >= len(on_label) / 2:
         n_words = max(len(boxes.categories), len(truth.categories))
-        n_on, n_right = (np.bincount(sure.label[of], minlength=n_words) for of in (on_label, right))
+        n_on = np.bincount(sure.label[on_label], minlength=n_words)
+        n_right = np.bincount(sure.label[right], minlength=n_words)
         mostly_wrong = n_right <= n_on / 2
         on_label = on_label[mostly_wrong[sure.label[on_label]]]
         right = right[mostly_wrong[sure.label[right]]]
@@ -261,7 +262,8 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """
     sure = _surest(boxes, truth, 0.5)
     n_categories = len(truth.categories)
-    group, labelled = (columns.image * n_categories + columns.label for columns in (sure, truth))
+    group = sure.image * n_categories + sure.label
+    labelled = truth.image * n_categories + truth.label
     rows, _, _ = overlapping_pairs(
         sure.boxes.astype(np.float64), group, truth.boxes, labelled, least=np.finfo(float).tiny
     )
@@ -346,7 +348,8 @@ def _paired(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, np.ndarray]:
     Of one image and category, by an IoU of .1 or more; both are (n, 4), pixels.
     """
     sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
-    group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
+    group = sure.image * len(truth.categories) + sure.label
+    labelled = single.image * len(truth.categories) + single.label
     corners = sure.boxes.astype(np.float64)
     rows, columns, overlaps = overlapping_pairs(
         corners, group, single.boxes, labelled, least=TOUCHING
@@ -442,10 +445,8 @@ def never_predicted(
     Returned: the names of these categories; a warning where there are some, with the words that the
         predictions have instead.
     """
-    n_labelled, n_found = (
-        np.bincount(on_images.label, minlength=len(on_images.categories)).tolist()
-        for on_images in (truth, boxes)
-    )
+    n_labelled = np.bincount(truth.label, minlength=len(truth.categories)).tolist()
+    n_found = np.bincount(boxes.label, minlength=len(boxes.categories)).tolist()
     found = {word for word, n in zip(boxes.categories, n_found, strict=True) if n}
     known = {words.get(word, "") for word in found} if words else found
     lost = {
@@ -503,7 +504,8 @@ def overconfident(boxes: Boxes, ranked: Sequence[RankedDetections]) -> tuple[str
     n_boxes = sum(map(len, scores))
     if n_boxes < FEWEST_CONFIDENT:
         return ()
-    precision, confidence = (float(np.concatenate(values).mean()) for values in (right, scores))
+    precision = float(np.concatenate(right).mean())
+    confidence = float(np.concatenate(scores).mean())
     error = np.sqrt(confidence * (1 - confidence) / n_boxes)
     if confidence - precision <= max(TOO_CONFIDENT, 2 * error):
         return ()
