@@ -1,4 +1,4 @@
-"""Fit an estimator on a labelled set or the sources of a task, or join such fits."""
+"""Fit an estimator on a labelled set or the sites of a task, or join such fits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fit(
         ``pycocotools.COCO``, or what `autoeval.load_labels` returned.
     predictions : path-like, object in memory, Predictions, Detector or ImageDetector
         What the detector found there: COCO results, JSON lines, Parquet, or a folder of text files;
-        with a task a folder of them, one a source.
+        with a task a folder of them, one a site.
     img_dir : path-like, optional
         Folder of the labelled images, where the format of the labels does not say.
     group : str, optional
@@ -63,7 +63,7 @@ def fit(
         elsewhere, and estimates of other sites are lower; see docs/results/fine_tuned.md. In a join
         it holds for the sites that it was said of; labels of others show how far it falls.
     task : path-like or Task, optional
-        Instead of labels: a task file such as configs/tasks/vehicle.py, whose sources are labelled.
+        Instead of labels: a task file such as configs/tasks/vehicle.py, whose sites are labelled.
     data_root : path-like, optional
         Folder with the data of the task.
     join : sequence of path-like
@@ -181,15 +181,15 @@ def fit_task(
     level: float = 0.9,
     work_dir: PathLike | None = None,
 ) -> AccuracyEstimator:
-    """Fit an estimator on the labelled sources of a task.
+    """Fit an estimator on the labelled sites of a task.
 
     Parameters
     ----------
     task : path-like or Task
-        A task file with labelled sources; see `autoeval.load_task`.
+        A task file with labelled sites; see `autoeval.load_task`.
     predictions : path-like, Predictions, Detector or ImageDetector
         What the detector found there, as in `fit`; these are a folder with ``NAME.json`` for
-        each source.
+        each site.
     data_root : path-like, optional
         Folder with the data of a task file.
     target, level, work_dir
@@ -198,14 +198,14 @@ def fit_task(
     Returns
     -------
     AccuracyEstimator
-        Its ``fit_result_`` has the error at each source when it was left out.
+        Its ``fit_result_`` has the error at each site when it was left out.
 
     Raises
     ------
     InputError
         As `fit`.
     """
-    from autoeval.estimation.fitting import FitSettings, fit_source_files, fit_sources
+    from autoeval.estimation.fitting import FitSettings, fit_site_files, fit_sites
     from autoeval.estimation.given import Predictions, given_boxes
     from autoeval.io.tasks.task import load_task
     from autoeval.model.mixed_model import check_level
@@ -219,8 +219,8 @@ def fit_task(
     elif data_root is not None:
         raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
     if isinstance(given, Predictions):
-        return write_fit_outputs(fit_source_files(given, task, settings), folder)
-    return write_fit_outputs(fit_sources(given, task, folder=folder, settings=settings), folder)
+        return write_fit_outputs(fit_site_files(given, task, settings), folder)
+    return write_fit_outputs(fit_sites(given, task, folder=folder, settings=settings), folder)
 
 
 def join_fits_at(

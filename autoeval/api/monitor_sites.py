@@ -91,7 +91,7 @@ def monitor(
     present : collection of str
         A category that is there and counts at every site, found or not; may be given several times.
     known_sites : mapping of str to str, optional
-        Labelled set, or source of a task, of the fit of which a site's images are new ones, as
+        Labelled set, or site of a task, of the fit of which a site's images are new ones, as
         SITE=NAME.
     by : str
         Windows: day, hour, every:200 images, or folder (auto: day, or every:50 where no image has a

@@ -175,7 +175,7 @@ class SiteOptions(BoxOptions, total=False):
     present : collection of str
         A category that is there and counts, found or not; may be given several times.
     site : str
-        Labelled set, or source of a task, of the fit of which these are new images: the estimate is
+        Labelled set, or site of a task, of the fit of which these are new images: the estimate is
         its labelled accuracy, changed as its scores are.
     group : str
         Group of the fit that the new site belongs to, such as cameras of one make: how far its

@@ -43,7 +43,7 @@ def check(
     data_root : path-like, optional
         Folder with the data of the task.
     images : path-like, optional
-        New images to check beside the sources: a folder, COCO JSON, video, image, pattern
+        New images to check beside the sites: a folder, COCO JSON, video, image, pattern
         ('site/**/*.jpg'), text file of paths, or - for paths on standard input.
     img_dir : path-like, optional
         Folder of the images that a COCO JSON or a list names.
@@ -65,7 +65,7 @@ def check(
     Returns
     -------
     int
-        1 where a source cannot be used.
+        1 where a site cannot be used.
     """
     from autoeval.api.options import found_images
     from autoeval.estimation.observation.samples import UnlabelledSamples
@@ -85,12 +85,12 @@ def check(
         refuse_given(of_images, "goes with --images: give that, too.")
     loaded = load_task(task, data_root)
     files = () if images is None else found_images({"images": images, **of_images})
-    sources = load_each(loaded)
-    usable = [source.seed_set for source in sources if source.seed_set is not None]
+    sites = load_each(loaded)
+    usable = [site.seed_set for site in sites if site.seed_set is not None]
     total = len(files) + sum(len(seed_set.images) for seed_set in usable)
     start = time.perf_counter()
     with progress_bar(total, "reading images") as bar:
-        sources = look_at_each(sources, advance=bar.update)
+        sites = look_at_each(sites, advance=bar.update)
         new = look_at("new images", UnlabelledSamples(files), advance=bar.update) if files else None
     seconds = time.perf_counter() - start
     groups = {loaded.groups[seed_set.name] for seed_set in usable}
@@ -98,10 +98,10 @@ def check(
     n_observed_sets, observed = len(usable) + len(sizes), total + sum(sizes)
     size = RunSize(len(groups), n_observed_sets, observed, total, seconds, rate)
     if json:
-        print(dumps(plain(check_values(sources, new, size)), indent=2))
+        print(dumps(plain(check_values(sites, new, size)), indent=2))
     else:
-        print(check_text(sources, new, size))
-    return int(any(source.why_not for source in sources))
+        print(check_text(sites, new, size))
+    return int(any(site.why_not for site in sites))
 
 
 def _sample_set_sizes(

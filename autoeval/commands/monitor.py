@@ -141,7 +141,7 @@ def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> boo
 
 
 def label_commands(given: Given, monitored: Monitored) -> dict[str, str]:
-    """Return the command that plans labels of each site with an alarm, where it has one source."""
+    """Return the command that plans labels of each site with an alarm, where one file holds it."""
     from autoeval.io.predictions.formats import SUFFIXES
 
     typed = given.values

@@ -311,7 +311,7 @@ def known_on_labels(
     Parameters
     ----------
     a, b : DataFrame
-        The pairs of source and category that each was fitted on, with ``n_boxes``, or ``n_images``
+        The pairs of site and category that each was fitted on, with ``n_boxes``, or ``n_images``
         where boxes were not counted.
     target : str
     words : sequence of sequence of str
@@ -471,7 +471,7 @@ class ComparedDetector:
 
     name: str
     site: Site  # with named categories, K of them, and calibrated boxes
-    rows: pd.DataFrame  # the pairs of source and category that it was fitted on
+    rows: pd.DataFrame  # the pairs of site and category that it was fitted on
     each: list[ValueWithError]  # label-free accuracy in each category
     whole: ValueWithError  # in all categories together
     home: float  # accuracy at the labelled site if it was trained there, else NaN

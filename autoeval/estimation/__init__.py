@@ -1,1 +1,1 @@
-"""From evidence to an estimated mAP: collecting, fitting, leaving sources out, intervals."""
+"""From evidence to an estimated mAP: collecting, fitting, leaving sites out, intervals."""

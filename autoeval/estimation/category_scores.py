@@ -1,9 +1,10 @@
 """The scores of each category of a site, which the regression reads, and tables of scores.
 
 A score table of a published method has one row for each sample set and dropout repeat. Columns:
-``source`` (seed set), ``group`` (optional: sources of one origin), ``sample_set`` (recipe id),
-``kind`` (``"seed"`` for a source's own images, ``"sample"`` for a transformed subset), ``repeat``,
-``n_images``, one column a feature, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1].
+``source`` (the site, in the word of the papers), ``group`` (optional: sites of one origin),
+``sample_set`` (recipe id), ``kind`` (``"seed"`` for a site's own images, ``"sample"`` for a
+transformed subset), ``repeat``, ``n_images``, one column a feature, and ``mAP``, ``mAP50``,
+``mAP75`` in [0, 1].
 """
 
 from __future__ import annotations
@@ -254,7 +255,7 @@ def labelled_rows(
 
 
 def sources(table: pd.DataFrame) -> list[str]:
-    """Return the names of the sources, in order of appearance."""
+    """Return the names of the sites, in order of appearance."""
     return list(dict.fromkeys(table["source"]))
 
 
@@ -273,7 +274,7 @@ def feature_columns(table: pd.DataFrame) -> list[str]:
 def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Take the pairs out of a score table: all but its transformed sample sets.
 
-    Repeats differ in scores of perturbed passes alone, so the first stands for all. A source
+    Repeats differ in scores of perturbed passes alone, so the first stands for all. A site
     without a group is its own; a table of several categories, with columns ``score/category``, is
     stacked.
     """
@@ -289,9 +290,9 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_pairs(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the scores of calibrated boxes to the own images of the sources of a score table.
+    """Add the scores of calibrated boxes to the own images of the sites of a score table.
 
-    rows: a pair table of the same sources, see `pair_rows`; with several categories the columns of
+    rows: a pair table of the same sites, see `pair_rows`; with several categories the columns of
         the result are named ``score/category``.
     """
     import pandas as pd

@@ -182,7 +182,7 @@ def tightness(pairs: Table, estimates: Mapping[str, float]) -> tuple[Notice, ...
     >>> pairs = {"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]}
     >>> print(*tightness(pairs, {"mAP": .4, "mAP50": .6}))
     mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly \
-does. At the 4 sources with the most similar mAP50, mAP is 41 to 72 % of mAP50: 25 to 44 at the \
+does. At the 4 sites with the most similar mAP50, mAP is 41 to 72 % of mAP50: 25 to 44 at the \
 estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     >>> tightness({"mAP50": [.5, .6, .7], "mAP": [.25, .3, .35]}, {"mAP": .3, "mAP50": .6})
     ()
@@ -195,7 +195,7 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
         "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly does"
     )
     if len(usable) < FEWEST:
-        text = f"{about}. Fewer than three sources do not show by how much: rely on mAP50"
+        text = f"{about}. Fewer than three sites do not show by how much: rely on mAP50"
         return (Notice("tightness-of-labels", text, severity="note"),)
     at = estimates["mAP50"]
     near = usable[np.argsort(np.abs(loose[usable] - at), kind="stable")[:NEAREST]]
@@ -208,7 +208,7 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     value = estimates["mAP"]
     where = "below" if value < low else "above" if value > high else "inside"
     text = (
-        f"{about}. At the {len(near)} sources with the most similar mAP50, mAP is "
+        f"{about}. At the {len(near)} sites with the most similar mAP50, mAP is "
         f"{100 * low_share:.0f} to {100 * high_share:.0f} % of mAP50: {100 * low:.0f} to "
         f"{100 * high:.0f} at the estimated mAP50 of {100 * at:.0f}. The estimated mAP of "
         f"{100 * value:.0f} lies {where} this range"

@@ -67,7 +67,7 @@ class Trained(Protocol):
         """The score table that it was fitted on."""
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of it without its source."""
+        """Estimate each row of it without its site."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,12 +171,12 @@ class Estimate(Result):
             A new figure by default.
         training : Trained, optional
             The estimator: the value then stands among the sample sets that it was fitted on, each
-            at what was estimated of it without its source, and at its true value.
+            at what was estimated of it without its site, and at its true value.
 
         Raises
         ------
         InputError
-            If fewer than three sources leave nothing to draw of the training.
+            If fewer than three sites leave nothing to draw of the training.
         """
         from matplotlib.figure import Figure
 
@@ -210,7 +210,7 @@ class Estimate(Result):
         target, estimates = find_target(self.target), training.predict_left_out()
         if not np.isfinite(estimates).any():
             raise InputError(
-                "Nothing was estimated of the training sources: leaving one out takes three. Call "
+                "Nothing was estimated of the training sites: leaving one out takes three. Call "
                 "`plot` without `training`."
             )
         keys, scale = ["source", "sample_set", "kind"], target.scale

@@ -67,7 +67,7 @@ class AccuracyEstimator:
         Nominal coverage of the interval.
     context_ : mapping
         What the rows were made with, as nested plain values: ``boxes`` (`Looks` of the boxes),
-        ``task`` where all sources are of one task, and, where a detector was run, ``detector`` and
+        ``task`` where all sites are of one task, and, where a detector was run, ``detector`` and
         ``pass``, which are compared before new images are estimated.
     calibration_ : ScoreCalibration, optional
         Of the detector's confidences; see docs/explanation/calibration.md.
@@ -118,7 +118,7 @@ class AccuracyEstimator:
         object.__setattr__(self, "regression_", self.regression_of(self.target))
 
     def __repr__(self) -> str:
-        state = f"fitted on {len(self.regression_.sources_)} sources"
+        state = f"fitted on {len(self.regression_.sites_)} sites"
         return f"<AccuracyEstimator of {self.target}, level {self.level}, {state}>"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class AccuracyEstimator:
             With a detector the images to run it on: a folder, a COCO JSON file, or a sequence of
             paths or of arrays (H, W, 3), uint8, BGR.
         site : str, optional
-            Name of the labelled set, or of the source of a task, of which these are new images: the
+            Name of the labelled set, or of the site of a task, of which these are new images: the
             estimate is its labelled accuracy, changed as its scores are.
         group : str, optional
             Group of the fit that the site belongs to, such as cameras of one make whose images the
@@ -462,7 +462,7 @@ class AccuracyEstimator:
         return estimate_rows(self.regression_, pair_rows(rows), others, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each of the rows without its source; see `Regression`."""
+        """Estimate each of the rows without its site; see `Regression`."""
         return self.regression_.predict_left_out()
 
     def plan_labels(

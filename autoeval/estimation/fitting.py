@@ -150,12 +150,12 @@ def fit_files(
     return fit_sets(sets, context=context, settings=settings)
 
 
-def fit_source_files(
+def fit_site_files(
     files: Predictions, task: Task, settings: FitSettings = USUAL
 ) -> AccuracyEstimator:
-    """Fit on the prediction files of the sources of a task.
+    """Fit on the prediction files of the sites of a task.
 
-    Its categories are expected in all images of its sources.
+    Its categories are expected in all images of its sites.
     """
     folder = files.name
     if not folder.is_dir():
@@ -167,7 +167,7 @@ def fit_source_files(
     sets, chosen = read_with_strongest(
         files,
         lambda predictions: task_with_files(
-            task, {k: predictions.of_source(path) for k, path in by_site.items()}
+            task, {k: predictions.of_site(path) for k, path in by_site.items()}
         ),
     )
     expected: dict[str, list[str]] = {name: [name] for name in task.categories}
@@ -197,10 +197,10 @@ def fit_labelled(
     return fit_sets([made], context=context, settings=settings, run=run)
 
 
-def fit_sources(
+def fit_sites(
     run: Detector, task: Task, *, folder: Path | None = None, settings: FitSettings = USUAL
 ) -> AccuracyEstimator:
-    """Run a detector once over the sources of a task and fit on the task's categories.
+    """Run a detector once over the sites of a task and fit on the task's categories.
 
     folder: see `observed_sources`.
     """
@@ -221,7 +221,7 @@ def fit_sets(
 
     context: what the boxes were found with; see `AccuracyEstimator`.
     run: the detector that found them, where it was run.
-    scored: score table of the same sources, with sample sets and other scores, that the estimator
+    scored: score table of the same sites, with sample sets and other scores, that the estimator
         carries in place of the pairs alone.
     """
     check_some_right(sets)

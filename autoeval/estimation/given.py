@@ -36,7 +36,7 @@ class Predictions:
     ----------
     path : path-like or object in memory
         COCO results, JSON lines, Parquet or a folder of text files; see
-        `autoeval.load_predictions`. For a task a folder with ``NAME.json`` for each source; the
+        `autoeval.load_predictions`. For a task a folder with ``NAME.json`` for each site; the
         other files are then such folders, too. Or a DataFrame with the columns of Parquet, rows of
         a COCO result, a COCO dict or ``pycocotools.COCO``, or a list with one item an image of
         ``supervision.Detections``, torchvision's dicts or Ultralytics ``Results``.
@@ -113,8 +113,8 @@ class Predictions:
         uncovered = [*clean.uncovered, *(reference.uncovered if reference is not None else ())]
         return site.without_images(uncovered) if uncovered else site
 
-    def of_source(self, path: Path) -> Predictions:
-        """Return those of one source of a task: its file, and those of equal name beside it."""
+    def of_site(self, path: Path) -> Predictions:
+        """Return those of one site of a task: its file, and those of equal name beside it."""
         references = [Path(reference) / path.name for reference in self.references]
         return replace(self, path=path, reference=references or None)
 

@@ -54,10 +54,10 @@ FILES_WRONG = (
 )
 
 
-def too_few_labels(source: str) -> TooFewLabelsError:
+def too_few_labels(site: str) -> TooFewLabelsError:
     """Return the error of a labelled set none of whose categories is labelled enough."""
     return TooFewLabelsError(
-        f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
+        f"No category of {site} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
         "more images."
     )
 
@@ -124,10 +124,10 @@ def labels_with_files(
     words: Mapping[str, str] | None = None,
     unpredicted: bool = False,
 ) -> Site:
-    """Read one labelled set and its predictions; every category is a source.
+    """Read one labelled set and its predictions; every category counts as a site.
 
     unpredicted: whether categories of which no box is found are kept.
-    words: category of each word of the detector that counts; these categories are sources instead,
+    words: category of each word of the detector that counts; these categories count instead,
         on all images. Labels have the same words, or the names of the categories.
     """
     content = read_labels(labels, img_dir)
@@ -145,10 +145,10 @@ def labels_with_files(
 
 
 def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
-    """Read the sources of a task and their predictions."""
+    """Read the sites of a task and their predictions."""
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
-        raise InputError(f"No predictions of the sources {', '.join(lost)}: expected NAME.json.")
+        raise InputError(f"No predictions of the sites {', '.join(lost)}: expected NAME.json.")
     words = {**{name: name for name in task.categories}, **task.detector_mapping}
     return [
         _with_files(
@@ -210,7 +210,7 @@ def _with_files(
         truth = labelled_boxes(content, categories, label_words, site.boxes.images)
     looks = replace(Looks.of(site.boxes), overlaps=overlaps_of(site.boxes))
     # What numbers mean in labels holds for later files, too, unless predictions contradict; each
-    # source of a task may count its categories in its own way.
+    # site of a task may count its categories in its own way.
     if not of_task and all(numbers.get(n, word) == word for n, word in looks.numbers.items()):
         looks = replace(looks, numbers={**numbers, **looks.numbers})
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
@@ -302,7 +302,7 @@ def observed_labels(
     folder: Path | None = None,
     categories: Categories | None = None,
 ) -> tuple[Site, dict[str, Any]]:
-    """Run a detector once over a labelled set; every category that both know is a source.
+    """Run a detector once over a labelled set; every category that both know counts as a site.
 
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high. Those of a split ``train`` are left out.
@@ -347,9 +347,9 @@ def observed_labels(
 def observed_sources(
     run: Detector, task: Task, *, folder: Path | None = None
 ) -> tuple[list[Site], dict[str, Any]]:
-    """Run a detector once over the sources of a task; see `observed_labels`.
+    """Run a detector once over the sites of a task; see `observed_labels`.
 
-    The categories of the task are expected in all images of its sources.
+    The categories of the task are expected in all images of its sites.
     """
     context = run.observer(task).context()
     sets = [

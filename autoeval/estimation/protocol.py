@@ -1,4 +1,4 @@
-"""Leave-one-group-out evaluation: the error on sources that the fit has not seen."""
+"""Leave-one-group-out evaluation: the error on sites that the fit has not seen."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ OF_ESTIMATE = ("estimate", "lower", "upper")
 class LeaveOneSourceOut:
     """Held-out results of one method.
 
-    per_source: one row a source: ``source``, ``group``, ``n_images``, ``true``, ``estimate`` (mean
+    per_source: one row a site: ``source``, ``group``, ``n_images``, ``true``, ``estimate`` (mean
         over repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
         ``error_std`` (its standard deviation; NaN with one), ``lower``, ``upper``,
         ``interval_method``, ``missing`` (the estimate is the constant's, since the method has none
-        of this source, so that all methods are evaluated on the same sources). In [0, 1].
-    error_by_repeat (n_repeats,): mean absolute error over sources.
+        of this site, so that all methods are evaluated on the same sites). In [0, 1].
+    error_by_repeat (n_repeats,): mean absolute error over sites.
     correlation: ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a
         method of one feature; empty otherwise.
     by_category: whether groups of categories of the same sites were left out, since there are fewer
@@ -54,11 +54,11 @@ class LeaveOneSourceOut:
     by_category: bool = False
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures over all sources; means count each group once.
+        """Return the figures over all sites; means count each group once.
 
         ``std`` of the mean absolute error is over repeats (the paper's "Avg. RMSE"); ``r2`` is the
         coefficient of determination of the held-out estimates, negative when worse than their own
-        mean; ``missing`` counts sources without an estimate of the method's own; ``score_`` figures
+        mean; ``missing`` counts sites without an estimate of the method's own; ``score_`` figures
         are from `correlation`.
         """
         table = self.per_source
@@ -112,7 +112,7 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
         dealt = {
             **regression.pairs_,
             "group": np.array([f"group {k % GROUPS}" for k in range(n)], object),
-            "kind": np.full(n, CATEGORY, object),  # the pairs of a source may be divided
+            "kind": np.full(n, CATEGORY, object),  # the pairs of a site may be divided
         }
         level, floor = regression.level, regression.floor
         regression = Regression(target=target, level=level, floor=floor).fit(dealt)
@@ -153,7 +153,7 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
     used = next(iter(errors), BASELINE)
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
         return ()
-    what = "categories" if results[0].by_category else "sources"
+    what = "categories" if results[0].by_category else "sites"
     target = find_target(results[0].target)
     unit = "points" if target.unit == Target.unit else target.unit
     return (
@@ -205,10 +205,10 @@ class FitResult(Result):
     @property
     def basis(self) -> str:
         """How many labelled sets there are, and how far estimates of what was left out err."""
-        text = f"from {counted(len(set(self._pairs['source'])), 'source')}"
+        text = f"from {counted(len(set(self._pairs['source'])), 'site')}"
         if not self.cross_validation:
             return text
-        what = "categories" if self.by_category else "sources"
+        what = "categories" if self.by_category else "sites"
         error = self.number_text(self._held_out["mean_absolute_error"])
         n = len(self.cross_validation[0].per_source)
         return f"{text}, mean absolute error of estimates of {n} held-out {what}: {error}"
@@ -268,7 +268,7 @@ class FitResult(Result):
         return super().to_dict() | {k: float(v) for k, v in errors.items() if math.isfinite(v)}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what was estimated of each source, or category, that was left out, over the truth.
+        """Draw what was estimated of each site, or category, that was left out, over the truth.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class FitResult(Result):
         Raises
         ------
         InputError
-            If too few sources and categories left none to leave out.
+            If too few sites and categories left none to leave out.
         """
         from matplotlib.figure import Figure
 

@@ -198,7 +198,7 @@ class LabelPlan(Result):
     points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
     named: bool = False  # whether the categories were named, rather than those that were found
     rest: Boxes | None = None  # boxes of categories without a likely one, on the same images
-    known: str = ""  # source of the fit of which these are new images; empty for a new site
+    known: str = ""  # site of the fit of which these are new images; empty for a new site
     group: str = ""  # of the fit, that the site belongs to; empty for none
     nothing_found: bool = False  # no category has a likely box: those that count are labelled
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

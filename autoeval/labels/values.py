@@ -129,7 +129,7 @@ class ErrorOfPrior:
     .. math:: \tau(g) = \tau s \quad \text{or} \quad \tau(g) = \tau s \sqrt{g (1 - g)}
 
     where s is the error that the estimate itself states. Errors near 0 and near 1 are smaller; the
-    likelihood of left-out sources decides between the two forms; see `fit_error_of_prior`.
+    likelihood of left-out sites decides between the two forms; see `fit_error_of_prior`.
     """
 
     scale: float  # τ, of the first or the second form
@@ -268,7 +268,7 @@ def fit_error_of_prior(
     stated: np.ndarray | None = None,
     errors: np.ndarray | None = None,
 ) -> ErrorOfPrior:
-    """Fit τ to S left-out sources, constant or by level, whichever their likelihood prefers.
+    """Fit τ to S left-out sites, constant or by level, whichever their likelihood prefers.
 
     The likelihood of each group is by the τ of the others; each group has the same weight.
     `estimates` (S,) in [0, 1] are by a regression that has not seen the source's group. `stated`

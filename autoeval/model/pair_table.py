@@ -1,10 +1,11 @@
 """The table of pairs of site and category, the observations of the regression, and their scores.
 
 A table is a mapping of column name to array, (N,), of numbers, or of texts as objects; a DataFrame
-may be read as one. Columns: ``source`` (site), ``group`` (sites of one origin), ``category``,
-``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of the category
-alone. ``counts``, ``expected_counts`` and ``reference_counts`` hold a `count_curve` each, from
-which precision, recall and F1 at any threshold follow. ``trained_here`` is true of a site that the
+may be read as one. Columns: ``source`` (the site; the word of the papers, and of score tables),
+``group`` (sites of one origin), ``category``, ``n_images``, one column a score, and ``mAP``,
+``mAP50``, ``mAP75`` in [0, 1], here of the category alone. ``counts``, ``expected_counts`` and
+``reference_counts`` hold a `count_curve` each, from which precision, recall and F1 at any threshold
+follow. ``trained_here`` is true of a site that the
 detector was trained on other images of; it may be missing. Rows of a new site have ``counted``,
 ``likely_boxes`` and ``expected_objects``; see `autoeval.sites.site`.
 

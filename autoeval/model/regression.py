@@ -165,7 +165,7 @@ class Regression:
             )
         self.table_: Table = rows if OperatingPoint.of(self.target) else named
         self.pairs_ = rows_where(rows, measured)
-        self.sources_ = list(dict.fromkeys(rows["source"])) if "source" in rows else []
+        self.sites_ = list(dict.fromkeys(rows["source"])) if "source" in rows else []
         self.categories_ = list(dict.fromkeys(self.pairs_["category"]))
         self.groups_ = list(dict.fromkeys(self.pairs_["group"]))
         self._pairs = self._arrays(self.pairs_)
@@ -522,10 +522,10 @@ def _named(table: Table) -> dict[str, np.ndarray]:
     """Give each row a category and a group, where it has none; refuse a site in two groups."""
     rows = {str(name): np.asarray(table[name]) for name in table}
     n = len(next(iter(rows.values()), ()))
-    source = rows.get("source", np.full(n, "", object))
-    group = rows.get("group", source)
+    site = rows.get("source", np.full(n, "", object))
+    group = rows.get("group", site)
     given = [name is not None and name == name for name in group]
-    rows["group"] = np.where(given, group, source)
+    rows["group"] = np.where(given, group, site)
     rows.setdefault("category", np.full(n, ONLY, object))
     for name in {"source", "group", "category"} & {*rows}:
         rows[name] = rows[name].astype(str).astype(object)
@@ -536,7 +536,7 @@ def _named(table: Table) -> dict[str, np.ndarray]:
     for name, several in groups.items():
         if len(several) > 1:
             raise InputError(
-                f"The source {name} is in the groups {', '.join(several)}: a source has one, or "
+                f"The site {name} is in the groups {', '.join(several)}: a site has one, or "
                 "leaving that out would leave its own pairs in. Give all its rows the same group, "
                 "or each of two sites a name of its own."
             )

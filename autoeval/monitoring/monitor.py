@@ -538,7 +538,7 @@ def _ranks(
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
     worst = np.full(len(values), np.nan)
     if settings.k < len(values):
-        known = {name: source for name, source in settings.known.items() if name in estimated}
+        known = {name: site for name, site in settings.known.items() if name in estimated}
         rows = [pd.DataFrame(of["scores"]).assign(site=name) for name, of in estimated.items()]
         _, drawn = draw_sites(
             estimator.regression_,

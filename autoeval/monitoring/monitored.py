@@ -149,8 +149,8 @@ class MonitorSettings:
             )
         if self.score_thr is not None:
             estimator.regression_of(points_at(self.score_thr, self.iou)[1])
-        for source in self.known.values():
-            estimator.regression_.accuracies_at(source)
+        for site in self.known.values():
+            estimator.regression_.accuracies_at(site)
 
 
 @dataclass(frozen=True)

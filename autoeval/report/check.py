@@ -1,4 +1,4 @@
-"""A dry run over a task as text and JSON: its sources, and what a run would take."""
+"""A dry run over a task as text and JSON: its sites, and what a run would take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEW_IMAGES = 50
 class RunSize:
     """The size of a run.
 
-    `n_groups` groups of the sources can be used; the detector runs on `n_observed` images, the
+    `n_groups` groups of the sites can be used; the detector runs on `n_observed` images, the
     new ones among them; `n_read` images were read here in `read_s` seconds; `rate` is in images a
     second with the detector.
     """
@@ -42,15 +42,15 @@ class RunSize:
         return self.n_read / self.read_s if self.read_s > 0 and self.n_read else None
 
 
-def check_text(sources: Sequence[Examined], new: Look | None, size: RunSize) -> str:
-    """Return what the terminal shows: the sources, what is wrong with them, and what a run takes.
+def check_text(sites: Sequence[Examined], new: Look | None, size: RunSize) -> str:
+    """Return what the terminal shows: the sites, what is wrong with them, and what a run takes.
 
     new: the images to estimate on, where they are given.
     """
     formats = {"small": "{:.0%}", "brightness": "{:.0f}", "boxes": "{:.0f}", "empty": "{:.0f}"}
-    table = source_rows(sources, new)
-    usable = to_terminal(format_cells(table, formats)) if len(table) else "no source can be used"
-    found = findings(sources, new) or ["nothing"]
+    table = site_table(sites, new)
+    usable = to_terminal(format_cells(table, formats)) if len(table) else "no site can be used"
+    found = findings(sites, new) or ["nothing"]
     run = [
         f"A run observes {counted(size.n_observed, 'image')}: "
         f"{counted(size.n_sets, 'sample set')} of {counted(size.n_groups, 'group')}, and the new "
@@ -62,11 +62,11 @@ def check_text(sources: Sequence[Examined], new: Look | None, size: RunSize) -> 
     return "\n".join(lines)
 
 
-def check_values(sources: Sequence[Examined], new: Look | None, size: RunSize) -> dict[str, Any]:
+def check_values(sites: Sequence[Examined], new: Look | None, size: RunSize) -> dict[str, Any]:
     """Return the same for JSON."""
     return {
-        "sources": source_rows(sources, new).to_dict("records"),
-        "findings": findings(sources, new),
+        "sources": site_table(sites, new).to_dict("records"),
+        "findings": findings(sites, new),
         "n_groups": size.n_groups,
         "n_sample_sets": size.n_sets,
         "n_images_to_observe": size.n_observed,
@@ -76,20 +76,20 @@ def check_values(sources: Sequence[Examined], new: Look | None, size: RunSize) -
     }
 
 
-def source_rows(sources: Sequence[Examined], new: Look | None) -> pd.DataFrame:
-    """Describe what can be used, one row a source, the new images last."""
-    rows = [_row(source) for source in sources if source.look is not None]
+def site_table(sites: Sequence[Examined], new: Look | None) -> pd.DataFrame:
+    """Describe what can be used, one row a site, the new images last."""
+    rows = [_row(site) for site in sites if site.look is not None]
     if new is not None:
         rows.append(_row(Examined("(new images)", look=new)))
     return pd.DataFrame(rows)
 
 
-def findings(sources: Sequence[Examined], new: Look | None) -> list[str]:
+def findings(sites: Sequence[Examined], new: Look | None) -> list[str]:
     """Name what is wrong, one sentence each, what prevents a run first."""
-    seen = [look for look in (*(source.look for source in sources), new) if look is not None]
+    seen = [look for look in (*(site.look for site in sites), new) if look is not None]
     return [
-        *(f"{s.name}: cannot be used: {s.why_not}" for s in sources if s.why_not),
-        *(f"{s.name}: {finding}" for s in sources for finding in _of_labels(s)),
+        *(f"{s.name}: cannot be used: {s.why_not}" for s in sites if s.why_not),
+        *(f"{s.name}: {finding}" for s in sites for finding in _of_labels(s)),
         *(f"{look.name}: {finding}" for look in seen for finding in _of_images(look)),
         *copies_across(seen),
     ]
@@ -133,12 +133,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _row(source: Examined) -> dict[str, Any]:
-    look, seed_set = source.look, source.seed_set
+def _row(site: Examined) -> dict[str, Any]:
+    look, seed_set = site.look, site.seed_set
     assert look is not None
-    areas = source.areas()
+    areas = site.areas()
     return {
-        "source": source.name,
+        "source": site.name,
         "images": len(look.image_ids),
         "unreadable": len(look.unreadable),
         "boxes": seed_set.n_boxes if seed_set else np.nan,
@@ -150,17 +150,17 @@ def _row(source: Examined) -> dict[str, Any]:
     }
 
 
-def _of_labels(source: Examined) -> Iterator[str]:
-    if source.seed_set is None:
+def _of_labels(site: Examined) -> Iterator[str]:
+    if site.seed_set is None:
         return
-    yield from source.seed_set.warnings
-    if not source.seed_set.n_boxes:
+    yield from site.seed_set.warnings
+    if not site.seed_set.n_boxes:
         yield "no box of the task's categories, so it has no mAP and will be left out"
-    absent = set(range(len(source.seed_set.categories))) - {
-        int(label) for image in source.seed_set.images for label in image.labels
+    absent = set(range(len(site.seed_set.categories))) - {
+        int(label) for image in site.seed_set.images for label in image.labels
     }
-    if source.seed_set.n_boxes and absent:
-        names = [source.seed_set.categories[k] for k in sorted(absent)]
+    if site.seed_set.n_boxes and absent:
+        names = [site.seed_set.categories[k] for k in sorted(absent)]
         yield f"no box of {listed(names)}"
 
 

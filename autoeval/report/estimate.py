@@ -261,7 +261,7 @@ def category_lines(estimate: Estimate) -> Iterator[str]:
     text = find_target(estimate.target).text
     none = f"no interval: it would be wider than {WIDEST_TEXT}"
     if not estimate.is_mean:
-        none = "no interval: fewer than three sources hold the category"
+        none = "no interval: fewer than three sites hold the category"
     for category, ends in estimate.per_category.items():
         if math.isnan(ends["value"]):
             yield f"{category}: {NOT_DEFINED if OperatingPoint.of(estimate.target) else TOO_WIDE}"

@@ -89,7 +89,7 @@ METHOD_FORMATS = {
 def fit_text(estimator: AccuracyEstimator, *, verbose: bool = True) -> str:
     """Return what the terminal shows of a fit.
 
-    verbose: all warnings, and the error on each source that was left out.
+    verbose: all warnings, and the error on each site that was left out.
     """
     fit = estimator.fit_result_
     errors = figures_text(error_figures(fit)) if fit else ""
@@ -148,7 +148,9 @@ def fit_page(
     pairs = pd.DataFrame(columns).sort_values(target.name, ascending=False, ignore_index=True)
     formats: dict[str, Format] = dict.fromkeys(regression.features_, "{:.3f}")
     formats |= {target.name: target.text, **dict.fromkeys(COUNTS, "{:.0f}")}
-    caption = f"Every category is a source; {target.name} in {target.unit}. {explained(columns)}"
+    caption = (
+        f"Every category counts as a site; {target.name} in {target.unit}. {explained(columns)}"
+    )
     return Page(
         title,
         [
@@ -222,7 +224,7 @@ def error_figures(fit: FitResult) -> list[Headline]:
     results = fit.cross_validation
     used, last = results[0].summary(), results[-1].summary()
     target = find_target(results[0].target)
-    what = "categories of the same images" if fit.by_category else "sources"
+    what = "categories of the same images" if fit.by_category else "sites"
     held_out = f"{len(results[0].per_source)} held-out {what}"
     error = target.text(used["mean_absolute_error"])
     figures = [Headline(f"MAE on {held_out}", error, f"{target.name}, in {target.unit}")]
@@ -237,18 +239,18 @@ def error_figures(fit: FitResult) -> list[Headline]:
 
 
 def known_error(estimator: Fitted) -> str:
-    """State what a saved estimator knows of its error on a new source."""
+    """State what a saved estimator knows of its error on a new site."""
     regression = estimator.regression_
-    n_sources = len(regression.sources_)
+    n_sites = len(regression.sites_)
     if not len(regression.residuals_):
         return (
-            f"{counted(n_sources, 'source')}: too few to leave one out, so the error on a new "
-            "source is not known."
+            f"{counted(n_sites, 'site')}: too few to leave one out, so the error on a new "
+            "site is not known."
         )
     target = find_target(estimator.target)
     error = target.text(float(regression.residuals_.mean()))
     return (
-        f"Mean absolute error on the {n_sources} sources when each was left out: {error} "
+        f"Mean absolute error on the {n_sites} sites when each was left out: {error} "
         f"({target.unit}); the report of the fit compares it with other methods."
     )
 
@@ -266,13 +268,13 @@ def evaluation_values(fit: FitResult) -> dict[str, Any]:
 
 
 def evaluation_details(estimator: Fitted) -> list[str]:
-    """Return the error on each source that was left out, and how well boxes are calibrated."""
+    """Return the error on each site that was left out, and how well boxes are calibrated."""
     fit = estimator.fit_result_
     if fit is None or not fit.cross_validation:
         details = [known_error(estimator)]
     else:
         target, (methods, held_out) = find_target(estimator.target), held_out_tables(fit)
-        head = f"Cross-validation, one group of sources held out ({target.name}, in {target.unit}):"
+        head = f"Cross-validation, one group of sites held out ({target.name}, in {target.unit}):"
         details = [head, held_out.text(), methods.text()]
     if fit is not None and fit.reliability is not None:
         details.append(reliability_text(fit.reliability))
@@ -280,10 +282,10 @@ def evaluation_details(estimator: Fitted) -> list[str]:
 
 
 def evaluation_blocks(estimator: Fitted) -> list[Block]:
-    """Return the error on each source that was left out, and the reliability diagram."""
+    """Return the error on each site that was left out, and the reliability diagram."""
     fit = estimator.fit_result_
     by_category = fit is not None and fit.by_category
-    left_out = "categories" if by_category else "sources"
+    left_out = "categories" if by_category else "sites"
     blocks: list[Block] = [Heading(f"Error on {left_out} that were left out")]
     if fit is None or not fit.cross_validation:
         blocks.append(Text(known_error(estimator)))
@@ -317,9 +319,9 @@ def evaluation_blocks(estimator: Fitted) -> list[Block]:
 
 
 def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
-    """Lay out the methods that were evaluated, one row each, and each source that was left out.
+    """Lay out the methods that were evaluated, one row each, and each site that was left out.
 
-    The method in use comes first. A row of the second table is a source, with the methods side by
+    The method in use comes first. A row of the second table is a site, with the methods side by
     side; people see it in the unit of the target, with the mean errors in the last row.
     """
     import pandas as pd
@@ -329,7 +331,7 @@ def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
     target, first = find_target(results[0].target), results[0].per_source
     shown = method_rows(summaries, target)
     formats = {name: target.format for name in shown if name != "method"} | METHOD_FORMATS
-    caption = f"Methods over all held-out sources, in {target.unit}"
+    caption = f"Methods over all held-out sites, in {target.unit}"
     methods = Table("methods", pd.DataFrame(summaries), shown, formats, caption)
     shown = first[["source", "n_images"]].rename(columns={"n_images": "images"})
     shown[f"true {target.name}"] = target.scale * first["true"]
@@ -346,14 +348,14 @@ def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
     table = pd.concat([r.per_source.assign(method=r.method) for r in results])
     formats = {name: target.format for name in shown if name not in ("source", "interval")}
     formats["images"] = "{:.0f}"
-    caption = f"Estimates of held-out sources, in {target.unit}"
+    caption = f"Estimates of held-out sites, in {target.unit}"
     return methods, Table("held_out", table, shown, formats, caption, n_footer=1)
 
 
 def method_rows(summaries: Sequence[Mapping[str, Any]], target: Target) -> pd.DataFrame:
     """Lay out the summaries of methods, one row each, in the unit of the target.
 
-    Where a method has no estimate of some source, and the constant's stands there, the last column
+    Where a method has no estimate of some site, and the constant's stands there, the last column
     counts those.
     """
     import pandas as pd
@@ -418,7 +420,7 @@ def run_facts(
         "task": made_with.get("task", {}).get("name", ""),
         "method": f"{method}, estimating {estimator.target}",
         "scores": ", ".join(estimator.regression_.training_range_),
-        "sources": ", ".join(map(str, estimator.regression_.sources_)),
+        "sources": ", ".join(map(str, estimator.regression_.sites_)),
         "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
         "seed": str(made_with["pass"]["seed"]) if "pass" in made_with else "",
         **more,

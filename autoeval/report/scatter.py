@@ -34,12 +34,12 @@ STEPS = 30  # points of a line
 ABOUT = "what the fit expects of a category at a new site, where other scores are as usual"
 PANEL = "pairs of detector, site and category of the panel (docs/explanation/calibration.md)"
 MARKS = {
-    SAMPLE_SET: "A small mark is a transformed sample set, a large one the own images of a source.",
+    SAMPLE_SET: "A small mark is a transformed sample set, a large one the own images of a site.",
     PAIR: "A coloured mark is a category of a labelled set, at its measured accuracy. A grey one "
     "is a category at a site of the panel, by one of its detectors: from these the fit takes what "
     "one labelled set cannot show.",
 }
-HOW_TO_READ = "Point at a mark to see what it is, click a source to single it out."
+HOW_TO_READ = "Point at a mark to see what it is, click a site to single it out."
 KEYS = ["source", "sample_set", "kind", "transforms"]
 
 
@@ -47,7 +47,7 @@ class FittedRegression(Protocol):
     """What a page shows of a regression."""
 
     training_range_: dict[str, tuple[float, float]]
-    sources_: list[str]
+    sites_: list[str]
     table_: Any
     """The rows that it was fitted on: a DataFrame, or arrays by column."""
 
@@ -56,7 +56,7 @@ class FittedRegression(Protocol):
         """Mean absolute errors of what was left out."""
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its source."""
+        """Estimate each row of `table_` without its site."""
 
 
 class Fitted(Protocol):
@@ -140,18 +140,18 @@ class ScatterChart:
     def block(self) -> Scatter:
         """Return the chart as plain values, fit for JSON; missing numbers are None."""
         table, target = self.points, self.target
-        sources = list(dict.fromkeys(table["source"]))
+        sites = list(dict.fromkeys(table["source"]))
         heights = _rounded(target.scale * table[target.name].to_numpy(np.float64))
         columns = (table[name] for name in KEYS)
         points = [
             {
-                "source": sources.index(source),
+                "source": sites.index(site),
                 "set": str(sample_set),
                 "own": kind == "seed",
                 "what": transforms or (OWN if self.unit == SAMPLE_SET else ""),
                 "y": y,
             }
-            for source, sample_set, kind, transforms, y in zip(*columns, heights, strict=True)
+            for site, sample_set, kind, transforms, y in zip(*columns, heights, strict=True)
         ]
         star, cloud, about = None, None, [MARKS[self.unit]]
         if self.estimate is not None:
@@ -167,7 +167,7 @@ class ScatterChart:
             "target": target.name,
             "axis": f"{target.name} ({target.unit})",
             "digits": target.digits,
-            "sources": sources,
+            "sources": sites,
             "points": points,
             "scores": {name: self._score(name) for name in shown},
             "estimate": star,
@@ -304,7 +304,7 @@ def chart_of_scores(
         )
         about.append(
             f"‘{LEFT_OUT}’ is what ‘{method}’ estimates of each sample set ({target.unit}) "
-            "when it was fitted without its source."
+            "when it was fitted without its site."
         )
     names = ["n_images", "n_boxes", target.name, *scores]
     present = [name for name in dict.fromkeys(names) if name in table]

@@ -412,7 +412,7 @@ def columns_of(
 
 
 def is_labelled_enough(n_true: np.ndarray) -> bool:
-    """Whether a category with so many labelled boxes in each image can be a source of a fit."""
+    """Whether a category with so many labelled boxes in each image can be fitted on."""
     return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
 
 

@@ -61,7 +61,7 @@ def test_tells_what_is_wrong_where(worlds, capsys):
 
 def test_a_task_without_a_usable_source(worlds, tmp_path, capsys):
     code, shown = check(worlds, capsys, "--data-root", f"{tmp_path}")
-    assert code == 1 and shown.startswith("no source can be used\n\nfound:\n  w0: cannot be used: ")
+    assert code == 1 and shown.startswith("no site can be used\n\nfound:\n  w0: cannot be used: ")
 
 
 def test_new_images_are_compared_with_the_sources(worlds, tmp_path, capsys):

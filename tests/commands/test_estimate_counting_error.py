@@ -54,9 +54,7 @@ def ran(task, tmp_path_factory):
 
 def test_tells_the_target_beside_the_constant_predictor(ran):
     folder, shown = ran
-    assert (
-        "Cross-validation, one group of sources held out (count_mae, in objects an image)" in shown
-    )
+    assert "Cross-validation, one group of sites held out (count_mae, in objects an image)" in shown
     rows = pd.read_csv(folder / "work" / "report" / "held_out.csv")
     assert set(rows["method"]) == {"bos", "bos_strict", "median", "constant"}
     assert len(rows) == 4 * 4

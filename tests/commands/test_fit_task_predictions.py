@@ -38,7 +38,7 @@ def result_of(tmp_path):
 
 def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, capsys):
     assert main([*command, "--verbose"]) == 0
-    assert "Cross-validation, one group of sources held out" in capsys.readouterr().out
+    assert "Cross-validation, one group of sites held out" in capsys.readouterr().out
     result = result_of(tmp_path)
     names = [row["source"] for row in result["per_source"]["bayes"]]
     assert names == [
@@ -107,7 +107,7 @@ def test_without_new_images_only_the_fit_is_told(command, tmp_path):
 def test_a_source_without_predictions(command, tmp_path, capsys):
     (tmp_path / "predictions/dusk.json").unlink()
     assert main(command) == 2
-    assert "No predictions of the sources dusk" in capsys.readouterr().err
+    assert "No predictions of the sites dusk" in capsys.readouterr().err
 
 
 def test_a_source_by_another_detector_is_told(command, tmp_path, capsys):

@@ -91,7 +91,7 @@ def test_the_number_is_first_and_the_files_come_after_at_most_five_warnings(word
 def test_the_rest_is_printed_with_verbose(printed):
     said = {words[0]: both for words, both in printed[1].items() if words[0] != "label"}
     for command, part in {
-        "fit": "Cross-validation, one group of sources held out",
+        "fit": "Cross-validation, one group of sites held out",
         "estimate": "sampling error of 60 images: ± ",
     }.items():
         short, whole = said[command]

@@ -72,9 +72,7 @@ def test_it_fits_estimates_labels_and_compares(options, rendered, tmp_path, monk
     assert set(evaluated) == {"bayes", *published, "constant"} and evaluated[-1] == "constant"
     assert "fog" not in {row["source"] for row in result["per_source"]["constant"]}
     assert (tmp_path / "report.html").is_file()
-    assert (
-        "Cross-validation, one group of sources held out" in (tmp_path / "tables.txt").read_text()
-    )
+    assert "Cross-validation, one group of sites held out" in (tmp_path / "tables.txt").read_text()
     again = ["--estimator", str(tmp_path / "estimator.parquet"), "--work-dir", str(tmp_path / "2")]
     assert main(["estimate", "--images", str(tmp_path / "data" / "fog" / "images"), *again]) == 0
     estimate = json.loads((tmp_path / "2" / "result.json").read_text())["estimate"]

@@ -114,11 +114,11 @@ def test_loosely_drawn_boxes_give_a_warning_where_the_sources_show_what_they_do(
     table = score_table()
     kept = np.where(np.arange(len(table)) % 2 == 0, 0.8, 0.5)
     (warning,) = warnings_of_tightness(table.assign(mAP50=table["mAP"] / kept))
-    assert "8 sources with the most similar mAP50" in warning
+    assert "8 sites with the most similar mAP50" in warning
     tight = table.assign(mAP50=1.3 * table["mAP"])
     assert not warnings_of_tightness(tight)
     (warning,) = warnings_of_tightness(tight[tight["source"].isin(["place0", "place1"])])
-    assert "Fewer than three sources" in warning
+    assert "Fewer than three sites" in warning
 
 
 def test_scores_far_below_the_sources_give_a_warning_and_an_interval():

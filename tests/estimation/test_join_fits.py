@@ -134,7 +134,7 @@ def test_categories_of_one_set_that_were_fitted_apart_are_of_one_site():
         truth = whole.truth.where(whole.truth.label == k)
         truth = replace(truth, categories=(name,), label=np.zeros(len(truth), int))
         parts[name] = fit_of(replace(whole, boxes=boxes, truth=truth))
-    assert join_fits(parts).regression_.sources_ == ["site0"]
+    assert join_fits(parts).regression_.sites_ == ["site0"]
 
 
 def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
@@ -142,7 +142,7 @@ def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
     one, other = (fit_of(site(k, "annotations")) for k in (0, 1))
     paths = ("/runs/a/estimator.parquet", "/runs/b/estimator.parquet")
     joined = join_fits(dict(zip(paths, (one, other), strict=True)))
-    assert joined.regression_.sources_ == ["a/annotations", "b/annotations"]
+    assert joined.regression_.sites_ == ["a/annotations", "b/annotations"]
     assert joined.regression_.groups_ == ["a/annotations", "b/annotations"]
     with pytest.raises(InputError, match="in more than one of"):
         join_fits({"a": one, "b": one})

@@ -55,7 +55,7 @@ def test_average_precision_precision_and_recall_fall(files):
 def test_new_images_of_the_labelled_site_are_not_away(files):
     labels, boxes, _ = files
     plain, told = (autoeval.fit(labels, boxes, trained_here=of) for of in (False, True))
-    name = plain.regression_.sources_[0]
+    name = plain.regression_.sites_[0]
     found = [of.predict(boxes, site=name).value for of in (plain, told)]
     assert found[0] == found[1]
 

@@ -29,9 +29,7 @@ def test_the_answer_comes_first_on_the_terminal_and_the_details_last():
     few = Notice("few-images", "only 3 images")
     estimate, fit = replace(ESTIMATE, warnings=(few,)), FitResult(points(), held_out(bos=0.1))
     heads = [estimate_head(estimate), figures_text(error_figures(fit))]
-    assert heads[1].startswith(
-        "MAE on 3 held-out sources: 10.0 (mAP, in points of 100)\nTrue value"
-    )
+    assert heads[1].startswith("MAE on 3 held-out sites: 10.0 (mAP, in points of 100)\nTrue value")
     warnings = estimate.all_warnings()
     whole = result_text(heads, warnings, ["details"])
     assert whole.split("\n\n") == [*heads, "warning: only 3 images", "details"]

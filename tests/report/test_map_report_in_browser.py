@@ -85,8 +85,8 @@ def column(visit, caption, name):
     )
 
 
-METHODS = "Methods over all held-out sources, in points of 100"
-HELD_OUT = "Estimates of held-out sources, in points of 100"
+METHODS = "Methods over all held-out sites, in points of 100"
+HELD_OUT = "Estimates of held-out sites, in points of 100"
 
 
 def test_opens_without_complaint_and_without_asking_anyone_else(visit):

@@ -10,9 +10,9 @@ from autoeval.stability.reports.method_page import method_page, method_text, met
 @pytest.mark.parametrize(
     ("sources", "said"),
     [
-        ("ab", "2 sources: too few to leave one out, so the error on a new source is not known."),
+        ("ab", "2 sites: too few to leave one out, so the error on a new site is not known."),
         # mAP is exactly linear in bos
-        ("abc", "Mean absolute error on the 3 sources when each was left out: 0.0 (points of 100)"),
+        ("abc", "Mean absolute error on the 3 sites when each was left out: 0.0 (points of 100)"),
     ],
 )
 def test_a_saved_estimator_says_what_is_known_of_its_error(sources, said, tmp_path):

@@ -69,7 +69,7 @@ class PublishedEstimator:
 
     def __repr__(self) -> str:
         fitted = getattr(self, "regression_", None)
-        state = f"fitted on {len(fitted.sources_)} sources" if fitted else "not fitted"
+        state = f"fitted on {len(fitted.sites_)} sources" if fitted else "not fitted"
         return (
             f"<PublishedEstimator of {self.target} by '{self.method}', level {self.level}, {state}>"
         )

@@ -64,14 +64,14 @@ class SourceRegression:
         check_target(table[self.target], target)
         check_varies(sample_rows(table), features)
         self.table_ = table.reset_index(drop=True)
-        self.sources_ = sources(table)
+        self.sites_ = sources(table)
         rows = Rows.of(table, (*features, self.target))
         self._full = self._fit_repeats(rows)
         self._left_out: list[dict[int, Method]] = []
         self.residuals_ = np.zeros(0)  # absolute errors on the own images of left-out sources
-        if len(self.sources_) >= MIN_SOURCES:
+        if len(self.sites_) >= MIN_SOURCES:
             residuals = []
-            source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
+            source, _ = pd.factorize(rows["source"])  # numbered in the order of `sites_`
             for rest, held_out in leave_one_group_out(source):
                 fitted = self._fit_repeats(rows.where(rest))
                 seeds = rows.where(held_out).of_kind(SEED)
@@ -155,7 +155,7 @@ class SourceRegression:
         """
         rows = self._scores(self.table_)
         estimates = np.full(len(rows), np.nan)
-        for source, fitted in zip(self.sources_, self._left_out, strict=False):
+        for source, fitted in zip(self.sites_, self._left_out, strict=False):
             for repeat, method in fitted.items():
                 chosen = (rows["source"] == source) & (rows["repeat"] == repeat)
                 estimates[chosen] = method.predict(rows.where(chosen))
