@@ -143,18 +143,22 @@ def compare(
         `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
     """
     from autoeval.comparison.compare_sites import KnownOfDetectors, SiteLabels, compare_sites
-    from autoeval.estimation.given import plan_beside, read_labels
+    from autoeval.estimation.given import Predictions, given_boxes, plan_beside, read_labels
     from autoeval.estimation.run_detector import Detector
     from autoeval.labels.plan_folder import load_plan
     from autoeval.model.mixed_model import check_level
 
     check_level(level)
     check_names(run, PassOptions)
-    by_files = bool(predictions) and all(map(_are_files, predictions or ()))
+    # None for a detector that is run as it was fitted
+    items = [None if isinstance(x, str) and x == NOT_FILES else x for x in predictions or ()]
+    by_files = bool(items) and all(
+        item is not None and isinstance(given_boxes(item), Predictions) for item in items
+    )
     of_files = {"names": names, "numbering": numbering, "columns": columns}
     of_images = {"images": images, "img_dir": img_dir, "every": every}
     of_run: dict[str, Any] = {**run, "device": device, "reference_checkpoint": reference_checkpoint}
-    _refuse_unread({**of_images, "words": words}, of_files, of_run, predictions, labels, by_files)
+    _refuse_unread({**of_images, "words": words}, of_files, of_run, items, labels, by_files)
     if not reference:
         of_reference = {
             "reference_names": reference_names,
@@ -181,7 +185,7 @@ def compare(
     }
     if reference:
         of_run |= {"reference": reference, "reference_names": reference_names}
-    boxes = _boxes(fits, predictions, of_files, of_run)
+    boxes = _boxes(fits, items, of_files, of_run)
     if not by_files and images is not None:
         images = found_images(of_images, labels=labels is not None)
     plan_folder = None if labels is None else plan_beside(labels)
@@ -243,20 +247,11 @@ def named_estimators(
     return {name: load_estimator(estimator) for name, estimator in named}
 
 
-def _are_files(predictions: Any) -> bool:
-    """Whether boxes are given, rather than a detector that is run."""
-    from autoeval.estimation.given import Predictions, given_boxes
-
-    if predictions is None or isinstance(predictions, str | os.PathLike):
-        return predictions not in (None, NOT_FILES)
-    return isinstance(given_boxes(predictions), Predictions)
-
-
 def _refuse_unread(
     of_images: Mapping[str, Any],
     of_files: Mapping[str, Any],
     of_run: Mapping[str, Any],
-    predictions: Any,
+    predictions: Sequence[Any],
     labels: Any,
     by_files: bool,
 ) -> None:
@@ -286,14 +281,17 @@ def _refuse_unread(
 
 def _boxes(
     fits: Mapping[str, AccuracyEstimator],
-    predictions: Sequence[Any] | None,
+    predictions: Sequence[Any],
     of_files: Mapping[str, Any],
     of_run: Mapping[str, Any],
 ) -> dict[str, Predictions | Detector | None]:
-    """Return the boxes of each detector with their facts, or the detector as it was fitted."""
+    """Return the boxes of each detector with their facts, or the detector as it was fitted.
+
+    predictions: of each detector, None for one that is run; empty where all are.
+    """
     from autoeval.model.pair_table import REFERENCE_AP
 
-    given = list(predictions or [None] * len(fits))
+    given = predictions or [None] * len(fits)
     if len(given) != len(fits):
         raise InputError(
             f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
@@ -314,7 +312,7 @@ def _boxes(
     of_reference = {name: of_run.get(name) for name in ("reference", "reference_names")}
     found: dict[str, Predictions | Detector | None] = {}
     for (name, fitted), item, said in zip(fits.items(), given, facts, strict=True):
-        if item is not None and item != NOT_FILES:
+        if item is not None:
             beside = of_reference if name in with_reference or not with_reference else {}
             found[name] = given_boxes_of(item, {**said, **beside})
             continue

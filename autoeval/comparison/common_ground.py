@@ -103,16 +103,16 @@ def on_common_ground(
         If no image or no category is common.
     """
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
-    images, warnings = _common_images(sites)
+    common_images, warnings = _on_common_images(sites)
     common_sites = {
         name: replace(
-            site.on_images(images[name]),
+            site,
             calibration=fits[name].calibration_,
             reference_calibration=fits[name].reference_calibration_,
             evidence=(),
             floor=0.0,
         )
-        for name, site in sites.items()
+        for name, site in common_images.items()
     }
     pool = next(iter(common_sites.values())).boxes
     labelled: set[str] = set()
@@ -123,7 +123,12 @@ def on_common_ground(
         name: {*site.boxes.categories, *(() if site.named else fits[name].looks_.categories)}
         for name, site in common_sites.items()
     }
-    names, category_warnings = _common_categories(fits, common_sites, words_of, labelled)
+    chosen_of = {  # where other categories were chosen to count, here or in the fit
+        name: set(site.boxes.categories) for name, site in sites.items() if site.named
+    }
+    names, category_warnings = _common_categories(
+        common_sites, words_of, chosen_of, labelled, next(iter(fits.values())).target
+    )
     if labels is not None:
         vocabulary: Collection[str] | None = None
         if all(site.named for site in sites.values()):
@@ -133,7 +138,9 @@ def on_common_ground(
         elif any(site.named for site in sites.values()):
             vocabulary = labelled
         if vocabulary is not None:
-            vocabulary = [name for name in vocabulary if not _not_chosen_by(sites, name)]
+            vocabulary = [
+                word for word in vocabulary if all(word in own for own in chosen_of.values())
+            ]
         chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
@@ -162,18 +169,20 @@ def on_common_ground(
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
     """Let the named categories of a site count, and no others; an unknown one has no box."""
-    words = {name: name for name in names}
-    site = site.knowing(names).as_categories(names, words)
+    if site.boxes.categories != tuple(names):
+        site = site.knowing(names).as_categories(names, {name: name for name in names})
     return replace(site, named=True, present=tuple(names))
 
 
-def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return the places of the common images among those of each site, in one order.
+def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[str]]:
+    """Keep the images that all sites have, in one order, and say what was left out.
 
     Detectors may name images in different ways: they are looked up among those of the first one.
     """
     images = {name: site.boxes.images for name, site in sites.items()}
     first, *others = sites
+    if images[first] and all(images[name] == images[first] for name in others):
+        return dict(sites), []
     places = {first: {k: k for k in range(len(images[first]))}}
     for name in others:
         found = match_images(images[name], images[first]).places()
@@ -197,30 +206,37 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
         for name, of_site in images.items()
         if len(of_site) > len(common)
     ]
-    return {name: np.array([at[k] for k in common]) for name, at in places.items()}, warnings
-
-
-def _not_chosen_by(sites: Mapping[str, Site], category: str) -> list[str]:
-    """Return the detectors of which other categories were chosen to count, here or in the fit."""
-    return [
-        name for name, site in sites.items() if site.named and category not in site.boxes.categories
-    ]
+    on_common = {
+        name: site.on_images([places[name][k] for k in common]) for name, site in sites.items()
+    }
+    return on_common, warnings
 
 
 def _common_categories(
-    fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],
     words_of: Mapping[str, Collection[str]],
+    chosen_of: Mapping[str, Collection[str]],
     labelled: Collection[str],
+    target: str,
 ) -> tuple[list[str], list[str]]:
-    """Return the categories that are compared, and what was left out."""
+    """Return the categories that are compared, and what was left out.
+
+    Parameters
+    ----------
+    sites : mapping of str to Site
+        Of each detector, on the same images.
+    words_of, chosen_of : mapping of str to collection of str
+        What a detector has a word for; those that may count of it, where they were chosen.
+    labelled : collection of str
+        Categories of the labels, which are compared whoever finds them.
+    target : str
+    """
     wanted: dict[str, str] = {}  # category: a detector that finds it
     for name, site in sites.items():
         wanted = {**dict.fromkeys(site.presence.counted, name), **wanted}
     if not wanted:  # then labels alone say what there is
         if not labelled:
-            n_images = len(next(iter(sites.values())))
-            nothing = nothing_found_text(n_images, next(iter(fits.values())).target)
+            nothing = nothing_found_text(len(next(iter(sites.values()))), target)
             raise InputError(f"No detector finds anything to compare: {nothing}.")
         wanted = dict.fromkeys(sorted(labelled), "")
     kept, warnings = list[str](), list[str]()
@@ -228,7 +244,7 @@ def _common_categories(
     outside = {  # category: the detectors whose fits do not count it
         category: without
         for category in dict.fromkeys([*wanted, *sorted(known_to_some & set(labelled))])
-        if (without := _not_chosen_by(sites, category))
+        if (without := [name for name, own in chosen_of.items() if category not in own])
     }
     if outside:
         fitted_on_others = listed(list(dict.fromkeys(itertools.chain(*outside.values()))))

@@ -27,17 +27,11 @@ from autoeval.comparison.paired_labels import (
     estimate_by_labels,
     pair_labels,
 )
-from autoeval.comparison.unlabelled_difference import (
-    ComparedDetector,
-    PairPrior,
-    compare_label_free,
-    outlook_without_labels,
-    pair_prior,
-)
+from autoeval.comparison.unlabelled_difference import ComparedDetector, compare_label_free
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.joint import Outlook, outlook_after
+from autoeval.labels.joint import outlook_after
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
 from autoeval.labels.matching import labels_on
 from autoeval.labels.plan import LabelPlan
@@ -124,8 +118,7 @@ def compare_sites(
         labels = replace(labels, content=labels_on(labels.content, images, words_known))
     content, words = (None, None) if labels is None else (labels.content, labels.words)
     fits, common, warnings = on_common_ground(fits, sites, content, words)
-    target, prior = next(iter(fits.values())).target, pair_prior()
-    paired = None
+    target, paired = next(iter(fits.values())).target, None
     if labels is not None:
         paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
@@ -144,7 +137,7 @@ def compare_sites(
         levels |= by_labels
         of_labels = [*paired.warnings, *of_labels]
     pairs = {
-        (a.name, b.name): _difference(a, b, target, prior, categories or {}, paired, level)
+        (a.name, b.name): _difference(a, b, target, categories or {}, paired, level)
         for a, b in itertools.combinations(sides, 2)
     }
     warnings += _warnings(sides, pairs, target, of_labels)
@@ -197,15 +190,14 @@ def _difference(
     a: ComparedDetector,
     b: ComparedDetector,
     target: str,
-    prior: PairPrior,
     categories: Categories,
     paired: PairedLabels | None,
     level: float,
 ) -> PairDifference:
     """Estimate the difference of two detectors label-free, or with labels where there are some."""
-    names, n_pool = a.site.boxes.categories, len(a.site)
+    names = a.site.boxes.categories
     k = 0 if paired is None else len(paired.sample.images)
-    free = compare_label_free(a, b, target, prior, categories)
+    free = compare_label_free(a, b, target, categories, level)
     same = same_boxes(a.site, b.site)
     whole = LabelDifference(NOTHING, free.whole, free.whole)
     each = [LabelDifference(NOTHING, value, value) for value in free.each]
@@ -213,12 +205,10 @@ def _difference(
         whole = LabelDifference(NOTHING, ITSELF, ITSELF)
         each = [whole] * len(names)
     elif paired is not None:
-        each, whole = paired.difference(a.name, b.name, prior, free)
-    outlook: Outlook | None = None
+        each, whole = paired.difference(a.name, b.name, free)
+    outlook = None if same else free.outlook
     if whole.labels.known:
-        outlook = outlook_after(whole.labels, k, n_pool, prior=whole.prior, level=level)
-    elif not same:
-        outlook = outlook_without_labels(free, n_pool, level)
+        outlook = outlook_after(whole.labels, k, len(a.site), prior=whole.prior, level=level)
     by_category = dict(zip(names, each, strict=True)) | ({ALL: whole} if len(names) > 1 else {})
     return PairDifference(by_category, free.carried, PairForecast(whole.combined, outlook, k))
 

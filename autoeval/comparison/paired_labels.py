@@ -22,9 +22,7 @@ from autoeval.comparison.unlabelled_difference import (
     SPREAD,
     ComparedDetector,
     LabelFree,
-    PairPrior,
     compare_label_free,
-    outlook_without_labels,
     pair_prior,
 )
 from autoeval.errors import InputError
@@ -173,7 +171,7 @@ class PairedLabels:
     of_one: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def difference(
-        self, a: str, b: str, prior: PairPrior, free: LabelFree
+        self, a: str, b: str, free: LabelFree
     ) -> tuple[list[LabelDifference], LabelDifference]:
         """Estimate the difference of two detectors in each category, and of the mean over them.
 
@@ -203,7 +201,7 @@ class PairedLabels:
                 influence=np.mean([accuracy.influence for accuracy in measured], axis=0),
             ),
             self.sample,
-            prior.mean([free.each[k] for k in labelled]),
+            pair_prior().mean([free.each[k] for k in labelled]),
             free.influences[labelled].mean(axis=0),
             VariancePrior(
                 sum(residual.variance for residual in known) / len(labelled) ** 2,
@@ -212,7 +210,7 @@ class PairedLabels:
         )
         if len(labelled) == len(each):
             return each, whole
-        others = prior.mean(
+        others = pair_prior().mean(
             [prediction for k, prediction in enumerate(free.each) if k not in labelled]
         )
         combined = whole.combined.mixed(len(labelled) / len(each), others)
@@ -375,10 +373,9 @@ def outlook_of(
     a: ComparedDetector, b: ComparedDetector, target: str, level: float, plan: LabelPlan
 ) -> Outlook:
     """Forecast the precision that labels give of the difference of two detectors."""
-    free = compare_label_free(a, b, target, pair_prior(), {})
-    outlook = outlook_without_labels(free, len(a.site), level)
-    if outlook is not None:
-        return outlook
+    free = compare_label_free(a, b, target, {}, level)
+    if free.outlook is not None:
+        return free.outlook
     # at a threshold, of two detectors that are taken to be independent
     of_one = plan.outlook
     assert isinstance(of_one, Outlook)

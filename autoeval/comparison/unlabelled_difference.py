@@ -62,7 +62,7 @@ from scipy.special import expit, logit
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, rank_categories
 from autoeval.accuracy.measures import RankedDetections, influence_function
-from autoeval.boxes import Boxes, overlapping_pairs
+from autoeval.boxes import overlapping_pairs
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.checks import nothing_over_text
@@ -244,10 +244,25 @@ def pair_prior() -> PairPrior:
 
 
 def pair_features(pairs: pd.DataFrame) -> PairFeatures:
-    """Return what `PairPrior.predict` takes of N rows."""
+    """Return what `PairPrior.predict` takes of N rows.
+
+    Examples
+    --------
+    >>> row = {"estimate_a": .5, "estimate_b": .5, "log_odds": 2 * np.log(.6 / .4), "expected": .1}
+    >>> rows = pd.DataFrame([{**row, "disagreement": .5, "objects": 10, "usual": True}])
+    >>> pair_features(rows).terms[:, 0].round(6)  # .6 and .4 differ by these log-odds around .5
+    array([0.2, 0. , 0.1])
+    """
     a, b = (pairs[f"estimate_{detector}"].to_numpy(float) for detector in "ab")
     level = np.clip((a + b) / 2, LOWEST, HIGHEST)
-    carried = scaled_difference(level, pairs["log_odds"].to_numpy(float))
+    # d0: two shares with the mean m whose log-odds differ by g. With the odds x of their middle
+    # they have the odds x exp(g / 2) and x exp(-g / 2), and with c = cosh(g / 2) these solve
+    # (1 - m) x^2 + (1 - 2 m) c x - m = 0.
+    half = pairs["log_odds"].to_numpy(float) / 2
+    c = np.cosh(half)
+    linear = (1 - 2 * level) * c
+    x = (np.sqrt(linear**2 + 4 * level * (1 - level)) - linear) / (2 * (1 - level))
+    carried = 2 * x * np.sinh(half) / (1 + 2 * c * x + x**2)
     u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
     terms = np.stack([carried, a - b, pairs["expected"].to_numpy(float)])
     return PairFeatures(terms, level, u, n, pairs["usual"].to_numpy(bool))
@@ -280,27 +295,6 @@ def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.nd
         )
     )
     return seen, weights
-
-
-def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
-    """Return the difference of two shares whose mean and whose difference of log-odds are given.
-
-    The means, in (0, 1), and the differences are (N,).
-
-    Examples
-    --------
-    >>> half = np.log(.6 / .4)
-    >>> scaled_difference(np.array([.5, .5]), np.array([2 * half, 0])).round(6)
-    array([0.2, 0. ])
-    """
-    # With the odds x of the middle, in log-odds, the two shares have the odds x exp(half) and
-    # x exp(-half).
-    half = log_odds / 2
-    c = np.cosh(half)
-    # The odds x of the middle solve (1 - m) x^2 + (1 - 2 m) c x - m = 0.
-    b = (1 - 2 * level) * c
-    x = (np.sqrt(b**2 + 4 * level * (1 - level)) - b) / (2 * (1 - level))
-    return np.asarray(2 * x * np.sinh(half) / (1 + 2 * c * x + x**2))
 
 
 def known_on_labels(
@@ -437,8 +431,9 @@ def disagreement(a: Site, b: Site) -> np.ndarray:
 
 def agreement(a: Site, b: Site) -> np.ndarray:
     """Average precision of A's boxes with B's likely boxes as labels, (K,); NaN for too few."""
+    likely = b.boxes.where(b.right_at_half > LIKELY)
     agreed = np.full(len(a.boxes.categories), math.nan)
-    for k, ranking in enumerate(rank_categories(a.boxes, likely_labels(b))):
+    for k, ranking in enumerate(rank_categories(a.boxes, likely)):
         if ranking.n_true.sum() >= FEWEST_LIKELY:
             agreed[k] = ranking.average_precision().mean()
     return agreed
@@ -449,20 +444,13 @@ def different_boxes(a: Site, b: Site) -> np.ndarray:
 
     Two boxes of a category are the same from an IoU of .5 on.
     """
-    mine = a.boxes.where(a.right_at_half > LIKELY)
-    counts = np.bincount(mine.image, minlength=len(a))
-    for ranking in rank_categories(mine, likely_labels(b)):
+    of_a, of_b = (site.boxes.where(site.right_at_half > LIKELY) for site in (a, b))
+    counts = np.bincount(of_a.image, minlength=len(a))
+    for ranking in rank_categories(of_a, of_b):
         found_by_both = ranking.image[ranking.hits[AT_HALF] > 0]
         # each such box was counted twice, as one of either detector
         counts = counts + ranking.n_true - 2 * np.bincount(found_by_both, minlength=len(a))
     return counts
-
-
-def likely_labels(site: Site) -> Boxes:
-    """Take the likely boxes of a detector as labels."""
-    boxes = site.boxes.where(site.right_at_half > LIKELY)
-    crowd = np.zeros(len(boxes), bool)
-    return Boxes(boxes.images, boxes.categories, boxes.image, boxes.label, boxes.boxes, crowd=crowd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -475,7 +463,7 @@ class ComparedDetector:
     each: list[ValueWithError]  # label-free accuracy in each category
     whole: ValueWithError  # in all categories together
     home: float  # accuracy at the labelled site if it was trained there, else NaN
-    confidence: np.ndarray  # of its boxes, less that at the labelled site, (K,)
+    confidence: np.ndarray  # of its boxes, less that at home, (K,); NaN where there is no home
     uncorrected: np.ndarray  # `values` as if that were not known, (K,)
     away: Away | None = None  # how far it falls, by the labels of its fit; else as the prior says
 
@@ -508,7 +496,9 @@ class ComparedDetector:
             home = regression.home_
             # The prior of pairs was fitted on estimates that are not corrected.
             plain = regression.uncorrected(rows).mean
-        confidence = regression.confidence_above_home(rows)
+        confidence = np.full(len(plain), math.nan)
+        if math.isfinite(home):
+            confidence = regression.confidence_above_home(rows)
         plain = np.clip(plain, 0, 1)
         of_fit, away = pd.DataFrame(regression.pairs_), regression.away_
         return cls(name, site, of_fit, each, whole, home, confidence, plain, away)
@@ -523,20 +513,30 @@ class LabelFree:
     influences: np.ndarray  # predicted, of each image on it, (K, N)
     residuals: Sequence[VariancePrior | None]  # of the variance that this leaves, of one image
     carried: float  # mean difference on the labelled sets of both fits; NaN without any
+    outlook: Outlook | None  # of the precision that labels give; None where it is not predicted
 
 
 def compare_label_free(
     a: ComparedDetector,
     b: ComparedDetector,
     target: str,
-    prior: PairPrior,
     categories: Mapping[str, Sequence[str]],
+    level: float,
 ) -> LabelFree:
     """Compare two detectors on the same images and categories.
 
     At a threshold the difference is that of the two estimates, whose errors are taken to be
-    independent: they are not, so the interval is wide. `categories` says what categories are called
-    on the labelled sets, beside their own names.
+    independent: they are not, so the interval is wide, and no variance of a labelled image is
+    predicted.
+
+    Parameters
+    ----------
+    a, b : ComparedDetector
+    target : str
+    categories : mapping of str to sequence of str
+        What categories are called on the labelled sets, beside their own names.
+    level : float
+        Nominal coverage of the intervals that are forecast.
     """
     names = a.site.boxes.categories
     words = [(name, *categories.get(name, ())) for name in names]
@@ -545,7 +545,7 @@ def compare_label_free(
         each = list(map(_independent, a.each, b.each))
         nothing = np.zeros((len(names), len(a.site)))
         whole = _independent(a.whole, b.whole)
-        return LabelFree(each, whole, nothing, [None] * len(names), carried)
+        return LabelFree(each, whole, nothing, [None] * len(names), carried, outlook=None)
     u = disagreement(a.site, b.site)
     expected = [
         expected_difference(*(CategoryBoxes.of(side.site, k) for side in (a, b)))
@@ -566,35 +566,29 @@ def compare_label_free(
             "confidence_b": b.confidence,
         }
     )
+    prior = pair_prior()
     known_falls = [side.away for side in (a, b) if side.away is not None]
     if len(known_falls) == 1:
         prior = replace(prior, away=known_falls[0])
-    levels, each = pair_features(table).level, prior.predict(table)
+    each = prior.predict(table)
+    whole = prior.mean(each)
+    residuals = [
+        prior.residual(float(m), float(disagreed), difference.n_true, usual=usual)
+        for m, disagreed, difference, usual in zip(
+            pair_features(table).level, u, expected, table["usual"], strict=True
+        )
+    ]
+    variance = SPREAD**2 * sum(of.variance for of in residuals) / len(residuals) ** 2
+    of_mean = VariancePrior(variance, residuals[0].dof)
     return LabelFree(
         each,
-        prior.mean(each),
+        whole,
         prior.influence * np.stack([difference.influence for difference in expected]),
-        [
-            prior.residual(float(level), float(disagreed), difference.n_true, usual=usual)
-            for level, disagreed, difference, usual in zip(
-                levels, u, expected, table["usual"], strict=True
-            )
-        ],
+        residuals,
         carried,
+        Outlook(of_mean, len(a.site), whole, level),
     )
 
 
 def _independent(a: ValueWithError, b: ValueWithError) -> ValueWithError:
     return ValueWithError(a.value - b.value, float(np.hypot(a.error, b.error)))
-
-
-def outlook_without_labels(free: LabelFree, n_images: int, level: float) -> Outlook | None:
-    """Forecast the precision that labels give of a difference, from images without labels.
-
-    None where the variance of a labelled image is not predicted, as at a threshold.
-    """
-    residuals = [residual for residual in free.residuals if residual is not None]
-    if not residuals:
-        return None
-    variance = SPREAD**2 * sum(of.variance for of in residuals) / len(residuals) ** 2
-    return Outlook(VariancePrior(variance, residuals[0].dof), n_images, free.whole, level)

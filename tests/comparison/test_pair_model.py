@@ -15,8 +15,8 @@ from autoeval.comparison.unlabelled_difference import (
     PairPrior,
     TwoKinds,
     known_on_labels,
+    pair_features,
     pair_prior,
-    scaled_difference,
 )
 from autoeval.model import Away
 from autoeval.runtime.files import shipped_config
@@ -66,8 +66,8 @@ def test_two_shares_around_a_level_differ_by_the_log_odds(level, log_odds):
     a, b = shares(brentq(lambda z: sum(shares(z)) - 2 * level, -20, 20))
     assert a + b == pytest.approx(2 * level)
     assert logit(a) - logit(b) == pytest.approx(log_odds)
-    found = scaled_difference(np.array([level]), np.array([log_odds]))
-    assert found[0] == pytest.approx(a - b, abs=1e-9)
+    seen = pair_features(pairs(estimate_a=level, estimate_b=level, log_odds=log_odds))
+    assert seen.terms[:, 0] == pytest.approx([a - b, 0, 0.08], abs=1e-9)
 
 
 def test_the_order_of_two_detectors_changes_the_sign_alone():
