@@ -153,7 +153,9 @@ def compare(
     # None for a detector that is run as it was fitted
     items = [None if isinstance(x, str) and x == NOT_FILES else x for x in predictions or ()]
     by_files = bool(items) and all(
-        item is not None and isinstance(given_boxes(item), Predictions) for item in items
+        isinstance(item, str | os.PathLike)
+        or (item is not None and isinstance(given_boxes(item), Predictions))
+        for item in items
     )
     of_files = {"names": names, "numbering": numbering, "columns": columns}
     of_images = {"images": images, "img_dir": img_dir, "every": every}
@@ -289,6 +291,7 @@ def _boxes(
 
     predictions: of each detector, None for one that is run; empty where all are.
     """
+    from autoeval.estimation.given import Predictions
     from autoeval.model.pair_table import REFERENCE_AP
 
     given = predictions or [None] * len(fits)
@@ -317,4 +320,14 @@ def _boxes(
             found[name] = given_boxes_of(item, {**said, **beside})
             continue
         found[name] = detector_of_fit(fitted, of_run)
+    paths = [
+        Path(boxes.path).resolve()
+        for boxes in found.values()
+        if isinstance(boxes, Predictions) and isinstance(boxes.path, str | os.PathLike)
+    ]
+    if twice := [path for path in paths if paths.count(path) > 1]:
+        raise InputError(
+            f"{twice[0]} is given as the predictions of two detectors, so that nothing is compared:"
+            " give each detector its own, in the order of the fits."
+        )
     return found

@@ -103,7 +103,10 @@ def on_common_ground(
         If no image or no category is common.
     """
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
-    common_images, warnings = _on_common_images(sites)
+    images = [site.boxes.images for site in sites.values()]
+    common_images, warnings = sites, list[str]()
+    if any(others != images[0] for others in images[1:]):
+        common_images, warnings = _on_common_images(sites)
     common_sites = {
         name: replace(
             site,
@@ -181,8 +184,6 @@ def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[
     """
     images = {name: site.boxes.images for name, site in sites.items()}
     first, *others = sites
-    if images[first] and all(images[name] == images[first] for name in others):
-        return dict(sites), []
     places = {first: {k: k for k in range(len(images[first]))}}
     for name in others:
         found = match_images(images[name], images[first]).places()

@@ -210,7 +210,7 @@ def _difference(
     if whole.labels.known:
         outlook = outlook_after(whole.labels, k, len(a.site), prior=whole.prior, level=level)
     by_category = dict(zip(names, each, strict=True)) | ({ALL: whole} if len(names) > 1 else {})
-    return PairDifference(by_category, free.carried, PairForecast(whole.combined, outlook, k))
+    return PairDifference(by_category, free.carried, PairForecast(whole.combined, outlook, k, same))
 
 
 def _warnings(

@@ -46,6 +46,7 @@ class PairForecast:
     difference: ValueWithError
     outlook: Outlook | None  # None where the variance of one labelled image is not known
     n_labelled: int = 0
+    same_boxes: bool = False  # whether both found exactly the same
 
     def turned(self) -> PairForecast:
         """Return the same of the second detector less the first."""
@@ -91,6 +92,7 @@ class Loss:
     upper: float
     outcome: str
     labels: int | None  # more labels that are likely to decide; None where that is not known
+    same_boxes: bool = False  # whether the candidate found exactly the same
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float
     else:
         outcome = UNDECIDED
     needed = forecast.labels_to_decide(max_loss, level) if outcome == UNDECIDED else 0
-    return Loss(detector, **difference.inside(level, -1.0), outcome=outcome, labels=needed)
+    ends = difference.inside(level, -1.0)
+    return Loss(detector, **ends, outcome=outcome, labels=needed, same_boxes=forecast.same_boxes)
 
 
 def refuse_other_words(warnings: Sequence[str]) -> None:

@@ -90,7 +90,8 @@ class ValueWithError:
 
         lowest: 0 of an accuracy, -1 of a difference of two.
         """
-        ends = np.clip([self.value, *self.interval(level)], lowest, 1).tolist()
+        half = self.half_width(level)
+        ends = np.clip([self.value, self.value - half, self.value + half], lowest, 1).tolist()
         return dict(zip(("value", "lower", "upper"), ends, strict=True))
 
     @property

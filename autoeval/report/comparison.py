@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from types import MappingProxyType
@@ -17,10 +18,11 @@ from autoeval.io.images import UnreadableImageError
 from autoeval.model.calibration import FOUND
 from autoeval.report.page import (
     Block,
-    Chart,
     Facts,
     Heading,
     Headline,
+    IntervalRow,
+    Intervals,
     Page,
     Table,
     Text,
@@ -30,6 +32,7 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
+from autoeval.targets import find_target
 from autoeval.words import MOST, counted, warning_lines
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 SHOWN = 6  # images, each for two detectors: twelve pictures
 SIDE = 480  # pixels
+STEPS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)  # between the ticks of a scale of differences
 NOTHING: Mapping[str, str] = MappingProxyType({})
 POINTS = ("difference", "lower", "upper", "label_free", "carried_over")
 
@@ -111,19 +115,34 @@ def comparison_page(
         if result.known:
             note = f"{value_text(result, row)}, {note}"
         blocks.append(Headline(row.detector, f"{100 * row.value:.0f}", note))
-    matrix = result.matrix().rename_axis("better").reset_index()
-    percent = matrix.assign(**{name: 100 * matrix[name] for name in result.detectors})
-    formats = dict.fromkeys(result.detectors, "{:.0f}")
-    caption = "Probability (%) that the detector of a row is better than the other"
-    several = len(result.detectors) > 2
+    target, ranking = find_target(result.target), result.ranking
+    behind = [
+        IntervalRow(row.detector, row.behind, row.lower, row.upper) for row in ranking.itertuples()
+    ]
+    least, most = ranking["lower"].min(), max(ranking["upper"].max(), 0.0)
+    for step in STEPS:  # the shortest of which four hold all intervals
+        low = math.floor(least / step) * step
+        if low + 4 * step >= most:
+            break
+    caption = (
+        f"{target.name} less that of {result.detectors[0]} in {target.unit}, with "
+        f"{result.level:.0%} intervals"
+    )
     blocks += [
         Text(difference_text(result, result.overall.to_dict("records")[0])),
         Text(about_values(result)),
-        Chart(result.plot(), "How far each is behind the first", "ranking"),
+        Intervals(behind, target, caption, low=low, high=low + 4 * step),
         Warnings(result.warnings),
-        Table("ranking", result.ranking, on_page=False),
+        Table("ranking", ranking, on_page=False),
         Heading("Each with each"),
-        Table("better", matrix, percent, formats, caption, on_page=several),
+    ]
+    if len(result.detectors) > 2:
+        matrix = result.matrix().rename_axis("better").reset_index()
+        percent = matrix.assign(**{name: 100 * matrix[name] for name in result.detectors})
+        formats = dict.fromkeys(result.detectors, "{:.0f}")
+        caption = "Probability (%) that the detector of a row is better than the other"
+        blocks.append(Table("better", matrix, percent, formats, caption))
+    blocks += [
         differences_table(result),
         *disagreement_blocks(result),
         Facts(about, "What this page is about"),
@@ -156,12 +175,18 @@ def comparison_markdown(
 
 def loss_lines(gate: Gate) -> list[str]:
     """Return a line for each other detector: how much the candidate loses to it."""
-    return [
-        f"less than {loss.detector} by {100 * loss.value:.1f} ({gate.level:.0%} interval "
-        f"{100 * loss.lower:.1f} to {100 * loss.upper:.1f}): {loss.outcome}"
-        + (f"; {counted(loss.labels, 'more label')} would probably decide" if loss.labels else "")
-        for loss in gate.losses
-    ]
+    lines = []
+    for loss in gate.losses:
+        line = (
+            f"less than {loss.detector} by {100 * loss.value:.1f} ({gate.level:.0%} interval "
+            f"{100 * loss.lower:.1f} to {100 * loss.upper:.1f}): {loss.outcome}"
+        )
+        if loss.same_boxes:
+            line += "; both found exactly the same boxes"
+        if loss.labels:
+            line += f"; {counted(loss.labels, 'more label')} would probably decide"
+        lines.append(line)
+    return lines
 
 
 def value_text(result: Comparison, row: Any) -> str:

@@ -281,7 +281,8 @@ class IntervalRow:
 class Intervals:
     """A dot and an interval for each row, in their order; values are as `target` has them.
 
-    `names` are those of the dots of a row and of what was `before`, for a legend.
+    `names` are those of the dots of a row and of what was `before`, for a legend. The scale begins
+    at `low` and ends at `high`, by default the highest possible value.
     """
 
     kind: ClassVar = "intervals"
@@ -289,6 +290,8 @@ class Intervals:
     target: Target
     caption: str
     names: tuple[str, str] = ("with labels", "without labels")
+    low: float = 0.0
+    high: float | None = None
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,9 @@ def test_a_detector_differs_from_itself_by_nothing(world, tmp_path, labels):
     assert "same-boxes" in [as_notice(warning).code for warning in result.warnings]
     gate = result.gate(0.0)
     assert gate.outcome == "passed" and not np.signbit(gate.losses[0].value)
+    assert comparison_values(result, gate)["gate"]["losses"][0]["same_boxes"]
+    with pytest.raises(InputError, match="of two detectors"):
+        compare(twice, [file, Path(file)], images=site_labels(world))
     with pytest.raises(InputError, match="same boxes"):
         plan_labels(
             world / "strong",
@@ -115,6 +118,14 @@ def test_a_detector_differs_from_itself_by_nothing(world, tmp_path, labels):
             compare=world / "strong",
             compare_predictions=turned,
         )
+
+
+def test_predictions_in_memory_are_those_of_files(world):
+    fits = [world / name for name in ("strong", "weak")]
+    files = site_predictions(world)
+    frames = [pd.DataFrame(json.loads(Path(file).read_text())) for file in files]
+    of_files, of_frames = (compare(fits, of, images=site_labels(world)) for of in (files, frames))
+    pd.testing.assert_frame_equal(of_frames.pairs, of_files.pairs)
 
 
 def test_the_same_boxes_of_other_categories_are_others(world, tmp_path):
