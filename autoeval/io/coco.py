@@ -22,6 +22,8 @@ from autoeval.io.labels.content import (
     BoxColumns,
     LabelledBox,
     LabelSet,
+    around_shapes,
+    around_turned,
 )
 from autoeval.runtime.files import MALFORMED, PathLike, read_json, write_text
 from autoeval.words import printable
@@ -41,7 +43,7 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
 
     It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
     is malformed in these lists, and an annotation of an image or a category that they do not hold,
-    is left out and counted in the warnings.
+    is left out and counted in the warnings. Of a box that was turned the box around it is read.
     """
     warnings = list[str]()
     if isinstance(source, Mapping):
@@ -52,7 +54,10 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     categories = coco_categories(path, document, warnings)
     annotations = document.get("annotations")
     boxes: BoxColumns | None = None
+    n_turned = 0
     if isinstance(annotations, list):
+        n_turned = sum(map(_is_turned, annotations))
+    if isinstance(annotations, list) and not n_turned:
         boxes = _regular_boxes(annotations, images, categories)
     if boxes is None:  # one by one, which says what is wrong with which
         image_ids = frozenset(image.image_id for image in images)
@@ -73,7 +78,7 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
         images,
         tuple(categories.values()),
         boxes,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *around_shapes(n_turned)),
         numbers=tuple(categories),
     )
     entries = document["images"] or []
@@ -151,7 +156,19 @@ def _box(
     xywh = tuple(map(float, bbox))
     if len(xywh) != 4 or not all(map(math.isfinite, xywh)):
         raise ValueError(f"expected bbox [x, y, width, height], got {bbox}")
+    if _is_turned(entry):
+        xywh = around_turned(xywh, float(entry["attributes"]["rotation"]))
     return LabelledBox(image_id, categories[number], xywh, _is_crowd(entry))
+
+
+def _is_turned(entry: Any) -> bool:
+    """Say whether a box was turned in CVAT, which writes it upright, with the angle beside it.
+
+    A box around a polygon or a mask has no angle of its own.
+    """
+    attributes = entry.get("attributes") if isinstance(entry, dict) else None
+    angle = attributes.get("rotation") if isinstance(attributes, dict) else None
+    return bool(angle) and not entry.get("segmentation")
 
 
 def _is_crowd(entry: dict[str, Any]) -> bool:

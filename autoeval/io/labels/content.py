@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -225,6 +226,26 @@ class LabelFormat:
     about: str
     read: Callable[..., LabelSet]
     recognises: Callable[[Path], bool] = never
+
+
+def around_turned(xywh: Sequence[float], degrees: float) -> tuple[float, float, float, float]:
+    """Return the box around one that is turned about its centre, as left, top, width and height.
+
+    Examples
+    --------
+    >>> [round(side, 6) for side in around_turned((0, 0, 8, 4), 90)]
+    [2.0, -2.0, 4.0, 8.0]
+    """
+    left, top, width, height = xywh
+    cos, sin = (abs(of(math.radians(degrees))) for of in (math.cos, math.sin))
+    w, h = width * cos + height * sin, width * sin + height * cos
+    return left + (width - w) / 2, top + (height - h) / 2, w, h
+
+
+def around_shapes(n: int) -> tuple[Notice, ...]:
+    """Say how many polygons and rotated boxes were read as the boxes around them."""
+    text = f"polygons or rotated boxes, read as the boxes around them: {n}"
+    return (Notice("boxes-around-shapes", text, severity="note"),) if n else ()
 
 
 def labelled_boxes(

@@ -18,7 +18,14 @@ from autoeval.errors import InputError
 from autoeval.io.image_lists import walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import folder_of_images, holds_images, pair_up, without_size
-from autoeval.io.labels.content import BoxColumns, LabelFormat, LabelledBox, LabelSet
+from autoeval.io.labels.content import (
+    BoxColumns,
+    LabelFormat,
+    LabelledBox,
+    LabelSet,
+    around_shapes,
+    around_turned,
+)
 from autoeval.runtime.files import BadItems
 from autoeval.words import Notice, printable
 
@@ -31,6 +38,7 @@ class _Object:
     category: str
     corners: tuple[float, float, float, float]
     difficult: bool
+    turned: float = 0.0  # degrees about its centre
 
 
 def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = None) -> LabelSet:
@@ -38,10 +46,10 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
 
     An image without a file is unlabelled; one whose file has no object is empty. Difficult objects
     become areas to ignore. A folder in which any box begins at 0 counts its pixels from 0, as some
-    exporters do, and says so. The path is a folder with ``Annotations``, with another folder of all
-    XML files, or with the files themselves; `img_dir` is by default ``JPEGImages`` or ``images``
-    beside them, or the same folder. With `split` only the images listed in
-    ``ImageSets/Main/SPLIT.txt`` are read.
+    exporters do, and says so. Of an object that is turned the box around it is read. The path is a
+    folder with ``Annotations``, with another folder of all XML files, or with the files themselves;
+    `img_dir` is by default ``JPEGImages`` or ``images`` beside them, or the same folder. With
+    `split` only the images listed in ``ImageSets/Main/SPLIT.txt`` are read.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
@@ -65,7 +73,9 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
             with bad.item(printable(file)):
                 objects.append(_object(file, printable(name), entry))
     warnings = [*pairs.warnings, *files.warnings(), *bad.warnings(), *without_size(unknown)]
-    first = 0 if any(min(thing.corners[:2]) < 1 for thing in objects) else 1
+    warnings += around_shapes(sum(thing.turned != 0 for thing in objects))
+    upright = [thing for thing in objects if not thing.turned]
+    first = 0 if any(min(thing.corners[:2]) < 1 for thing in upright) else 1
     if not first:
         warnings.append(
             Notice(
@@ -109,24 +119,42 @@ def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
 
 def _object(file: Path, image_id: str, entry: ElementTree.Element) -> _Object:
     name = (entry.findtext("name") or "").strip()
-    sides = ("xmin", "ymin", "xmax", "ymax")
     try:
-        left, top, right, bottom = (float(entry.findtext(f"bndbox/{side}") or "") for side in sides)
+        corners, turned = _corners(entry)
     except ValueError:
-        left = top = right = bottom = math.nan
-    corners = (left, top, right, bottom)
-    if not name or not all(map(math.isfinite, corners)):
+        corners, turned = (math.nan,) * 4, 0.0
+    if not name or not all(map(math.isfinite, (*corners, turned))):
         raise InputError(
             f"{printable(file)}: expected each object to have a name and a bndbox of xmin, ymin, "
             "xmax and ymax."
         )
     difficult = (entry.findtext("difficult") or "0").strip() in ("1", "true", "True")
-    return _Object(image_id, name, corners, difficult)
+    return _Object(image_id, name, corners, difficult, turned)
+
+
+def _corners(entry: ElementTree.Element) -> tuple[tuple[float, float, float, float], float]:
+    """Return the corners of an upright box, and by how many degrees it is turned.
+
+    roLabelImg writes ``robndbox`` in place of ``bndbox``, with the angle in radians; CVAT writes
+    the upright box, with the angle in degrees as an attribute.
+    """
+
+    def number(path: str) -> float:
+        return float(entry.findtext(path) or "")
+
+    if entry.find("bndbox") is None and entry.find("robndbox") is not None:
+        x, y, w, h, angle = (number(f"robndbox/{of}") for of in ("cx", "cy", "w", "h", "angle"))
+        return (x - w / 2, y - h / 2, x + w / 2, y + h / 2), math.degrees(angle)
+    left, top, right, bottom = (number(f"bndbox/{of}") for of in ("xmin", "ymin", "xmax", "ymax"))
+    angle = entry.findtext("attributes/attribute[name='rotation']/value")
+    return (left, top, right, bottom), float(angle or 0)
 
 
 def _box(thing: _Object, first: int) -> LabelledBox:
     left, top, right, bottom = thing.corners
     xywh = (left - first, top - first, right - left + first, bottom - top + first)
+    if thing.turned:
+        xywh = around_turned(xywh, thing.turned)
     return LabelledBox(thing.image_id, thing.category, xywh, thing.difficult)
 
 

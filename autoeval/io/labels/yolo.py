@@ -21,7 +21,13 @@ from autoeval.io.image_identity import SUFFIXES
 from autoeval.io.image_lists import sorted_files, suffix_of, walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.beside import LabelPairs, folder_of_images, pair_up, without_size
-from autoeval.io.labels.content import BoxColumns, LabelFormat, LabelledBox, LabelSet
+from autoeval.io.labels.content import (
+    BoxColumns,
+    LabelFormat,
+    LabelledBox,
+    LabelSet,
+    around_shapes,
+)
 from autoeval.runtime.files import BadItems, read_yaml
 from autoeval.words import Notice, listed, printable
 
@@ -132,15 +138,13 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
                     number, numbers = _parsed(words, names)
                     hulls += len(numbers) > _BOX - 1
                     boxes.append(_box(image, number, numbers, names))
-    warnings = [*pairs.warnings, *texts.warnings(), *bad.warnings(), *without_size(unknown)]
-    if hulls:
-        warnings.append(
-            Notice(
-                "boxes-around-shapes",
-                f"polygons or rotated boxes, read as the boxes around them: {hulls}",
-                severity="note",
-            )
-        )
+    warnings = [
+        *pairs.warnings,
+        *texts.warnings(),
+        *bad.warnings(),
+        *without_size(unknown),
+        *around_shapes(hulls),
+    ]
     if not names.names:
         warnings.append(
             Notice(

@@ -13,6 +13,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.io.labels.any_format import load_labels
+from autoeval.words import as_notice
 
 # Images are 40 x 20 pixels. Left, top, width and height.
 BOXES = {"a": [], "b": [("car", 4, 2, 20, 10), ("bus", 30, 4, 8, 12)], "c": [("car", 0, 0, 10, 5)]}
@@ -118,6 +119,47 @@ def test_an_export_is_read_from_its_root(write, layout):
     assert [row[:2] for row in read] == [row[:2] for row in expected]
     for row, true in zip(read, expected, strict=True):
         assert row[2:] == pytest.approx(true[2:], abs=1e-4)
+
+
+def turned_in_coco(degrees, **more):
+    content = json.loads(json.dumps(COCO))
+    content["annotations"] = content["annotations"][:1]
+    entry = content["annotations"][0] | {"bbox": [10, 5, 12, 6]} | more
+    entry["attributes"] = {"occluded": False, "rotation": degrees}
+    return content | {"annotations": [entry]}
+
+
+# A box of 12 x 6 about (16, 8): by a quarter turn 6 x 12, by 45 degrees 18 / sqrt(2) on each side.
+TURNED = [(0.0, (10, 5, 12, 6)), (90.0, (13, 2, 6, 12)), (315.0, (9.636039, 1.636039, 12.727922))]
+
+
+@pytest.mark.parametrize(("degrees", "xywh"), TURNED)
+def test_a_box_that_was_turned_is_the_box_around_it(write, degrees, xywh):
+    xywh = (*xywh, xywh[-1])[:4]
+    images = {IMAGES["COCO 1.0"].format(name): None for name in BOXES}
+    file = {"annotations/instances_default.json": json.dumps(turned_in_coco(degrees))}
+    of_coco = load_labels(write({**file, **images}))
+    thing = voc_file("b", [("car", 10, 5, 12, 6)]).replace(
+        "</object>",
+        "<attributes><attribute><name>rotation</name>"
+        f"<value>{degrees}</value></attribute></attributes></object>"
+        "<object><name>bus</name><bndbox><xmin>0</xmin><ymin>0</ymin><xmax>5</xmax><ymax>5</ymax>"
+        "</bndbox></object>",  # pixels count from 0
+    )
+    of_voc = load_labels(
+        write({"voc/Annotations/b.xml": thing, "voc/JPEGImages/b.png": None}) / "voc"
+    )
+    for labels in (of_coco, of_voc):
+        assert labels.boxes[0].xywh == pytest.approx(xywh, abs=1e-5)
+        codes = [as_notice(warning).code for warning in labels.warnings]
+        assert ("boxes-around-shapes" in codes) == (degrees != 0)
+
+
+def test_the_box_of_a_polygon_is_not_turned_again(write):
+    polygon = {"segmentation": [[10, 5, 22, 5, 22, 11, 10, 11]]}
+    content = json.dumps(turned_in_coco(90.0, **polygon))
+    labels = load_labels(write({"a.json": content}) / "a.json")
+    assert [box.xywh for box in labels.boxes] == [(10, 5, 12, 6)]
 
 
 def test_the_format_of_cvat_itself_is_answered_with_what_to_export(write):

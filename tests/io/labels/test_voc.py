@@ -42,6 +42,15 @@ def test_difficult_objects_are_areas_to_ignore(write):
     assert [box.iscrowd for box in labels.boxes] == [True, False, True]
 
 
+def test_a_turned_box_of_rolabelimg_is_the_box_around_it(write):
+    numbers = {"cx": 16, "cy": 8, "w": 12, "h": 6, "angle": 1.5707963}  # a quarter turn, in radians
+    box = "".join(f"<{name}>{number}</{name}>" for name, number in numbers.items())
+    turned = f"<object><name>car</name><robndbox>{box}</robndbox></object>"
+    labels = read(write, annotation(turned, thing(0, 0, 5, 5)))
+    assert labels.boxes[0].xywh == pytest.approx((13, 2, 6, 12), abs=1e-5)
+    assert "read as the boxes around them: 1" in labels.warnings[0]
+
+
 def test_parts_of_an_object_are_no_objects(write):
     part = "<part><name>head</name><bndbox><xmin>9</xmin></bndbox></part>"
     labels = read(write, annotation(thing(2, 2, 8, 8, "person", more=part)))
