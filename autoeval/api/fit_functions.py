@@ -103,6 +103,7 @@ def fit(
     check_level(level)
     check_names(boxes, BoxOptions)
     target = _target(target, score_thr, iou)
+    group = None if group is None else str(group)  # a name, also where somebody numbers groups
     typed: dict[str, Any] = {"img_dir": img_dir, "group": group, "trained_here": trained_here}
     typed |= {"categories": categories, "data_root": data_root}
     if join:

@@ -322,10 +322,12 @@ class AccuracyEstimator:
                 "`site` names a labelled set of the fit, which has its group already: leave out "
                 "`group` (--group)."
             )
+        # names, also where somebody numbers sites and groups
+        known, of_group = "" if site is None else str(site), "" if group is None else str(group)
         if site is not None:
-            self.regression_.accuracies_at(site)  # refused where the fit has none of this name
+            self.regression_.accuracies_at(known)  # refused where the fit has none of this name
         if group is not None:
-            self.regression_.check_group(group)
+            self.regression_.check_group(of_group)
         point = OperatingPoint.of(self.target)
         if point is None and score_thr is None and iou != IOUS[0]:
             raise InputError(
@@ -345,7 +347,7 @@ class AccuracyEstimator:
             keep=keep,
             watch=watch,
         )
-        new_site = replace(new_site, known=site or "", group=group or "")
+        new_site = replace(new_site, known=known, group=of_group)
         return self.predict_site(new_site, score_thr, iou)
 
     def read_site(

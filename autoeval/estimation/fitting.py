@@ -13,7 +13,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from autoeval.accuracy.coco_evaluation import coco_summary
-from autoeval.boxes import Categories, words_of
+from autoeval.boxes import Categories, overlapping_pairs, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     ConfidenceCheck,
@@ -59,6 +59,7 @@ from autoeval.sites.site import Site
 from autoeval.words import Notice, listed, prefixed, short_names
 
 REFERENCE = "reference"
+SAME_LABEL = 0.5  # IoU of two labels of one object
 NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)
 # The matrices of a fit are small: on a busy machine several threads wait for each other and take
 # more processor time than one.
@@ -418,8 +419,8 @@ def names_of_sites(
     renamed: dict[str, dict[str, str]] = {name: {} for name in sites}
     for (one, first), (other, second) in itertools.combinations(sites.items(), 2):
         for a, b in itertools.product(first, second):
-            same_images = _image_ids(a) == _image_ids(b)
-            common = set(_labelled_categories(a)) & set(_labelled_categories(b))
+            common = [k for k in _labelled_categories(a) if k in _labelled_categories(b)]
+            same_images = _image_ids(a) == _image_ids(b) and _same_labels(a, b, common)
             if a.evaluation.content_key == b.evaluation.content_key or (
                 a.name == b.name and same_images and common
             ):
@@ -436,6 +437,22 @@ def names_of_sites(
 
 def _image_ids(labelled: Site) -> list[str]:
     return [image.image_id for image in labelled.boxes.images]
+
+
+def _same_labels(a: Site, b: Site, categories: Sequence[str]) -> bool:
+    """Whether most labels of some categories are those of another set on equally named images.
+
+    Frames of several cameras are often numbered alike. True without categories.
+    """
+    if not categories:
+        return True
+    labels = []
+    for truth in (a.evaluation.truth, b.evaluation.truth):
+        of_all = truth.as_categories(categories, {name: name for name in categories})
+        labels.append((np.float64(of_all.boxes), of_all.image * len(categories) + of_all.label))
+    (first, of_first), (second, of_second) = labels
+    same, _, _ = overlapping_pairs(first, of_first, second, of_second, least=SAME_LABEL)
+    return 2 * len(np.unique(same)) >= len(first)
 
 
 def _labelled_categories(labelled: Site) -> list[str]:

@@ -148,6 +148,17 @@ def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
         join_fits({"a": one, "b": one})
 
 
+def test_labels_tell_images_of_equal_names_apart():
+    """Frames of several cameras are numbered alike; one set that is labelled again is the same."""
+    first, second = (make_site(k, categories=WORDS, name="annotations") for k in (0, 1))
+    assert first.boxes.images == second.boxes.images
+    joined = join_fits({"a": fit_of(first), "b": fit_of(second)})
+    assert joined.regression_.sources_ == ["a/annotations", "b/annotations"]
+    moved = replace(first.truth, boxes=first.truth.boxes + 0.01)
+    with pytest.raises(InputError, match="in more than one of"):
+        join_fits({"a": fit_of(first), "b": fit_of(replace(first, truth=moved))})
+
+
 def test_each_site_keeps_whether_the_detector_was_trained_there(tmp_path):
     at_home = fit_of(site(0), trained_here=True)
     join_fits({"a": at_home, "b": fit(1)}).save(tmp_path / "joined.parquet")

@@ -134,6 +134,16 @@ def test_a_group_that_the_fit_does_not_contain_is_refused_with_those_that_it_doe
     assert same.to_dict()["estimate/lower"] == same.lower
 
 
+def test_a_numbered_group_is_a_name_as_on_the_command_line(tmp_path):
+    """0 is one, too, and fits with numbers and with names are joined."""
+    first, found = write_coco(tmp_path, 0)
+    autoeval.fit(first, found, group=0, work_dir=tmp_path / "a")
+    autoeval.fit(*write_coco(tmp_path, 1), group="gate", work_dir=tmp_path / "b")
+    joined = autoeval.fit(join=[tmp_path / "a", tmp_path / "b"])
+    assert joined.regression_.groups_ == ["0", "gate"]
+    assert joined.predict(found, group=0).value == joined.predict(found, group="0").value
+
+
 def test_a_plan_of_a_site_of_a_group_is_of_that_group(tmp_path):
     labels, found = write_coco(tmp_path, 0)
     fitted = autoeval.fit(labels, found, group="dash cams")
