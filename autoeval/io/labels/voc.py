@@ -146,8 +146,8 @@ def _corners(entry: ElementTree.Element) -> tuple[tuple[float, float, float, flo
         x, y, w, h, angle = (number(f"robndbox/{of}") for of in ("cx", "cy", "w", "h", "angle"))
         return (x - w / 2, y - h / 2, x + w / 2, y + h / 2), math.degrees(angle)
     left, top, right, bottom = (number(f"bndbox/{of}") for of in ("xmin", "ymin", "xmax", "ymax"))
-    angle = entry.findtext("attributes/attribute[name='rotation']/value")
-    return (left, top, right, bottom), float(angle or 0)
+    degrees = entry.findtext("attributes/attribute[name='rotation']/value")
+    return (left, top, right, bottom), float(degrees or 0)
 
 
 def _box(thing: _Object, first: int) -> LabelledBox:
