@@ -115,7 +115,8 @@ class ResultsOptions(DetectorOptions, total=False):
         line, counted from 0.
     numbering : str
         How category numbers count, where several ways fit: labels (as in the labels, the names or
-        the fit), 0 or 1 (positions in their list), coco (1 to 90).
+        the fit), 0 or 1 (positions in their list), coco (1 to 90), images (as in the list of
+        images).
     incomplete : bool
         Go on although boxes with a score under .3 are missing.
     reference : sequence of str

@@ -23,7 +23,7 @@ from autoeval.api.options import (
 )
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
-from autoeval.words import refuse_given
+from autoeval.words import as_notice, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -433,8 +433,10 @@ def _curve_of_labelled_set(
         words=None if named is None else words_of(named),
         unpredicted=True,
     )
+    # Every category counts, however few labels it has for a fit.
+    left_out = [n for n in labelled.left_out if as_notice(n).code != "categories-rarely-labelled"]
     return (
         lambda thresholds: exact_curve(labelled.evaluation.rankings, iou, thresholds),
-        (*labelled.left_out, *labelled.looks.warnings),
+        (*left_out, *labelled.looks.warnings),
         score_thresholds(labelled.evaluation.rankings),
     )

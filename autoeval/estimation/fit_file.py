@@ -123,8 +123,8 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
         raise InputError(f"Cannot read the estimator {path}: permission denied.") from error
     except Exception as error:  # a changed byte may make any part of the readers fail in any way
         raise InputError(
-            f"Expected {path} to be an estimator saved by autoeval but it cannot be read as one "
-            f"({type(error).__name__}: {error})."
+            f"Expected {path} to be an estimator, such as estimator.parquet in the work dir of "
+            f"`autoeval fit`, but it cannot be read as one ({type(error).__name__}: {error})."
         ) from error
     for name, kind in EXPECTED.items():
         value = metadata

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from autoeval.boxes import Boxes, Categories, LabelledImage
@@ -56,8 +57,9 @@ class Predictions:
         is found out.
     numbering : str
         How category numbers count: ``"labels"`` (as in the labels, `names` or the fit), ``"0"`` or
-        ``"1"`` (positions in their list from there), ``"coco"`` (COCO's 1 to 90). By default the
-        way in which all numbers have a word; where several fit, labels or the fit decide.
+        ``"1"`` (positions in their list from there), ``"coco"`` (COCO's 1 to 90), ``"images"`` (the
+        categories of the list of images). By default the way in which all numbers have a word;
+        where several fit, labels or the fit decide.
     """
 
     path: Any
@@ -76,6 +78,7 @@ class Predictions:
         numbers: Mapping[str, str],
         words: Sequence[str] | None = None,
         kind: str = "",
+        of_images: Mapping[str, str] = MappingProxyType({}),
     ) -> Site:
         """Read all passes, in the words of the detector, on the images that all of them cover.
 
@@ -86,6 +89,7 @@ class Predictions:
         numbers: word of each category number; `names` go before.
         words: of the detector, where the predictions may hold no box; see `read_predictions`.
         kind: of the files of the fit; see `autoeval.io.predictions.category_words.kind_of`.
+        of_images: word of each category number by the list of images; `names` go before.
         """
         if self.reference_names and self.reference is None:
             raise InputError(
@@ -98,8 +102,16 @@ class Predictions:
                 " give those of the one that the fit reads."
             )
         if self.names:
-            numbers = read_names(self.names)
-        how = ReadAs(numbers, words, self.columns, self.numbering, kind, undecided=True)
+            numbers, of_images = read_names(self.names), {}
+        how = ReadAs(
+            numbers,
+            words,
+            self.columns,
+            self.numbering,
+            kind,
+            undecided=True,
+            of_images=of_images,
+        )
         clean = read_boxes(self.path, how, images, where)
         reference = None
         if self.references:

@@ -80,7 +80,8 @@ def site_of_files(
     all_seen: whether the detector is known to have seen all images: those without a box, however
         many, are then never taken as not seen.
     """
-    described, image_files, unplaced = listed_images(images)
+    numbers_of_list = dict[str, str]()
+    described, image_files, unplaced = listed_images(images, numbers_of_list)
     named = isinstance(images, str | os.PathLike)
     site = files.read(
         described,
@@ -88,6 +89,7 @@ def site_of_files(
         numbers=looks.numbers,
         words=looks.categories,
         kind=looks.kind,
+        of_images=numbers_of_list,
     )
     boxes = site.boxes
     if boxes.numbering.others:
@@ -105,8 +107,7 @@ def site_of_files(
     if run is not None:
         site = _knowing_run(site, run)
     site = replace(site, images=image_files, left_out=(*site.left_out, *unknown_sizes(site.boxes)))
-    if images is None and run is None and len(np.unique(boxes.image)) == len(site):
-        # A file that lists an image without a box lists all of them.
+    if images is None and run is None and not boxes.lists_images:
         text = (
             "images without a box are not known, and count as if there were none: list all images"
         )
@@ -128,9 +129,11 @@ def site_of_files(
 
 
 def listed_images(
-    images: GivenImages,
+    images: GivenImages, numbers: dict[str, str]
 ) -> tuple[Sequence[LabelledImage] | None, Sequence[UnlabelledImage], list[str]]:
     """List the images that a detector was run on; None where predictions alone name them.
+
+    numbers: takes the word of each category number that a COCO document has.
 
     Returned: with their files, where these are known, and what was left out of a list.
     """
@@ -139,8 +142,8 @@ def listed_images(
         return None, (), left_out
     if isinstance(images, str | os.PathLike):
         in_folder = load_image_folder(images) if Path(images).is_dir() else ()
-        return read_image_list(images, left_out), in_folder, left_out
-    in_document = images_in_memory(images)
+        return read_image_list(images, left_out, numbers), in_folder, left_out
+    in_document = images_in_memory(images, numbers)
     if in_document is not None:
         return in_document, (), left_out
     described = [image for image in images if isinstance(image, LabelledImage)]  # as of a plan

@@ -153,21 +153,28 @@ def natural_order(name: str) -> list[tuple[int, str]]:
     ] + [(-2, name)]
 
 
-def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[LabelledImage, ...]:
+def read_image_list(
+    path: PathLike,
+    warnings: list[str] | None = None,
+    numbers: dict[str, str] | None = None,
+) -> tuple[LabelledImage, ...]:
     """List images, with their sizes by the headers of their files where the list has none.
 
     The path is a text file with a file name or an id a line (those that begin with # are comments),
     ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, a COCO JSON file,
     whose annotations are not read, or a folder of images. For where their files are see
     `with_sizes`. `warnings` takes which entries of a JSON file are malformed and left out; without
-    it they are refused.
+    it they are refused. `numbers` takes the word of each number of a category of a JSON file.
     """
     path = Path(path)
     if path.is_dir():
         files = load_image_folder(path)
         return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], path)
     if is_json(path):
-        images = coco_images(path, read_json(path, "list of images"), warnings)
+        document = read_json(path, "list of images")
+        images = coco_images(path, document, warnings)
+        if numbers is not None:
+            numbers |= _numbers_of_list(path, document)
         return with_sizes(images, path)
     names = listed_names(path)
     twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
@@ -347,12 +354,30 @@ def _time_of(match: re.Match[str]) -> datetime | None:
     return None
 
 
-def images_in_memory(given: object) -> tuple[LabelledImage, ...] | None:
-    """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object."""
+def images_in_memory(
+    given: object, numbers: dict[str, str] | None = None
+) -> tuple[LabelledImage, ...] | None:
+    """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object.
+
+    `numbers` takes the word of each number of a category.
+    """
     document = getattr(given, "dataset", given)
     if not isinstance(document, Mapping) or "images" not in document:
         return None
-    return coco_images(Path("the images in memory"), document)
+    path = Path("the images in memory")
+    if numbers is not None:
+        numbers |= _numbers_of_list(path, document)
+    return coco_images(path, document)
+
+
+def _numbers_of_list(path: Path, document: object) -> dict[str, str]:
+    """Return the word of each number; none where a list of images has no usable categories."""
+    if not isinstance(document, Mapping):
+        return {}
+    try:
+        return coco_categories(path, document, [])
+    except InputError:  # nobody may need them
+        return {}
 
 
 def image_path(img_dir: Path, file_name: str) -> Path:

@@ -149,7 +149,8 @@ def match_labels(
     if used and not used & set(translated):
         raise InputError(
             f"Expected labels of {listed(pool.categories)} but got {listed(sorted(used))}. "
-            "Translate them with --words WORD=CATEGORY."
+            "Translate them with --words WORD=CATEGORY; where a word of the labels stands for "
+            "several of these, make them one category (--category vehicle=car,bus,truck)."
         )
     truth = labelled_boxes(labels, pool.categories, translated, in_pool)
     truth = ignoring_unchecked(truth, labels, pool.on_images(images), translated)
@@ -349,7 +350,8 @@ def labelled_categories(
                 "categories-without-labels",
                 "detected categories that the labels do not have, left out of the mean: "
                 f"{len(lacking)} of {len(found_categories)} ({listed(lacking, 10)}). Where the "
-                "labels have other words for them, translate with --words WORD=CATEGORY",
+                "labels have other words for them, translate with --words WORD=CATEGORY, or make "
+                "several one category as the labels do (--category vehicle=car,bus,truck)",
             )
         )
     else:  # the labels are of other words altogether, which `match_labels` refuses

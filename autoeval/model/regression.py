@@ -133,7 +133,8 @@ class Regression:
         if not self.target.startswith("mAP") and OperatingPoint.of(self.target) is None:
             raise InputError(
                 f"The method '{DEFAULT_METHOD}' estimates mAP, and precision, recall and F1 at a "
-                f"threshold, not {self.target}: use one of the other methods for it."
+                f"threshold, not {self.target}, which `autoeval estimate-map --target "
+                f"{self.target}` estimates by other methods."
             )
         check_level(self.level)
         named = _named(table)

@@ -12,6 +12,7 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 
 SAMPLE = Path(__file__).parents[2] / "docs/getting-started/sample"
+SITE_OF_FIT = SAMPLE / "val_predictions.json"
 SITE = ("--predictions", SAMPLE / "new_predictions.json", "--images", SAMPLE / "new_site.json")
 
 
@@ -22,7 +23,7 @@ def run(*words):
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fit")
-    files = ("--labels", SAMPLE / "val.json", "--predictions", SAMPLE / "val_predictions.json")
+    files = ("--labels", SAMPLE / "val.json", "--predictions", SITE_OF_FIT)
     assert run("fit", *files, "--work-dir", folder) == 0
     return folder / "estimator.parquet"
 
@@ -184,3 +185,32 @@ def test_words_are_translated_where_a_labelled_set_is_counted(tmp_path, capsys):
         assert run("threshold", *given, *options) == 0
         curves.append(json.loads(capsys.readouterr().out)["curve"])
     assert curves[0] == curves[1] and len(curves[0]) > 5
+
+
+def test_a_labelled_set_counts_categories_that_a_fit_leaves_out(tmp_path, capsys):
+    """With three labels of a bus, too few for a fit: their objects count, and nothing else is said.
+
+    The numbers are those of COCO's own matching over all categories, by pycocotools.
+    """
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    labels = json.loads((SAMPLE / "val.json").read_text())
+    buses = [row for row in labels["annotations"] if row["category_id"] == 5]
+    labels["annotations"] = [row for row in labels["annotations"] if row not in buses[3:]]
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    given = ("--labels", tmp_path / "labels.json", "--predictions", SITE_OF_FIT)
+    assert run("threshold", *given, "--work-dir", tmp_path, "--json", "--recall", ".5") == 0
+    chosen = json.loads(capsys.readouterr().out)["threshold"]
+    assert "categories-rarely-labelled" not in [w["code"] for w in chosen["warning_codes"]]
+
+    truth = COCO(str(tmp_path / "labels.json"))
+    boxes = [row for row in json.loads(SITE_OF_FIT.read_text()) if row["score"] > chosen["value"]]
+    evaluation = COCOeval(truth, truth.loadRes(boxes), "bbox")
+    evaluation.evaluate()
+    parts = [p for p in evaluation.evalImgs if p and p["aRng"] == evaluation.params.areaRng[0]]
+    n_right = sum((p["dtMatches"][0] > 0).sum() for p in parts)
+    n_true = sum(len(p["gtIds"]) for p in parts)
+    at = {name: of["value"] for name, of in chosen["at"].items()}
+    assert at["recall"] == pytest.approx(n_right / n_true)
+    assert at["precision"] == pytest.approx(n_right / len(boxes))

@@ -99,3 +99,40 @@ def test_an_item_without_a_box_is_of_an_image_that_was_seen(world, fitted):
         estimate = fitted.predict(items, images=images)
         assert estimate.n_images == len(items)
         assert "images-not-covered" not in [warning.code for warning in estimate.warnings]
+
+
+def test_a_document_that_lists_its_images_knows_those_without_a_box(world, fitted):
+    document, boxes = read(world[2]), read(world[3])
+    listed = fitted.predict({**document, "annotations": boxes})
+    alone = fitted.predict(boxes)
+    codes = [[warning.code for warning in estimate.warnings] for estimate in (listed, alone)]
+    assert ["images-without-box-unknown" in each for each in codes] == [False, True]
+    assert listed.n_images == len(document["images"])
+
+
+def test_numbers_of_the_list_of_images_are_not_silently_those_of_the_fit(world, fitted, tmp_path):
+    """Results in COCO's form of a document that numbers the same categories the other way round."""
+    document, boxes = read(world[2]), read(world[3])
+    numbers = [category["id"] for category in document["categories"]]
+    other = dict(zip(numbers, numbers[::-1], strict=True))
+    turned = {
+        **document,
+        "annotations": [],
+        "categories": [{**c, "id": other[c["id"]]} for c in document["categories"]],
+    }
+    boxes_by_list = [
+        {"category_id": other[box["category_id"]], **{k: box[k] for k in box if "categ" not in k}}
+        for box in boxes
+    ]
+    path = tmp_path / "turned.json"
+    path.write_text(json.dumps(turned))
+    wanted = fitted.predict(boxes, images=world[2]).per_category
+    for images in (path, turned):
+        files = autoeval.Predictions(boxes_by_list, numbering="images")
+        assert fitted.predict(files, images=images).per_category == wanted
+        try:
+            estimate = fitted.predict(boxes_by_list, images=images)
+        except autoeval.InputError as error:
+            assert "--numbering images" in str(error)
+        else:
+            assert "category-numbers-guessed" in [w.code for w in estimate.warnings]

@@ -30,11 +30,13 @@ LABELS = "labels"
 FROM_0 = "0"
 FROM_1 = "1"
 COCO = "coco"
+IMAGES = "images"
 NUMBERINGS = {
     LABELS: "the numbers of the labels, of --names or of the fit",
     FROM_0: "positions in their list, counted from 0",
     FROM_1: "positions in their list, counted from 1",
     COCO: "COCO's numbers, 1 to 90 with gaps",
+    IMAGES: "the numbers of the list of images",
 }
 """What category numbers can be: the values of ``numbering=``, each in words."""
 COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # numbers up to 90 without a word
@@ -69,6 +71,9 @@ class ReadAs:
         way in which all have.
     undecided : bool
         Whether numbers that several ways fit are left to whoever reads; refused by default.
+    of_images : mapping of str to str
+        The word of each number by the list of images, where it is a COCO document with categories.
+        Results in COCO's form count as the document that they are of, but a list may be another.
     """
 
     numbers: Mapping[str, str] = field(default_factory=dict)
@@ -77,6 +82,7 @@ class ReadAs:
     numbering: str = ""
     kind: str = ""
     undecided: bool = False
+    of_images: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +131,9 @@ def find_words(
     numbers = {number: spelt.get(word, word) for number, word in numbers.items()}
     chosen, numbering, warnings = numbers, Numbering(text=text), tuple[Notice, ...]()
     if used:
-        chosen, numbering, warnings = _read_numbers(path, used, numbers, how, text=text)
+        listed_so = {} if own or text else how.of_images
+        ways = _ways_to_count(numbers, listed_so, how.words or numbers.values())
+        chosen, numbering, warnings = _read_numbers(path, used, ways, how, text=text)
     expected = how.numbers if own and used else {}
     odd = [
         f"{n} is {word}, not {expected[n]}"
@@ -142,7 +150,8 @@ def find_words(
     for number, word in kinds:
         given = chosen[normal_id(number)] if word is None else str(word)
         words[number, word] = spelt.get(given, given)
-    categories = tuple(dict.fromkeys([*chosen.values(), *words.values()]))
+    of_others = [by[number] for by in numbering.numbers.values() for number in used]
+    categories = tuple(dict.fromkeys([*chosen.values(), *words.values(), *of_others]))
     index = {word: k for k, word in enumerate(categories)}
     of_kind = {kind: index[word] for kind, word in words.items()}
     label = np.fromiter((of_kind[kind] for kind in named), np.int64, len(named))
@@ -163,14 +172,13 @@ def find_words(
     return found
 
 
-def _read_numbers(
-    path: Path, used: Sequence[str], numbers: Mapping[str, str], how: ReadAs, *, text: bool
-) -> tuple[dict[str, str], Numbering, tuple[Notice, ...]]:
-    """Return the words of category numbers, how they were read, and what was guessed."""
-    if how.numbering and how.numbering not in NUMBERINGS:
-        raise InputError(
-            f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{how.numbering}'."
-        )
+def _ways_to_count(
+    numbers: Mapping[str, str], of_images: Mapping[str, str], known: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """Return the word of each number by every one of `NUMBERINGS` that can be meant.
+
+    known: words of the detector; those of the list of images count as far as they are among these.
+    """
     listed_words = list(numbers.values())
     ways = {
         LABELS: dict(numbers),
@@ -180,9 +188,27 @@ def _read_numbers(
     if len(listed_words) == N_COCO and tuple(listed_words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO:
         of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
         ways[COCO] = {str(k): word for k, word in zip(of_coco, listed_words, strict=True)}
+    spelt = known_spellings(of_images.values(), list(known))
+    of_list = {number: spelt.get(word, word) for number, word in of_images.items()}
+    return ways | {IMAGES: {number: word for number, word in of_list.items() if word in known}}
+
+
+def _read_numbers(
+    path: Path,
+    used: Sequence[str],
+    ways: Mapping[str, dict[str, str]],
+    how: ReadAs,
+    *,
+    text: bool,
+) -> tuple[dict[str, str], Numbering, tuple[Notice, ...]]:
+    """Return the words of category numbers, how they were read, and what was guessed."""
+    if how.numbering and how.numbering not in NUMBERINGS:
+        raise InputError(
+            f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{how.numbering}'."
+        )
     fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
     if not fits or (how.numbering and how.numbering not in fits):
-        raise _without_word(path, used, numbers, how.numbering)
+        raise _without_word(path, used, ways[LABELS], how.numbering)
     of_fit, _, usual = how.kind.partition(":")
     if of_fit != ("text" if text else "file"):
         usual = FROM_0 if text else LABELS
@@ -194,7 +220,8 @@ def _read_numbers(
         if reading not in readings and not how.numbering:
             readings.add(reading)
             others[other] = words
-    expected = way in (how.numbering, usual)
+    # The usual way is no more than one of two where the list of images says otherwise.
+    expected = way == how.numbering or (way == usual and IMAGES not in others)
     numbering = Numbering(way, {}, others, text, decided=expected or not others)
     if expected or others:
         return chosen, numbering, ()
@@ -360,7 +387,8 @@ def numbered_by_fit(boxes: Boxes, of_fit: Mapping[str, float], usual: str, path:
 
     A file of the kind of the fit's (`kind_of`) is read as that was, with a warning where another
     way is far more likely. One of another kind needs frequencies that speak for the way that is
-    used, and none that speak for another.
+    used, and none that speak for another. Where the list of images has other numbers than the fit,
+    the frequencies decide, with a warning.
 
     of_fit: see `frequencies`.
     usual: kind of the files of the fit.

@@ -181,7 +181,16 @@ def read_boxes(
             ) from None
         none = np.zeros(0, np.int64)
         no_boxes, no_scores = np.zeros((0, 4)), np.zeros(0)
-        return Boxes(tuple(images), tuple(words), none, none, no_boxes, no_scores, run=run)
+        return Boxes(
+            tuple(images),
+            tuple(words),
+            none,
+            none,
+            no_boxes,
+            no_scores,
+            lists_images=own_images is not None,
+            run=run,
+        )
 
     placement = None
     if images is None:

@@ -113,6 +113,33 @@ def test_numbers_that_are_not_those_of_the_fit_are_read_by_its_frequencies():
         numbered_by_fit(read([2, 4] * 10, WITH_GAPS), {}, "file:labels", FILE)
 
 
+def test_the_list_of_images_says_what_numbers_mean_where_the_fit_does_not():
+    """As results in COCO's form do, of a document with categories of its own."""
+    of_images = {"10": "person", "20": "car", "30": "Boat"}
+    boxes = read([10, 20, 30], of_images=of_images)
+    assert words_of(boxes) == ["person", "car", "boat"]
+    assert words_of(read([10, 20], {}, words=WORDS, of_images=of_images)) == ["person", "car"]
+    with pytest.raises(InputError, match="no word: 10, 20"):
+        read([10, 20], of_images={"10": "person", "20": "tree"})  # no word of the detector
+
+
+def test_a_list_of_images_with_other_numbers_than_the_fit_is_never_silent():
+    of_images = {"0": "boat", "1": "bus", "2": "bicycle", "3": "car", "4": "person"}
+    usual = "file:labels"
+    by_list = read([4, 3, 3, 1] * 10 + [0], of_images=of_images)
+    by_fit = read([0, 2, 2, 3] * 10, of_images=of_images)
+    for boxes, first in ((by_list, ["person", "car", "car", "bus"]), (by_fit, ["person", "car"])):
+        decided = numbered_by_fit(boxes, OFTEN, usual, FILE)
+        assert words_of(decided)[: len(first)] == first
+        assert [w.code for w in decided.warnings] == ["category-numbers-guessed"]
+    with pytest.raises(InputError, match=r"--numbering labels.*--numbering images"):
+        numbered_by_fit(by_fit, {}, usual, FILE)
+    named = read([4, 3, 3, 1], of_images=of_images, numbering="images")
+    assert words_of(numbered_by_fit(named, OFTEN, usual, FILE)) == ["person", "car", "car", "bus"]
+    same = read([0, 2, 2, 3], of_images=FROM_0)
+    assert not same.numbering.others and not read([0, 2], text=True, of_images=of_images).warnings
+
+
 def test_own_words_of_a_file_that_are_spelt_otherwise_are_those_of_the_fit_in_every_way():
     own = {number: word.title() for number, word in FROM_0.items()}
     boxes = read([1, 3, 3, 4] * 10, {}, own=own, words=WORDS)
