@@ -33,6 +33,9 @@ FEWEST_PLACED = 0.5
 LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly every image
 SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
 MANY = 1 / 3  # so many more, and predictions with labels are refused
+# Images without a box that end a list, where scores begin higher; see `_empty_end`.
+FEWEST_AT_END, FEWEST_BEFORE = 5, 20
+SHARE_AT_END, EMPTY_BEFORE, LONGER = 0.05, 0.1, 3
 AT_ONCE = 1_000_000  # boxes
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 SHIFT = np.uint64(29)
@@ -247,8 +250,9 @@ def unseen_images(
     With scores from near 0 on, a detector finds something in nearly every image, and where it does
     not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
     excess is n0 - 2 n1. Over 3 % where scores begin at .05 or less, the images without a box were
-    not seen, and with `refuse` an excess over a third is an `InputError`. Predictions that list
-    their images (`Boxes.lists_images`) say themselves which were seen.
+    not seen, and with `refuse` an excess over a third is an `InputError`. Where scores begin
+    higher, there is a warning if the images without a box are the last of all. Predictions that
+    list their images (`Boxes.lists_images`) say themselves which were seen.
 
     Parameters
     ----------
@@ -269,9 +273,11 @@ def unseen_images(
     warnings : tuple of str
     """
     none = np.zeros(0, np.int64)
-    if not len(boxes) or boxes.floor > LOW_FLOOR or boxes.lists_images:
+    if not len(boxes) or boxes.lists_images:
         return none, ()
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    if boxes.floor > LOW_FLOOR:
+        return none, _empty_end(n_boxes[images], name, what) if complete else ()
     n_empty = int(np.count_nonzero(n_boxes[images] == 0))
     n_single = int(np.count_nonzero(n_boxes[images] == 1))
     excess = n_empty - 2 * n_single
@@ -299,6 +305,32 @@ def unseen_images(
         "it has seen them all, add --incomplete"
     )
     return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)
+
+
+def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[str, ...]:
+    """Warn where a list ends with images without a box, and has hardly any other of them.
+
+    So it is with the predictions of a part, and with those of another, shorter set of numbered
+    images. Of 5,963 real files, cut at a score of .05 to .7 and by category, none ends so; of 1,780
+    that are placed in a longer list of other images 910 do where they begin at .25.
+    """
+    has_box = np.flatnonzero(n_boxes > 0)
+    n_before = int(has_box.max(initial=-1)) + 1
+    n_end = len(n_boxes) - n_before
+    longest = int(np.diff(has_box, prepend=-1).max(initial=1)) - 1
+    if (
+        n_end < max(FEWEST_AT_END, SHARE_AT_END * len(n_boxes), LONGER * longest)
+        or n_before < FEWEST_BEFORE
+        or n_before - len(has_box) > EMPTY_BEFORE * n_before
+    ):
+        return ()
+    n_other = n_before - len(has_box)
+    text = (
+        f"the last {n_end} of {len(n_boxes)} {what} have no box in {name}, and {n_other} of the "
+        "others: was the detector run on all of them, and are the predictions of these "
+        "images? If so, add --incomplete"
+    )
+    return (Notice("images-not-covered", text),)
 
 
 # Images that are in a set twice: the same boxes, and nothing that tells them apart.

@@ -64,11 +64,33 @@ def test_only_images_that_should_have_been_seen_count():
     assert warning.startswith("10 of 60 images") and len(unseen) == 50
 
 
-def test_lists_that_begin_higher_say_nothing():
+def test_gaps_in_lists_that_begin_higher_say_nothing():
     n_boxes = np.repeat([0, 5], [50, 50])
     assert unseen_images(found(n_boxes, floor=0.06), np.arange(N), "p.json", refuse=True)[1] == ()
     with pytest.raises(InputError, match="50 of 100 images have no box"):
         unseen_images(found(n_boxes, floor=0.05), np.arange(N), "p.json", refuse=True)
+
+
+@pytest.mark.parametrize(
+    ("n_boxes", "n_end"),
+    [
+        ([5] * 80 + [0] * 20, 20),  # as where the predictions are of 80 other images
+        ([0] * 20 + [5] * 80, None),
+        ([5] * 96 + [0] * 4, None),  # four may be empty
+        ([5] * 95 + [0] * 5, 5),
+        ([5] * 80 + [0] * 5 + [5] * 2 + [0] * 13, None),  # not three times as many as before
+        ([5, 5, 5, 0] * 20 + [0] * 20, None),  # a quarter of the others is empty
+        ([5] * 19 + [0] * 81, None),  # of 19 nothing is known
+    ],
+)
+def test_a_list_that_ends_without_boxes_is_another_one(n_boxes, n_end):
+    boxes = found(n_boxes, floor=0.25)
+    unseen, warnings = unseen_images(boxes, np.arange(N), "p.json", refuse=True)
+    assert not len(unseen) and len(warnings) == (n_end is not None)
+    if n_end:
+        assert warnings[0].code == "images-not-covered"
+        assert warnings[0].startswith(f"the last {n_end} of 100 images have no box in p.json")
+    assert unseen_images(boxes, np.arange(N), "p.json", complete=False)[1] == ()
 
 
 def test_more_than_a_third_is_refused():
@@ -88,6 +110,9 @@ def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
         read = read_predictions(path, images=labels.images)
         images = np.unique(labelled_boxes(labels).image)
         assert unseen_images(read, images, path.name, refuse=True)[1] == (), path
+        for floor in (0.1, 0.25, 0.5):
+            cut = read.where(read.scores > floor)
+            assert unseen_images(cut, np.arange(len(labels.images)), path.name)[1] == (), path
     half = read.where(read.image < len(labels.images) // 2)
     with pytest.raises(InputError, match="have no box"):
         unseen_images(half, images, path.name, refuse=True)
