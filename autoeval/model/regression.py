@@ -185,10 +185,7 @@ class Regression:
         self._model = MixedModel(self.prior_).fit(self._pairs, self._true)
         # Where the detector was trained: its mean accuracy and confidence there, the latter of all
         # pairs where that is not known.
-        trained = np.zeros(len(self._true), bool)
-        if TRAINED_HERE in self.pairs_:
-            given = self.pairs_[TRAINED_HERE]
-            trained = np.array([value is True or value == 1 for value in given], bool)
+        trained = self.pairs_.get(TRAINED_HERE, np.zeros(len(self._true), bool))
         self.home_ = float(self._true[trained].mean()) if trained.any() else np.nan
         at_home = trained | ~trained.any()
         self._confidence_at_home = float(self._pairs.x[at_home, 0].mean())
@@ -403,25 +400,19 @@ class Regression:
 
     @cached_property
     def left_out_(self) -> dict[str, np.ndarray]:
-        """Estimate of every pair by the other groups (leave-one-group-out).
+        """Estimate of every pair by the other groups (leave-one-group-out); see `by_other_groups`.
 
         A table with one row a pair: ``source``, ``group``, ``category``, ``n_images``, ``true``,
         ``estimate``, ``lower``, ``upper``, ``raw``; empty with a single group.
         """
         if len(self.groups_) < 2:
             return {}
-        pairs, true = self._pairs, self._true
-        intervals: list[PredictionInterval | None] = [None] * len(true)
-        for rest, left_out in leave_one_group_out(pairs.group):
-            model = MixedModel(self.prior_).fit(pairs[rest], true[rest])
-            predicted = model.predict(pairs[left_out])
-            for k, interval in zip(left_out, predict_intervals(predicted, self.level), strict=True):
-                intervals[k] = interval
+        intervals = self.by_other_groups(self.pairs_)
         known = ("source", "group", "category", "n_images")
         estimated = {"estimate": "value", "lower": "lower", "upper": "upper", "raw": "raw"}
         return {
             **{name: self.pairs_[name] for name in known},
-            "true": true,
+            "true": self._true,
             **{
                 name: np.array([getattr(interval, field) for interval in intervals])
                 for name, field in estimated.items()
@@ -439,20 +430,38 @@ class Regression:
         return np.array([errors[group == name].mean() for name in dict.fromkeys(group)])
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its group, shape (N,).
+        """Estimate each row of `table_` by the other groups, (N,), in [0, 1]; see `left_out_`.
 
         NaN with a single group, and in a table whose rows hold several categories.
         """
-        groups = self.table_["group"]
-        estimates = np.full(len(groups), np.nan)
-        if len({*groups}) < 2 or any("/" in name for name in self.table_):
-            return estimates
+        if len(self.groups_) < 2 or any("/" in name for name in self.table_):
+            return np.full(len(self.table_["group"]), np.nan)
+        return np.clip([interval.raw for interval in self.by_other_groups(self.table_)], 0, 1)
+
+    def by_other_groups(self, rows: Table) -> list[PredictionInterval]:
+        """Predict each row by a regression that was fitted on the rows of the other groups.
+
+        All is fitted again: a group also shows how much the reference detector counts, how far the
+        detector falls away from home, and how large boxes are. That a detector was trained at a
+        site is known without labels.
+        """
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
-        for rest, left_out in leave_one_group_out(groups):
-            regression = Regression(**settings).fit(rows_where(self.table_, rest))
-            asked = rows_where(self.table_, left_out)
-            estimates[left_out] = regression.distribution(asked).mean
-        return np.clip(estimates, 0, 1)
+        intervals: dict[int, PredictionInterval] = {}
+        for rest, left_out in leave_one_group_out(rows["group"]):
+            fitted = Regression(**settings).fit(rows_where(rows, rest))
+            # Not as rows of a new site: where categories are left out the others show their site.
+            new = fitted._arrays(rows_where(rows, left_out))
+            predicted = predict_intervals(fitted._model.predict(new), self.level)
+            intervals |= zip(left_out.tolist(), predicted, strict=True)
+            if fitted.away_ is None:
+                continue
+            confidence = new.x[:, 0] - fitted._confidence_at_home
+            elsewhere = fitted._elsewhere.predict(new)
+            away = fitted.away_.predict(elsewhere, fitted.home_, confidence)
+            for k, interval in zip(left_out, predict_intervals(away, self.level), strict=True):
+                if not rows[TRAINED_HERE][k]:
+                    intervals[k] = interval
+        return [intervals[k] for k in range(len(rows["group"]))]
 
     def reads_reference(self, rows: Table) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""
@@ -530,6 +539,8 @@ def _named(table: Table) -> dict[str, np.ndarray]:
     rows.setdefault("category", np.full(n, ONLY, object))
     for name in {"source", "group", "category"} & {*rows}:
         rows[name] = rows[name].astype(str).astype(object)
+    if TRAINED_HERE in rows:  # a row without a value was not trained there
+        rows[TRAINED_HERE] = np.array([value in (True, 1) for value in rows[TRAINED_HERE]], bool)
     groups: dict[str, dict[str, None]] = {}
     divided = rows.get("kind", np.full(n, "", object)) == CATEGORY  # categories of a set may be
     for k in np.flatnonzero(~divided) if "source" in rows else ():

@@ -8,7 +8,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import pair_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.model import Prior
-from autoeval.model.pair_table import FEATURES
+from autoeval.model.pair_table import FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE, TRAINED_HERE
 from autoeval.model.regression import Regression
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 
@@ -57,6 +57,54 @@ def test_held_out_pairs_are_estimated_without_their_group():
     own = before["group"] == "group1"
     np.testing.assert_allclose(before.loc[own, "estimate"], after.loc[own, "estimate"])
     assert not np.allclose(before.loc[~own, "estimate"], after.loc[~own, "estimate"])
+
+
+def trained_at(*groups):
+    """Pairs of a detector that was trained at the sites of these groups."""
+    table = pair_table()
+    return table.assign(**{TRAINED_HERE: table["group"].isin(groups)})
+
+
+def pairs_with_reference():
+    """Pairs with a reference that counts in part, and more without group1."""
+    table = pair_table()
+    agreed = table["mAP"].where(table["group"] != "group1", 1 - table["mAP"])
+    known = dict.fromkeys(REFERENCE_FEATURES, agreed)
+    return table.assign(**known, **{REFERENCE_TRUE: table["mAP"] + 0.01})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [trained_at("group0"), trained_at("group1"), pairs_with_reference()],
+    ids=["trained elsewhere", "trained there", "reference"],
+)
+def test_nothing_that_a_group_shows_is_used_where_it_is_left_out(table):
+    """Neither how far the detector falls there, nor how much the reference counts there."""
+    other = table.assign(mAP=table["mAP"].where(table["group"] != "group1", 1 - table["mAP"]))
+    before, after = (Regression().fit(rows) for rows in (table, other))
+    own = before.left_out_["group"] == "group1"
+    estimates = [
+        pd.DataFrame(fitted.left_out_)[["raw", "lower", "upper"]] for fitted in (before, after)
+    ]
+    np.testing.assert_array_equal(estimates[0][own], estimates[1][own])
+    assert not np.allclose(estimates[0][~own], estimates[1][~own])
+    for fitted in (before, after):  # the chart shows the same as the table of errors
+        np.testing.assert_array_equal(
+            fitted.predict_left_out(), np.clip(fitted.left_out_["raw"], 0, 1)
+        )
+
+
+def test_what_is_left_out_is_away_where_the_detector_was_not_trained():
+    table = trained_at("group0")
+    plain, fitted = Regression().fit(pair_table()), Regression().fit(table)
+    there = table["group"] == "group0"
+    np.testing.assert_array_equal(fitted.left_out_["raw"][there], plain.left_out_["raw"][there])
+    alone = Regression().fit(table[table["group"] != "group1"])
+    own = table["group"] == "group1"
+    np.testing.assert_allclose(
+        fitted.left_out_["raw"][own], alone.distribution(table[own].drop(columns="mAP")).mean
+    )
+    assert np.all(fitted.left_out_["raw"][own] < plain.left_out_["raw"][own])
 
 
 def test_tables_of_several_categories_are_stacked():
