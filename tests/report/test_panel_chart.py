@@ -62,7 +62,7 @@ def test_the_line_is_what_the_fit_predicts_where_other_scores_are_as_usual(fitte
     band = chart_of_panel(fitted, estimate).lines[name]
     pairs = panel_pairs()
     k = len(band.x) // 2
-    row = {name: band.x[k], "n_images": estimate.n_images}
+    row = {"category": "new", name: band.x[k], "n_images": estimate.n_images}
     for other in SCORES:
         if other != name:
             row[other] = np.polyval(np.polyfit(pairs[name], pairs[other], 1), band.x[k])
