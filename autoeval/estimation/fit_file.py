@@ -144,14 +144,18 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
 
 
 def _to_table(arrow: pyarrow.Table) -> dict[str, np.ndarray]:
-    """Return Arrow's columns as arrays; texts and bytes as objects, None where one is missing."""
+    """Return Arrow's columns as arrays.
+
+    Texts and bytes are objects, None where one is missing; integers are float64 where one is.
+    """
     table = {}
     for name, column in zip(arrow.column_names, arrow.columns, strict=True):
-        numbers = pyarrow.types.is_floating(column.type) or pyarrow.types.is_integer(column.type)
         values = column.to_pylist()
         dtype: Any = object
-        if numbers:
-            dtype = np.float64 if pyarrow.types.is_floating(column.type) else np.int64
+        if pyarrow.types.is_floating(column.type):
+            dtype = np.float64
+        elif pyarrow.types.is_integer(column.type):
+            dtype = np.float64 if column.null_count else np.int64
         elif pyarrow.types.is_boolean(column.type):
             dtype = bool
         table[name] = np.empty(len(values), dtype)

@@ -10,7 +10,7 @@ from test_protocol import WORLDS, make_table
 from autoeval.api.options import load_any_estimator
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fit_file import write_artefact
+from autoeval.estimation.fit_file import read_artefact, write_artefact
 from autoeval.report.estimate import estimate_fields, estimate_row
 from autoeval.runtime.files import plain
 from autoeval.stability.methods.published_estimator import PublishedEstimator
@@ -65,6 +65,16 @@ def test_saved_and_loaded_estimators_agree(tmp_path):
     assert loaded.predict_rows(rows) == estimator.predict_rows(rows)
     assert loaded.context_ == CONTEXT
     loaded.pass_.check_context(CONTEXT)
+
+
+def test_columns_that_one_table_lacks_have_no_value_there(tmp_path):
+    whole = {"n": np.array([3, 4]), "word": np.array(["car", None], object), "x": np.ones(2)}
+    metadata = {"estimator": {"target": "mAP", "level": 0.9}, "context": {}}
+    write_artefact(tmp_path / "fit.parquet", [whole, {"x": np.array([np.nan])}], metadata)
+    read, _ = read_artefact(tmp_path / "fit.parquet")
+    np.testing.assert_array_equal(read["n"], [3, 4, np.nan])
+    np.testing.assert_array_equal(read["x"], [1, 1, np.nan])
+    assert read["word"].tolist() == ["car", None, None]
 
 
 def test_the_work_dir_of_a_fit_stands_for_the_estimator_in_it(tmp_path):

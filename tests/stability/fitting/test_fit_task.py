@@ -173,7 +173,7 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
 def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
     result = autoeval.fit_task(task, autoeval.Detector(detector, batch_size=2), work_dir=tmp_path)
     assert result.detector_ is detector
-    assert repr(result) == "<AccuracyEstimator of mAP, level 0.9, fitted on 4 sources>"
+    assert repr(result) == "<AccuracyEstimator of mAP, level 0.9, fitted on 4 sites>"
     of_fit = result.fit_result_
     assert [of.method for of in of_fit.cross_validation] == ["bayes", "constant"]
     assert of_fit.value == pytest.approx(result.table_["mAP"].mean())
