@@ -485,11 +485,6 @@ class Boxes:
         """The lowest score of all boxes, NaN without any."""
         return float(self.scores.min()) if len(self) else float("nan")
 
-    @cached_property
-    def most_boxes(self) -> int:
-        """The largest number of boxes in one image."""
-        return int(np.bincount(self.image).max()) if len(self) else 0
-
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Boxes:
         """Translate words of categories into other categories; boxes of other words are dropped.
 

@@ -186,8 +186,8 @@ def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[
     first, *others = sites
     places = {first: {k: k for k in range(len(images[first]))}}
     for name in others:
-        found = match_images(images[name], images[first]).places()
-        places[name] = {place: k for k, place in enumerate(found) if place is not None}
+        index = match_images(images[name], images[first]).index
+        places[name] = {place: k for k, place in enumerate(index.tolist()) if place >= 0}
     common = [k for k in places[first] if all(k in places[name] for name in others)]
     if not common:
         examples = "; ".join(

@@ -43,7 +43,6 @@ from autoeval.model.pair_table import (
     WEIGHT,
     CalibratedFeatures,
     ReferenceFeatures,
-    relative_sides,
     table_of,
 )
 from autoeval.sites.site import Presence, Site
@@ -111,10 +110,10 @@ class CategoryScores:
         at = place[found.image[rows]]
         self._calibrated = CalibratedFeatures(
             site.calibration,
+            found.boxes[rows],
             found.scores[rows],
-            relative_sides(found.boxes[rows], found.sizes[found.image[rows]].prod(axis=1)),
             at,
-            len(images),
+            found.sizes[images].prod(axis=1),
             probabilities=p,
             at_thresholds=points,
         )
@@ -141,9 +140,9 @@ class CategoryScores:
 
         And the highest score of its boxes on all images of the site; see `nothing_over`.
         """
-        calibrated = self._calibrated.compute()
+        calibrated = self._calibrated.values
         unknown = dict.fromkeys(self._unknown, np.nan)
-        computed = calibrated | (self._reference.compute() if self._reference else unknown)
+        computed = calibrated | (self._reference.values if self._reference else unknown)
         agreed = {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
         return {

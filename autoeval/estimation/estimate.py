@@ -20,7 +20,6 @@ from autoeval.model.pair_table import (
     GROUP,
     HIGHEST,
     LIKELY_BOXES,
-    ONLY,
     PRECISION,
     SEED,
     SITE,
@@ -407,7 +406,7 @@ def _nothing_found(site: Site, regression: Regression, others: Others) -> Estima
     interval from 0 to somewhere would claim the first.
     """
     n_images, target = len(site), regression.target
-    rows = table_of([{"category": ONLY, HIGHEST: float(site.boxes.scores.max(initial=0.0))}])
+    rows = table_of([{"n_images": n_images, HIGHEST: float(site.boxes.scores.max(initial=0.0))}])
     every = (target, *others)
     none_over = [name for name in every if nothing_over(rows, name).all()]
     estimates = {name: bounds(without_boxes(name) if name in none_over else None) for name in every}
@@ -496,7 +495,7 @@ def _basis(
     """Say in words what an interval rests on beside the boxes of the site."""
     if none_over:
         return checks.NONE_OVER
-    if interval.refused:
+    if math.isnan(interval.value):
         return f"none: it would reach {100 * interval.reach:.0f} points to each side"
     parts = []
     if GROUP in rows:

@@ -402,8 +402,8 @@ def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> Label
     """
     some = True
     if estimate.site is not None and len(labels.images) >= len(estimate.site):
-        places = match_images(labels.images, estimate.site.boxes.images).places()
-        some = len({*places} - {None}) < len(estimate.site)
+        index = match_images(labels.images, estimate.site.boxes.images).index
+        some = len(np.unique(index[index >= 0])) < len(estimate.site)
     return plan_estimated(fit, estimate, PlanRequest(1, predicted=some))
 
 

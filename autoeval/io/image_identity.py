@@ -82,10 +82,6 @@ class ImageMatches:
         each = ", ".join(f"{n} by {rule}" for rule, n in counts.most_common())
         return (Notice("images-matched", f"images matched with {known}: {each}", "note"),)
 
-    def places(self) -> list[int | None]:
-        """Return the positions as numbers, None for an image that is not known."""
-        return [k if k >= 0 else None for k in self.index.tolist()]
-
 
 class Rule(NamedTuple):
     """Equal keys of a field of two images mean that they are the same image.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, polygamma
 
-from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks
+from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks, top_detections
 from autoeval.accuracy.measures import (
     RankedDetections,
     image_counts,
@@ -221,7 +221,9 @@ def fit_box_model(
     most = max(MOST_BOXES // len(sites), LEAST_SHARE)
     of_boxes, of_matches = [], []
     for site, mask in zip(sites, images, strict=True):
-        hits, ignored = site.pool_matches
+        found = site.boxes  # of which the pool holds those that evaluation takes
+        top = top_detections(found.image, found.label, found.scores)
+        hits, ignored = site.evaluation.matches.of(top)
         usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.image])
         usable = drawn_boxes(site.pool, usable, most)
         of_boxes.append(site.pool.features[usable])

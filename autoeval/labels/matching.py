@@ -77,9 +77,9 @@ def labels_on(
     in the pool, or one is labelled twice.
     """
     matches = match_images(labels.images, images)
-    at = matches.places()
-    kept = {labels.images[k].image_id: place for k, place in enumerate(at) if place is not None}
-    unknown = [labels.images[k].file_name for k, place in enumerate(at) if place is None]
+    at = matches.index.tolist()
+    kept = {labels.images[k].image_id: place for k, place in enumerate(at) if place >= 0}
+    unknown = [labels.images[k].file_name for k, place in enumerate(at) if place < 0]
     if not kept:
         raise _none_in_pool(labels, images)
     twice = [images[k].image_id for k, n in Counter(kept.values()).items() if n > 1]

@@ -400,11 +400,6 @@ class PredictionInterval:
     upper: float
     reach: float
 
-    @property
-    def refused(self) -> bool:
-        """Whether the interval would be too wide to give one."""
-        return self.value != self.value
-
 
 def predict_intervals(
     predicted: Mixture, level: float = 0.9, values: np.ndarray | None = None
@@ -423,8 +418,8 @@ def predict_intervals(
     >>> inside, below, wide = predict_intervals(at)
     >>> [(round(t.lower, 3), round(t.upper, 3), round(t.raw, 3)) for t in (inside, below)]
     [(0.336, 0.664, 0.5), (0.0, 0.182, -0.1)]
-    >>> wide.refused
-    True
+    >>> wide.value
+    nan
     """
     lows, highs = predicted.quantile((1 - level) / 2), predicted.quantile((1 + level) / 2)
     means = predicted.mean

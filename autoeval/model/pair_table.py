@@ -129,7 +129,7 @@ def category_weights(rows: Table, target: str) -> np.ndarray:
     Average precision is the mean over categories. At a threshold counts are summed first, so the
     weights are the denominators: boxes for precision, expected objects for recall.
     """
-    point, weights = OperatingPoint.of(target), np.ones(len(rows["category"]))
+    point, weights = OperatingPoint.of(target), np.ones(len(rows["n_images"]))
     if point is not None and f"{WEIGHT}{target}" in rows:
         weights = np.nan_to_num(rows[f"{WEIGHT}{target}"])
     elif point is not None and EXPECTED_COUNTS in rows:
@@ -151,12 +151,12 @@ def nothing_over(rows: Table, target: str) -> np.ndarray:
 
     None for a target without a threshold, and where the rows have no column `HIGHEST`.
 
-    >>> nothing_over({"category": ["car", "bus"], HIGHEST: [.2, .9]}, "recall@0.5")
+    >>> nothing_over({"n_images": [9, 9], HIGHEST: [.2, .9]}, "recall@0.5")
     array([ True, False])
     """
     point = OperatingPoint.of(target)
     if point is None or HIGHEST not in rows:
-        return np.zeros(len(rows["category"]), bool)
+        return np.zeros(len(rows["n_images"]), bool)
     highest = np.nan_to_num(rows[HIGHEST]).astype(np.float32)
     return np.asarray(highest <= np.float32(point.score_thr))  # as `image_counts` compares
 
@@ -214,23 +214,29 @@ class CalibratedFeatures:
     Parameters
     ----------
     calibration : ScoreCalibration
-    scores, sides : ndarray of shape (N,)
-        Confidences, and logarithms of sides; see `relative_sides`. NaN for an unknown side.
+    boxes, scores : ndarray of shape (N, 4) and (N,)
+        Of the category, xyxy in pixels.
     image : ndarray of shape (N,), int64
-    n_images : int
+    area : ndarray of shape (M,)
+        Of each image, in pixels; NaN where it is unknown, and so are the sides of its boxes.
     probabilities : ndarray of shape (10, N), optional
         By another calibration, which has not seen these labels.
     at_thresholds : sequence of str
         Targets, such as ``recall@0.3``.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        The features, NaN where the category is not found.
     """
 
     def __init__(
         self,
         calibration: ScoreCalibration,
+        boxes: np.ndarray,
         scores: np.ndarray,
-        sides: np.ndarray,
         image: np.ndarray,
-        n_images: int,
+        area: np.ndarray,
         *,
         probabilities: np.ndarray | None = None,
         at_thresholds: Sequence[str] = (),
@@ -243,7 +249,7 @@ class CalibratedFeatures:
         images = np.unique(image[shown])
         if len(images) > MOST_IMAGES:  # a mean over so many hardly varies, and memory is finite
             images = images[np.linspace(0, len(images) - 1, MOST_IMAGES).astype(np.int64)]
-        place = np.full(n_images, -1)
+        place = np.full(len(area), -1)
         place[images] = np.arange(len(images))
         # All boxes of an image that counts rank, also those under .05, since precision falls with
         # them; shares and sizes are of those over .05.
@@ -259,30 +265,31 @@ class CalibratedFeatures:
         # expected counts at every threshold; None where the category is not found
         self.curve = count_curve(self.ranking) if self.found else None
         self._expected_ap = float(self.ranking.average_precision().mean())
-        likely = np.bincount(at[at_half > LIKELY], minlength=n)
-        boxes = np.bincount(at[shown], minlength=n)
-        sized = np.isfinite(sides[kept])
+        n_likely = np.bincount(at[at_half > LIKELY], minlength=n)
+        n_shown = np.bincount(at[shown], minlength=n)
+        sides = np.maximum(boxes[kept, 2:] - boxes[kept, :2], 0).astype(np.float64)
+        shares = np.clip(sides.prod(axis=1) / area[image[kept]], SMALLEST, 1)
+        sized = np.isfinite(shares)
         weights = at_half * (shown & sized)
-        self._likely_share = likely / np.maximum(boxes, 1)  # (n,), as are the two that follow
-        self._size_sum = np.bincount(at, weights * np.where(sized, sides[kept], 0), minlength=n)
+        sizes = weights * np.where(sized, 0.5 * np.log(shares), 0)
+        self._likely_share = n_likely / np.maximum(n_shown, 1)  # (n,), as are the two that follow
+        self._size_sum = np.bincount(at, sizes, minlength=n)
         self._weight_sum = np.bincount(at, weights, minlength=n)
 
-    def compute(self) -> dict[str, float]:
-        """Return the features; NaN where the category is not found."""
         if not self.found:
-            weights = {f"{WEIGHT}{point}": 0.0 for point in self.points.values()}
-            return dict.fromkeys((*FEATURES, *self.points), math.nan) | weights
+            self.values = dict.fromkeys((*FEATURES, *self.points), math.nan)
+            self.values |= {f"{WEIGHT}{point}": 0.0 for point in self.points.values()}
+            return
         weight = self._weight_sum.sum()
-        features = {
+        self.values = {
             "expected_ap": self._expected_ap,
             "likely_share": float(self._likely_share.mean()),
             "box_size": float(self._size_sum.sum() / weight) if weight else math.nan,
         }
         for name, point in self.points.items():
             counts = image_counts(self.ranking, point.score_thr, point.level)
-            features[name] = value_of(point.measure, counts)
-            features[f"{WEIGHT}{point}"] = float(denominators(point.measure, counts).sum())
-        return features
+            self.values[name] = value_of(point.measure, counts)
+            self.values[f"{WEIGHT}{point}"] = float(denominators(point.measure, counts).sum())
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of images that count as often as drawn (B, n_images), each (B,).
@@ -320,19 +327,6 @@ def _of_drawn_images(
     counts = image_counts(ranking, point.score_thr, point.level)
     below = drawn @ denominators(point.measure, counts)
     return np.divide(drawn @ counts[0], below, out=np.full(len(drawn), np.nan), where=below > 0)
-
-
-def relative_sides(boxes: np.ndarray, area: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the side of boxes relative to that of their images, (N,).
-
-    boxes (N, 4): as xyxy, pixels.
-    area (N,): of the image of each, in pixels; NaN where it is unknown, and so is the side.
-
-    >>> relative_sides(np.array([[0, 0, 10, 40]]), np.array([400 * 100])).round(3)
-    array([-2.303])
-    """
-    sides = np.maximum(boxes[:, 2:] - boxes[:, :2], 0).astype(np.float64)
-    return np.asarray(0.5 * np.log(np.clip(sides.prod(axis=1) / area, SMALLEST, 1)))
 
 
 class ReferenceFeatures:
@@ -384,29 +378,24 @@ class ReferenceFeatures:
         self.known = bool(n_true.any())  # whether the reference has a box
         # counts by the boxes of the reference at every threshold; None where it has no box
         self.curve = count_curve(self.ranking) if self.known else None
-
-    def compute(self) -> dict[str, float]:
-        """Return the features; NaN where the reference has no box."""
-        if not self.known:
-            return dict.fromkeys((*REFERENCE_FEATURES, *self.points), math.nan)
-        levels = coco_summary(self.ranking.average_precision())
-        features = dict(zip(REFERENCE_FEATURES, map(float, levels.values()), strict=True))
-        for name, point in self.points.items():
-            counts = image_counts(self.ranking, point.score_thr, point.level)
-            features[name] = value_of(point.measure, counts)
-        return features
+        self.values = dict.fromkeys((*REFERENCE_FEATURES, *self.points), math.nan)
+        if self.known:
+            levels = coco_summary(self.ranking.average_precision()).values()
+            self.values |= dict(zip(REFERENCE_FEATURES, map(float, levels), strict=True))
+            for name, point in self.points.items():
+                counts = image_counts(self.ranking, point.score_thr, point.level)
+                self.values[name] = value_of(point.measure, counts)
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of images that count as often as drawn, (B, M), to first order."""
-        values = self.compute()
         if not self.known:
-            return {name: np.full(len(counts), value) for name, value in values.items()}
+            return {name: np.full(len(counts), np.nan) for name in self.values}
         counts = counts.astype(np.float64)
         total = counts.sum(axis=1)
         total = np.where(total > 0, total, np.nan)
         influence = coco_summary(influence_function(self.ranking)).values()
         drawn = {
-            name: values[name] + counts @ moved / total
+            name: self.values[name] + counts @ moved / total
             for name, moved in zip(REFERENCE_FEATURES, influence, strict=True)
         }
         for name, point in self.points.items():

@@ -257,7 +257,7 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
             degree = 1 if both[name].nunique() > 1 else 0
             rows[other] = np.polynomial.Polynomial.fit(both[name], both[other], degree)(grid)
         intervals = predict_intervals(regression.distribution(rows), regression.level)
-        given = [k for k, interval in enumerate(intervals) if not interval.refused]
+        given = [k for k, interval in enumerate(intervals) if not np.isnan(interval.value)]
         if len(given) > 1:
             y = np.array([intervals[k].value for k in given])
             lower = np.array([intervals[k].lower for k in given])

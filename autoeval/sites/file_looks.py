@@ -101,8 +101,8 @@ class ListStart:
 def open_lists(boxes: Boxes) -> Boxes:
     """Return the boxes of the images that list fewer boxes than the limit, where there is one."""
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    full = n_boxes == boxes.most_boxes
-    if boxes.most_boxes < LEAST_LIMIT or np.count_nonzero(full) < FEWEST_FULL:
+    full = n_boxes == n_boxes.max()
+    if n_boxes.max() < LEAST_LIMIT or np.count_nonzero(full) < FEWEST_FULL:
         return boxes
     return boxes.where(~full[boxes.image])
 
@@ -114,19 +114,13 @@ def begin_apart(boxes: Boxes) -> bool:
     lowest share q of all boxes with probability (1 - q)^n. More lists do so where each was cut.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    lowest = lowest_of_images(boxes)
+    lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)  # score of each image
+    np.minimum.at(lowest, boxes.image, boxes.scores)
     there = n_boxes > 0
     expected = (1 - LOW_SHARE) ** n_boxes[there]
     seen = np.count_nonzero(lowest[there] > np.quantile(boxes.scores, LOW_SHARE))
     error = math.sqrt(float(np.sum(expected * (1 - expected))))
     return bool(seen - expected.sum() > MOST_ERRORS * max(error, 1.0))
-
-
-def lowest_of_images(boxes: Boxes) -> np.ndarray:
-    """Return the lowest score of each image, (M,); inf for those without a box."""
-    lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)
-    np.minimum.at(lowest, boxes.image, boxes.scores)
-    return lowest
 
 
 def log_chance(n: int, score: float, shares: Sequence[tuple[float, float]]) -> float:
@@ -217,10 +211,11 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     if start >= CONFIDENT:
         return 0.0
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    lowest = lowest_of_images(boxes)
-    cut = np.isfinite(lowest)
+    lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)  # score of each image
+    np.minimum.at(lowest, boxes.image, boxes.scores)
+    cut = n_boxes > 0
     if fit_floor is None:
-        cut &= n_boxes == boxes.most_boxes
+        cut &= n_boxes == n_boxes.max()
     first = np.where(cut, lowest.astype(np.float64), boxes.floor)
     shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
     return float(np.average(shares, weights=n_boxes))
@@ -273,15 +268,16 @@ def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[str, ...
         and these are fewer than the 100 that average precision counts.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    n_full = int(np.count_nonzero(n_boxes == boxes.most_boxes))
-    few = boxes.most_boxes < MAX_DETECTIONS
-    if not len(boxes) or not few or n_full < max(FEWEST_LIMITED, MANY_LIMITED * len(n_boxes)):
+    most = int(n_boxes.max(initial=0))
+    n_full = int(np.count_nonzero(n_boxes == most))
+    few = n_full < max(FEWEST_LIMITED, MANY_LIMITED * len(n_boxes))
+    if not len(boxes) or most >= MAX_DETECTIONS or few:
         return ()
     return (
         Notice(
             "boxes-limited",
-            f"{n_full} of {len(n_boxes)} images in {name} have exactly {boxes.most_boxes} boxes, "
-            f"the most of any: were only the best {boxes.most_boxes} kept? That lowers the "
+            f"{n_full} of {len(n_boxes)} images in {name} have exactly {most} boxes, "
+            f"the most of any: were only the best {most} kept? That lowers the "
             "accuracy that is measured and hides low scores; "
             + (
                 "raise how many it keeps (--cfg-options)" if ran else "export all boxes from .01 on"
@@ -428,7 +424,7 @@ class Looks:
             boxes.categories,
             boxes.numbers,
             boxes.floor,
-            boxes.most_boxes,
+            int(np.bincount(boxes.image).max(initial=0)),
             float(boxes.scores.max(initial=0.0)),
             unseen_share(boxes),
             n_boxes=len(boxes),
@@ -514,13 +510,14 @@ class Looks:
         plain = start == ListStart()
         floor = self.floor if plain else start.floor or boxes.floor
         notices += another_scale(boxes, floor, self.highest)
-        if boxes.most_boxes > 2 * self.most_boxes:
+        most = int(np.bincount(boxes.image).max(initial=0))
+        if most > 2 * self.most_boxes:
             text = (
-                f"up to {boxes.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                f"up to {most} boxes an image, in the fit up to {self.most_boxes}: "
                 "another limit, or another detector?"
             )
             notices.append(Notice("another-detector", text))
-        if LEAST_LIMIT <= boxes.most_boxes < self.most_boxes and code != "boxes-limited":
+        if LEAST_LIMIT <= most < self.most_boxes and code != "boxes-limited":
             notices += check_limit(boxes, "the file")
         if plain and self.overlaps and boxes.floor <= HIGHEST_LOW:
             notices += another_suppression(self.overlaps, overlaps_of(boxes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -64,44 +64,15 @@ class Presence:
     likely (K,): boxes with a probability over .3.
     expected (K,): expected objects.
     counts (K,): bool.
+    counted: names of the categories that count.
     candidates (C,): indices of the categories that count or were found, rising.
     """
 
-    categories: tuple[str, ...]
     likely: np.ndarray
     expected: np.ndarray
     counts: np.ndarray
+    counted: tuple[str, ...]
     candidates: np.ndarray
-
-    @classmethod
-    def of(
-        cls,
-        categories: Sequence[str],
-        label: np.ndarray,
-        probabilities: np.ndarray,
-        present: Collection[str] = (),
-    ) -> Self:
-        """Decide for the boxes of a site, each with an index of its category and its probability.
-
-        label, probabilities (N,); present: categories that are said to be there.
-
-        >>> found = Presence.of(["car", "dog", "cat"], np.array([0] * 9 + [1]), np.full(10, .5))
-        >>> found.counted, Presence.of(["car"], np.array([0]), np.array([.2])).counted
-        (('car', 'dog'), ())
-        """
-        n = len(categories)
-        likely = np.bincount(label[probabilities > LIKELY], minlength=n)
-        expected = np.bincount(label, probabilities, minlength=n)
-        found = likely > 0
-        least = LEAST_SHARE * expected[found].mean() if found.any() else np.inf
-        said = np.array([name in present for name in categories], bool)
-        counts = (found & (expected >= least)) | said
-        return cls(tuple(categories), likely, expected, counts, np.flatnonzero(counts | found))
-
-    @property
-    def counted(self) -> tuple[str, ...]:
-        """Names of the categories that count."""
-        return tuple(self.categories[k] for k in np.flatnonzero(self.counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,21 +274,20 @@ class Site:
     @cached_property
     def presence(self) -> Presence:
         """Which categories count here; the boxes are calibrated."""
-        found = self.boxes
-        return Presence.of(found.categories, found.label, self.right_at_half, self.present)
+        categories, label, right = self.boxes.categories, self.boxes.label, self.right_at_half
+        likely = np.bincount(label[right > LIKELY], minlength=len(categories))
+        expected = np.bincount(label, right, minlength=len(categories))
+        found = likely > 0
+        least = LEAST_SHARE * expected[found].mean() if found.any() else np.inf
+        said = np.array([name in self.present for name in categories], bool)
+        counts = (found & (expected >= least)) | said
+        counted = tuple(categories[k] for k in np.flatnonzero(counts))
+        return Presence(likely, expected, counts, counted, np.flatnonzero(counts | found))
 
     @cached_property
     def pool(self) -> Boxes:
         """The boxes as evaluation takes them, with their features."""
         return with_features(self.boxes)
-
-    # What the labels say
-
-    @cached_property
-    def pool_matches(self) -> Matches:
-        """The matches of the boxes of the pool."""
-        found = self.boxes
-        return self.evaluation.matches.of(top_detections(found.image, found.label, found.scores))
 
     # The same site otherwise
 
@@ -379,12 +349,8 @@ class Site:
 
     def knowing(self, names: Sequence[str]) -> Self:
         """Return the same with more categories, where it lacks them: without a box."""
-
-        def change(boxes: Boxes) -> Boxes:
-            more = [name for name in names if name not in boxes.categories]
-            return replace(boxes, categories=(*boxes.categories, *more))
-
-        return self._each(change)
+        categories = tuple(dict.fromkeys([*self.boxes.categories, *names]))
+        return self._each(lambda boxes: replace(boxes, categories=categories))
 
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
         """Translate the detector's words into other categories; see `Boxes`."""

@@ -18,7 +18,7 @@ from autoeval.estimation.category_scores import (
 )
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.pair_table import FEATURES, CalibratedFeatures, relative_sides, values_of
+from autoeval.model.pair_table import FEATURES, CalibratedFeatures, values_of
 from autoeval.model.priors import calibration_prior
 from autoeval.sites.site import Site, columns_of
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
@@ -41,10 +41,11 @@ def features_of(found, category, images, area=200 * 200):
     """Read the boxes of some images, an image as often as it is named."""
     parts = [found.detections(k) for k in images]
     parts = [boxes[boxes.labels == category] for boxes in parts]
-    scores = np.concatenate([boxes.scores for boxes in parts])
-    sides = [relative_sides(boxes.boxes, np.full(len(boxes), area)) for boxes in parts]
+    scores, corners = (
+        np.concatenate([getattr(boxes, name) for boxes in parts]) for name in ("scores", "boxes")
+    )
     at = np.repeat(np.arange(len(parts)), [len(boxes) for boxes in parts])
-    return CalibratedFeatures(USUAL, scores, np.concatenate(sides), at, len(parts))
+    return CalibratedFeatures(USUAL, corners, scores, at, np.full(len(parts), area))
 
 
 @pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])
@@ -55,7 +56,7 @@ def test_the_features_of_a_category_are_those_of_its_boxes_on_these_images(categ
     ours = CategoryScores(boxes, category, FEATURES, images=np.array(images))
     expected = features_of(found, category, images)
     row = {name: value for name, value in ours.row().items() if name in FEATURES}
-    assert row == pytest.approx(expected.compute(), abs=1e-12)
+    assert row == pytest.approx(expected.values, abs=1e-12)
     times = resampled_counts(len(images), resamples=4, seed=1)
     drawn = expected.resample(times)
     for name, values in ours.resample(times).items():
@@ -69,7 +70,7 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
     times = resampled_counts(N_IMAGES, resamples=40, seed=1)
     ours = CategoryScores(boxes, 0, FEATURES, images=np.arange(N_IMAGES)).resample(times)
     drawn = [np.repeat(np.arange(N_IMAGES), counts) for counts in times]
-    again = pd.DataFrame([features_of(found, 0, images).compute() for images in drawn])
+    again = pd.DataFrame([features_of(found, 0, images).values for images in drawn])
     for name in ("likely_share", "box_size"):
         np.testing.assert_allclose(ours[name], again[name])
     assert np.corrcoef(ours["expected_ap"], again["expected_ap"])[0, 1] > 0.9

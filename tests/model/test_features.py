@@ -9,7 +9,7 @@ from autoeval.accuracy.coco_evaluation import MeanAP, match_weighted
 from autoeval.accuracy.measures import RankedDetections, counts_at
 from autoeval.detections import Detections
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.pair_table import CalibratedFeatures, ReferenceFeatures, relative_sides
+from autoeval.model.pair_table import CalibratedFeatures, ReferenceFeatures
 from autoeval.targets import OperatingPoint
 from tests.stability.scores.made import found, random_detections, shaken
 
@@ -18,6 +18,7 @@ TRUE = np.stack([np.linspace(1.0, -2.0, LEVELS), np.full(LEVELS, 1.2), np.full(L
 MISSED = np.array([-0.5, 0.8, 0.4])
 CALIBRATION = ScoreCalibration(TRUE, MISSED)
 N = 30
+WIDE = 1000.0  # sides of images, pixels
 A = [0, 0, 10, 10]
 B = [20, 0, 30, 10]
 FAR = [50, 50, 60, 60]
@@ -33,25 +34,31 @@ def boxes(n=200):
 
 
 def features_of(*parts, calibration=CALIBRATION, **options):
-    """Read boxes of several sets of images, laid out one after the other."""
+    """Read boxes of several sets of images, laid out one after the other.
+
+    Of each set: scores, logarithms of sides relative to those of the image, image, n images.
+    """
     starts = np.cumsum([0, *(n for *_, n in parts)])
     scores, sides = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     image = np.concatenate([part[2] + start for part, start in zip(parts, starts, strict=False)])
-    return CalibratedFeatures(calibration, scores, sides, image, int(starts[-1]), **options)
+    corners = np.zeros((len(scores), 4))
+    corners[:, 2:] = WIDE * np.exp(sides)[:, None]
+    area = np.full(int(starts[-1]), WIDE**2)
+    return CalibratedFeatures(calibration, corners, scores, image, area, **options)
 
 
 def test_images_without_the_category_change_no_score():
     """Neither those without a box, nor those whose boxes are right with less than .05."""
     scores, sides, image = boxes()
-    base = features_of((scores, sides, image, N)).compute()
+    base = features_of((scores, sides, image, N)).values
     assert all(np.isfinite(list(base.values())))
     assert CALIBRATION.at_half(np.array([0.01]))[0] < 0.05
     doubted = (np.full(40, 0.01), np.full(40, -0.5), np.arange(40), 40)
     none = (np.zeros(0), np.zeros(0), np.zeros(0, int), 40)
     for more in (none, doubted):
-        assert features_of((scores, sides, image, N), more).compute() == base
-        assert features_of(more, (scores, sides, image, N)).compute() == pytest.approx(base)
-    nothing = features_of(doubted, none).compute()
+        assert features_of((scores, sides, image, N), more).values == base
+        assert features_of(more, (scores, sides, image, N)).values == pytest.approx(base)
+    nothing = features_of(doubted, none).values
     assert set(nothing) == set(base) and np.isnan(list(nothing.values())).all()
 
 
@@ -66,7 +73,7 @@ def test_expected_ap_of_known_boxes_is_their_average_precision():
     score = features_of((scores, sides, image, N), calibration=nothing_missed, probabilities=given)
     n_true = np.bincount(image[hits[0]], minlength=N)
     ranked = RankedDetections.of(scores, image, hits, n_true)
-    assert score.compute()["expected_ap"] == pytest.approx(ranked.average_precision().mean())
+    assert score.values["expected_ap"] == pytest.approx(ranked.average_precision().mean())
 
 
 def test_expected_ap_predicts_that_of_labels_drawn_from_the_probabilities():
@@ -81,7 +88,7 @@ def test_expected_ap_predicts_that_of_labels_drawn_from_the_probabilities():
         hits = rng.random(len(scores)) < p
         n_true = np.bincount(image[hits[0]], minlength=N) + rng.poisson(missed)
         drawn.append(RankedDetections.of(scores, image, hits, n_true).average_precision().mean())
-    assert score.compute()["expected_ap"] == pytest.approx(np.mean(drawn), abs=0.02)
+    assert score.values["expected_ap"] == pytest.approx(np.mean(drawn), abs=0.02)
 
 
 def test_likely_share_and_size_by_hand():
@@ -89,9 +96,7 @@ def test_likely_share_and_size_by_hand():
     same = ScoreCalibration(np.tile([0.0, 1, 1], (LEVELS, 1)), MISSED)
     scores = np.array([0.9, 0.2, 0.04, 0.6, 0.03])
     sides = np.array([-1.0, -2, -9, -3, -9])
-    features = features_of(
-        (scores, sides, np.array([0, 0, 0, 1, 1]), 2), calibration=same
-    ).compute()
+    features = features_of((scores, sides, np.array([0, 0, 0, 1, 1]), 2), calibration=same).values
     assert features["likely_share"] == pytest.approx((1 / 2 + 1) / 2)
     weighted = 0.9 * -1 + 0.2 * -2 + 0.6 * -3
     assert features["box_size"] == pytest.approx(weighted / (0.9 + 0.2 + 0.6))
@@ -100,15 +105,19 @@ def test_likely_share_and_size_by_hand():
 def test_drawn_once_each_they_are_the_scores():
     score = features_of((*boxes(), N))
     once = score.resample(np.ones((1, N), int))
-    assert {name: values[0] for name, values in once.items()} == pytest.approx(score.compute())
+    assert {name: values[0] for name, values in once.items()} == pytest.approx(score.values)
     never = score.resample(np.zeros((1, N), int))
     assert np.isnan([values[0] for values in never.values()]).all()
 
 
 def test_sides_are_relative_to_those_of_the_image():
-    sides = relative_sides(np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([1600.0, 1600]))
-    assert sides[0] == pytest.approx(np.log(20 / 40))
-    assert sides[1] == pytest.approx(np.log(1e-3))  # of no width: a millionth of the area
+    """The second box, of no width, counts as a millionth of the area; probabilities: scores."""
+    corners, scores = np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([0.6, 0.4])
+    area = np.array([1600.0])
+    sides = CalibratedFeatures(PLATT, corners, scores, np.array([0, 0]), area).values["box_size"]
+    assert sides == pytest.approx(0.6 * np.log(20 / 40) + 0.4 * np.log(1e-3))
+    unknown = CalibratedFeatures(PLATT, corners, scores, np.array([0, 0]), np.full(1, np.nan))
+    assert np.isnan(unknown.values["box_size"])
 
 
 def joined(parts):
@@ -126,7 +135,7 @@ def reference_features_of(clean, reference, probabilities=None):
 
 
 def score_of(clean, reference, probabilities=None):
-    return reference_features_of([clean], [reference], probabilities).compute()["reference_ap"]
+    return reference_features_of([clean], [reference], probabilities).values["reference_ap"]
 
 
 def test_three_boxes_worked_out_by_hand():
@@ -172,7 +181,7 @@ def test_with_certain_probabilities_it_is_cocos_average_precision_against_these_
         assert k < 59 or 0.1 < expected.compute()["mAP"] < 0.9
     certain = np.ones(sum(len(reference) for _, reference in both))
     score = reference_features_of(*zip(*both, strict=True), certain)
-    assert score.compute()["reference_ap"] == pytest.approx(expected.compute()["mAP"], abs=1e-12)
+    assert score.values["reference_ap"] == pytest.approx(expected.compute()["mAP"], abs=1e-12)
 
 
 def test_nothing_found_is_worth_nothing_and_nothing_to_compare_with_is_not_known():
@@ -190,7 +199,7 @@ def test_drawing_images_again_gives_the_score_of_those_drawn_to_first_order():
     there = np.repeat(np.arange(200), counts[1])
     again = reference_features_of([clean[k] for k in there], [reference[k] for k in there])
     drawn = score.resample(counts)["reference_ap"]
-    whole, other = score.compute()["reference_ap"], again.compute()["reference_ap"]
+    whole, other = score.values["reference_ap"], again.values["reference_ap"]
     assert drawn[0] == pytest.approx(whole)
     assert abs(drawn[1] - other) < 0.25 * abs(whole - other) + 0.002
 
@@ -205,7 +214,7 @@ def test_precision_over_a_threshold_by_hand():
     """Two of three boxes score over .5: one is matched to .8 of an object, the other to none."""
     clean, reference = found(A, FAR, LOW, scores=[0.9, 0.7, 0.4]), found(A, B)
     score = at_half(clean, reference, np.array([0.8, 0.5]))
-    assert score.compute()["reference_precision@0.5"] == pytest.approx(0.8 / 2)
+    assert score.values["reference_precision@0.5"] == pytest.approx(0.8 / 2)
     drawn = score.resample(np.array([[1], [3], [0]]))["reference_precision@0.5"]
     np.testing.assert_allclose(drawn, [0.4, 0.4, np.nan])
     at = OperatingPoint.of("precision@0.5")
@@ -214,5 +223,5 @@ def test_precision_over_a_threshold_by_hand():
 
 def test_without_a_box_of_the_reference_nothing_is_known():
     score = at_half(found(A), found(), np.zeros(0))
-    assert math.isnan(score.compute()["reference_precision@0.5"]) and score.curve is None
+    assert math.isnan(score.values["reference_precision@0.5"]) and score.curve is None
     assert np.isnan(score.resample(np.ones((2, 1), int))["reference_precision@0.5"]).all()

@@ -3,16 +3,22 @@
 import numpy as np
 import pytest
 
-from autoeval.sites.site import LEAST_SHARE, Presence
+from autoeval.boxes import Boxes
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.sites.site import LEAST_SHARE, Site
 
 NAMES = ("vehicle", "person", "dog")
+#: Probabilities are confidences.
+SAME = ScoreCalibration(np.tile([0.0, 1.0, 1.0], (10, 1)), np.zeros(3))
 
 
 def presence(boxes, **options):
     """Decide by a number of boxes of each category, all with one probability."""
     label = np.repeat(np.arange(3), [n for n, _ in boxes])
     p = np.concatenate([np.full(n, p) for n, p in boxes])
-    return Presence.of(NAMES, label, p, **options)
+    corners = np.tile([0.0, 0.0, 9.0, 9.0], (len(p), 1))
+    found = Boxes((), NAMES, np.zeros(len(p), np.int64), label, corners, p)
+    return Site(found, calibration=SAME, **options).presence
 
 
 def test_a_category_counts_with_a_likely_box_and_a_tenth_of_the_mean_expected_objects():

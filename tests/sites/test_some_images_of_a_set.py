@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from label_worlds import make_site
 
-from autoeval.accuracy.coco_evaluation import match_categories
+from autoeval.accuracy.coco_evaluation import match_categories, top_detections
 
 CHOSEN = np.array([1, 4, 30, 59])
 
@@ -33,8 +33,9 @@ def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
     site = crowded_site()
     matched, ignored = match_categories(site.pool, site.truth)
     assert len(site.pool) < len(site.boxes)
-    assert (site.pool_matches[0] == matched).all()
-    assert (site.pool_matches[1] == ignored).all()
+    found = site.boxes
+    of_pool = site.evaluation.matches.of(top_detections(found.image, found.label, found.scores))
+    assert (of_pool.hits == matched).all() and (of_pool.ignored == ignored).all()
     assert not ignored.any()
 
 

@@ -78,13 +78,11 @@ def _as_on_disk(content: LabelSet) -> LabelSet:
     known = [LabelledImage(name, name, None) for name in files]
     missing = [k for k, is_lost in enumerate(lost) if is_lost]
     named = [Named(None, content.images[k].file_name) for k in missing]
-    found = dict(zip(missing, match_images(named, known).places(), strict=True))
-    places = [found.get(k) for k in range(len(content.images))]
-    images = tuple(
-        image if place is None else replace(image, file_name=files[place])
-        for image, place in zip(content.images, places, strict=True)
-    )
-    return replace(content, images=images)
+    images = list(content.images)
+    for k, place in zip(missing, match_images(named, known).index.tolist(), strict=True):
+        if place >= 0:
+            images[k] = replace(images[k], file_name=files[place])
+    return replace(content, images=tuple(images))
 
 
 def _only_file(folder: Path) -> Path:

@@ -113,11 +113,9 @@ def _renamed(
     """Find the label files whose names tools made of those of images; see `match_images`."""
     spare = [key for key, file in files.items() if file not in used]
     known = [LabelledImage(image, image, None) for image in images]
-    places = match_images([Named(None, key) for key in spare], known).places()
+    places = match_images([Named(None, key) for key in spare], known).index.tolist()
     return (
-        (images[place], files[key])
-        for key, place in zip(spare, places, strict=True)
-        if place is not None
+        (images[place], files[key]) for key, place in zip(spare, places, strict=True) if place >= 0
     )
 
 

@@ -229,10 +229,10 @@ def _images_of_files(
     """
     if images is None:
         return [LabelledImage(name, name, None) for name in map(_image_name, files)]
-    places = match_images([Named(None, _image_name(file)) for file in files], images).places()
+    index = match_images([Named(None, _image_name(file)) for file in files], images).index
     return [
-        LabelledImage("", _image_name(file), None) if place is None else images[place]
-        for file, place in zip(files, places, strict=True)
+        images[place] if place >= 0 else LabelledImage("", _image_name(file), None)
+        for file, place in zip(files, index.tolist(), strict=True)
     ]
 
 

@@ -43,7 +43,7 @@ def test_columns(tmp_path):
     assert [read.categories[k] for k in read.label] == ["car", "person"]
     np.testing.assert_array_equal(read.image, [2, 0])
     np.testing.assert_array_equal(read.boxes[0], [10, 20, 40, 60])
-    assert (read.floor, read.most_boxes, read.left_out) == (0.25, 1, ())
+    assert (read.floor, read.left_out) == (0.25, ())
     assert read.numbers == {"1": "car", "3": "person"}
 
 
