@@ -25,6 +25,7 @@ from autoeval.detectors.predicting import Batch, Later, predict
 from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout import draw_uniform, drop_below, feature_dropout
 from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.stability.network.forward.stacked_boxes import predict_stack
 from autoeval.stability.network.forward.stages import HookPoints, Prefix, StagedBackbone, stack
 
 if TYPE_CHECKING:
@@ -89,9 +90,8 @@ def _descend(
 
 
 def stacked(batch: Batch, times: int) -> Batch:
-    """Return all images of a batch several times over. Predictions stay behind."""
-    samples = [type(sample)(metainfo=sample.metainfo) for sample in batch.samples * times]
-    return Batch(stack(batch.inputs, times), samples, batch.copy)
+    """Return all images of a batch several times over."""
+    return Batch(stack(batch.inputs, times), batch.samples * times, batch.copy)
 
 
 class StagedPasses:
@@ -120,7 +120,9 @@ class StagedPasses:
         for layer, prefix in prefixes.items():
             specs = [spec for spec in dropouts if self.staged.first_layer(spec) == layer]
             for spec, features in branches(self.staged, prefix, specs, seeds):
-                yield spec, self.finish(batch, features)
+                with _returning(self.model.backbone, features):
+                    detections = predict_stack(self.model, batch)
+                yield spec, detections
 
     def finish(self, batch: Batch, features: tuple[Tensor, ...]) -> Later[list[Detections]]:
         """Run neck, head and post-processing on the features of a backbone."""
@@ -163,7 +165,7 @@ class HookedPasses:
         """Yield the boxes under each dropout."""
         for spec in dropouts:
             with feature_dropout(self.points, spec, seeds):
-                detections = predict(self.model, batch)
+                detections = predict_stack(self.model, batch)
             yield spec, detections
 
 
