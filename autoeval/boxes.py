@@ -137,16 +137,16 @@ def _ratio(numerator: Array, denominator: Array) -> Array:
 
 def overlapping_pairs(
     a: np.ndarray,
-    a_group: np.ndarray,
+    a_cell: np.ndarray,
     b: np.ndarray,
-    b_group: np.ndarray,
+    b_cell: np.ndarray,
     *,
     least: float,
     crowd: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the pairs of boxes of one group, such as an image and category, that overlap enough.
+    """Find the pairs of boxes of one cell, such as an image and category, that overlap enough.
 
-    Boxes `a` (N, 4) and `b` (M, 4) are float64, their groups (N,) and (M,) int; `least` is the
+    Boxes `a` (N, 4) and `b` (M, 4) are float64, their cells (N,) and (M,) int; `least` is the
     smallest intersection over union, over 0. Of boxes of `b` that mark a `crowd` (M,) the share of
     the box of `a` inside them counts. Returns indices into `a` and `b`, int64, by row, and
     overlaps, (P,).
@@ -157,9 +157,9 @@ def overlapping_pairs(
     >>> overlapping_pairs(boxes, np.array([1, 1, 2]), boxes[:1], np.array([1]), least=.4)
     (array([0, 1]), array([0, 0]), array([1. , 0.5]))
     """
-    order = np.argsort(b_group, kind="stable")
-    first = np.searchsorted(b_group[order], a_group)
-    counts = np.searchsorted(b_group[order], a_group, side="right") - first
+    order = np.argsort(b_cell, kind="stable")
+    first = np.searchsorted(b_cell[order], a_cell)
+    counts = np.searchsorted(b_cell[order], a_cell, side="right") - first
     sides = [np.ascontiguousarray(side) for side in (*a.T, *b.T)]
     a_area = np.multiply(*written_sides(a).T)
     b_area = a_area if b is a else np.multiply(*written_sides(b).T)

@@ -60,22 +60,22 @@ def top_detections(
 
 def match_detections(
     boxes: np.ndarray,
-    group: np.ndarray,
+    cell: np.ndarray,
     labelled: np.ndarray,
-    labelled_group: np.ndarray,
+    labelled_cell: np.ndarray,
     *,
     crowd: np.ndarray | None = None,
     present: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Match detections to labelled boxes of their group, those with the highest score first.
+    """Match detections to labelled boxes of their cell, those with the highest score first.
 
     A detection takes the free labelled box of highest IoU, if that reaches the threshold; of equal
     IoU the last. Without one it may lie in a crowd region, where it is ignored: any number of
     detections may, and the share of the detection inside the region takes the place of the IoU.
     Detections of negative area that match nothing are ignored, too.
 
-    Detections (N, 4), those of a group by descending score, and labelled boxes (M, 4) are xyxy,
-    pixels; a group is a number for each image and category. `crowd` (M,) marks a crowd, none by
+    Detections (N, 4), those of a cell by descending score, and labelled boxes (M, 4) are xyxy,
+    pixels; a cell is a number for each image and category. `crowd` (M,) marks a crowd, none by
     default; `present` (..., M) says which labelled boxes exist, in each of several versions of the
     labels. Returns true positives and ignored detections (..., 10, N) at each of `IOU_THRESHOLDS`;
     others are false positives.
@@ -90,7 +90,7 @@ def match_detections(
     present = np.ones(len(labelled), bool) if present is None else present
     crowd = np.zeros(len(labelled), bool) if crowd is None else crowd
     versions = present.reshape(math.prod(present.shape[:-1]), len(labelled))
-    taken = _take_boxes(boxes, group, labelled, labelled_group, versions, crowd=crowd)
+    taken = _take_boxes(boxes, cell, labelled, labelled_cell, versions, crowd=crowd)
     in_crowd = np.append(crowd, False)[taken]  # -1, without a labelled box, is the last
     matched, ignored = (taken >= 0) & ~in_crowd, in_crowd
     ignored |= ~matched & (box_area(boxes) < 0)
@@ -100,24 +100,24 @@ def match_detections(
 
 def match_weighted(
     boxes: np.ndarray,
-    group: np.ndarray,
+    cell: np.ndarray,
     labelled: np.ndarray,
-    labelled_group: np.ndarray,
+    labelled_cell: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
     """Return the weight of the labelled box that each detection is matched to, (10, N).
 
-    A detection takes the free box of its group with the highest weight, of those whose IoU reaches
+    A detection takes the free box of its cell with the highest weight, of those whose IoU reaches
     the threshold; of equal weights that of the highest IoU. 0 without one. With weights of 1 these
     are the true positives of `match_detections`.
 
     Parameters
     ----------
     boxes : ndarray of shape (N, 4)
-        Detections as xyxy, pixels; those of a group by descending score.
-    group : ndarray of shape (N,), int
+        Detections as xyxy, pixels; those of a cell by descending score.
+    cell : ndarray of shape (N,), int
         A number for each image and category.
-    labelled, labelled_group : ndarray of shape (M, 4) and (M,)
+    labelled, labelled_cell : ndarray of shape (M, 4) and (M,)
     weights : ndarray of shape (M,)
         In [0, 1], such as the probability that the box is an object.
 
@@ -128,15 +128,15 @@ def match_weighted(
     np.float64(0.7)
     """
     every = np.ones((1, len(labelled)), bool)
-    taken = _take_boxes(boxes, group, labelled, labelled_group, every, weights=weights)
+    taken = _take_boxes(boxes, cell, labelled, labelled_cell, every, weights=weights)
     return np.append(weights, 0.0)[taken]
 
 
 def _take_boxes(
     boxes: np.ndarray,
-    group: np.ndarray,
+    cell: np.ndarray,
     labelled: np.ndarray,
-    labelled_group: np.ndarray,
+    labelled_cell: np.ndarray,
     present: np.ndarray,
     *,
     crowd: np.ndarray | None = None,
@@ -152,13 +152,13 @@ def _take_boxes(
         (10 V, N), int32; -1 without one.
     """
     crowd = np.zeros(len(labelled), bool) if crowd is None else crowd
-    order = np.argsort(group, kind="stable")
-    group = group[order]
+    order = np.argsort(cell, kind="stable")
+    cell = cell[order]
     rows, columns, overlaps = overlapping_pairs(
         boxes[order].astype(np.float64),
-        group,
+        cell,
         labelled.astype(np.float64),
-        labelled_group,
+        labelled_cell,
         least=IOU_THRESHOLDS[0],
         crowd=crowd,
     )
@@ -170,11 +170,11 @@ def _take_boxes(
     worth = np.where(crowd[columns], overlaps * _CROWD, overlaps)
     if weights is not None:
         worth = weights[columns] + _TIE * overlaps
-    # The first detection of every group takes its box, then the second of every group, and so on;
+    # The first detection of every cell takes its box, then the second of every cell, and so on;
     # those that overlap nothing take no turn.
     new_row = np.append(True, np.diff(rows) > 0)
-    group_of_row = group[rows[new_row]]
-    rank = np.arange(len(group_of_row)) - np.searchsorted(group_of_row, group_of_row)
+    cell_of_row = cell[rows[new_row]]
+    rank = np.arange(len(cell_of_row)) - np.searchsorted(cell_of_row, cell_of_row)
     turn = rank[np.cumsum(new_row) - 1]
     by_turn = np.argsort(turn, kind="stable")
     for pairs in np.split(by_turn, np.flatnonzero(np.diff(turn[by_turn])) + 1):
@@ -218,12 +218,12 @@ def match_categories(detections: Boxes, truth: Boxes) -> Matches:
     """
     top = top_detections(detections.image, detections.label, detections.scores)
     several = 1 + max(detections.label.max(initial=0), truth.label.max(initial=0))
-    group = detections.image * several + detections.label
-    labelled_group = truth.image * several + truth.label
-    matched = np.zeros((len(IOU_THRESHOLDS), len(group)), bool)
+    cell = detections.image * several + detections.label
+    labelled_cell = truth.image * several + truth.label
+    matched = np.zeros((len(IOU_THRESHOLDS), len(cell)), bool)
     ignored = ~matched
     matched[:, top], ignored[:, top] = match_detections(
-        detections.boxes[top], group[top], truth.boxes, labelled_group, crowd=truth.crowd
+        detections.boxes[top], cell[top], truth.boxes, labelled_cell, crowd=truth.crowd
     )
     return Matches(matched, ignored)
 

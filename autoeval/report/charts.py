@@ -97,21 +97,21 @@ def plot_curves(
     *,
     x: str,
     y: str,
-    group: str,
+    lines: str,
     band: tuple[str, str] | None = None,
     scale: float = 1.0,
     marks: Mapping[str, float] | None = None,
 ) -> Axes:
-    """Draw `y`, times `scale`, against `x`, one line for each value of `group`.
+    """Draw `y`, times `scale`, against `x`, one line for each value of `lines`.
 
     `band` are the columns of the lower and the upper end of an interval; `marks` are the x of
-    points to be ringed, by group.
+    points to be ringed, by line.
     """
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     ax = figure.subplots()
     colors = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined]
-    groups = zip(table.groupby(group, sort=False), cycle(colors), cycle(MARKERS), strict=False)
-    for k, ((name, rows), color, marker) in enumerate(groups):
+    by_line = zip(table.groupby(lines, sort=False), cycle(colors), cycle(MARKERS), strict=False)
+    for k, ((name, rows), color, marker) in enumerate(by_line):
         # Aside by points on paper, so that intervals do not cover one another.
         aside = 0 if band is None else 4 * k
         transform = offset_copy(ax.transData, figure, x=aside, units="points")
@@ -128,7 +128,7 @@ def plot_curves(
     ax.autoscale_view()
     ax.grid(alpha=0.25)
     # names of 9 points side by side, each with its line and marker, at most six
-    width = 0.6 + 0.07 * max((len(str(name)) for name in table[group].unique()), default=0)
+    width = 0.6 + 0.07 * max((len(str(name)) for name in table[lines].unique()), default=0)
     n_columns = int(np.clip(figure.get_figwidth() // width, 1, 6))
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, frameon=False, fontsize=9)
     return ax

@@ -297,10 +297,10 @@ class ConfidentBoxes(NamedTuple):
     def of(cls, boxes: Boxes) -> ConfidentBoxes:
         """Look at the boxes over .5."""
         sure = np.flatnonzero(boxes.scores > SURE)
-        group = boxes.image * len(boxes.categories) + boxes.label
+        cell = boxes.image * len(boxes.categories) + boxes.label
         corners = boxes.boxes.astype(np.float64)
         mine, other, overlaps = overlapping_pairs(
-            corners[sure], group[sure], corners, group, least=OVERLAP
+            corners[sure], cell[sure], corners, cell, least=OVERLAP
         )
         mine = sure[mine]
         companion = (boxes.scores[other] < boxes.scores[mine]) & (overlaps >= COMPANION)
@@ -351,8 +351,8 @@ def overlaps_of(boxes: Boxes) -> tuple[int, ...]:
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     some = (np.cumsum(n_boxes) <= MOST_BOXES)[boxes.image]
     corners = boxes.boxes[some].astype(np.float64)
-    group = (boxes.image * len(boxes.categories) + boxes.label)[some]
-    first, second, overlaps = overlapping_pairs(corners, group, corners, group, least=PAIRED)
+    cell = (boxes.image * len(boxes.categories) + boxes.label)[some]
+    first, second, overlaps = overlapping_pairs(corners, cell, corners, cell, least=PAIRED)
     cells = np.histogram(overlaps[first < second], CELLS, (PAIRED, 1))[0]
     return tuple(cells.tolist())
 

@@ -262,13 +262,13 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     """
     sure = _surest(boxes, truth, 0.5)
     n_categories = len(truth.categories)
-    group = sure.image * n_categories + sure.label
+    cell = sure.image * n_categories + sure.label
     labelled = truth.image * n_categories + truth.label
     rows, _, _ = overlapping_pairs(
-        sure.boxes.astype(np.float64), group, truth.boxes, labelled, least=np.finfo(float).tiny
+        sure.boxes.astype(np.float64), cell, truth.boxes, labelled, least=np.finfo(float).tiny
     )
-    both = np.intersect1d(group, labelled[~truth.crowd])
-    n_odd = len(np.setdiff1d(both, group[rows]))
+    both = np.intersect1d(cell, labelled[~truth.crowd])
+    n_odd = len(np.setdiff1d(both, cell[rows]))
     if n_odd < FEWEST_ODD or n_odd <= MANY_ELSEWHERE * len(both):
         return ()
     what = "images" if n_categories == 1 else "pairs of image and category"
@@ -348,11 +348,11 @@ def _paired(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, np.ndarray]:
     Of one image and category, by an IoU of .1 or more; both are (n, 4), pixels.
     """
     sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
-    group = sure.image * len(truth.categories) + sure.label
+    cell = sure.image * len(truth.categories) + sure.label
     labelled = single.image * len(truth.categories) + single.label
     corners = sure.boxes.astype(np.float64)
     rows, columns, overlaps = overlapping_pairs(
-        corners, group, single.boxes, labelled, least=TOUCHING
+        corners, cell, single.boxes, labelled, least=TOUCHING
     )
     best_of_row, best_of_column = np.zeros(len(corners)), np.zeros(len(single))
     np.maximum.at(best_of_row, rows, overlaps)
@@ -415,10 +415,8 @@ def labelled_twice(truth: Boxes) -> tuple[str, ...]:
     One warning where they are more than 2 %: the second of each pair counts as missed.
     """
     single = truth.where(~truth.crowd)
-    group = single.image * len(single.categories) + single.label
-    rows, columns, _ = overlapping_pairs(
-        single.boxes, group, single.boxes, group, least=SAME_OBJECT
-    )
+    cell = single.image * len(single.categories) + single.label
+    rows, columns, _ = overlapping_pairs(single.boxes, cell, single.boxes, cell, least=SAME_OBJECT)
     twice = len(np.unique(rows[rows != columns]))
     if twice <= MANY_TWICE * len(single):
         return ()

@@ -408,19 +408,19 @@ def with_features(boxes: Boxes) -> Boxes:
     far = (counted.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
     at_edge = np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
     # among the boxes of its category in its image
-    group = counted.image * len(counted.categories) + counted.label
-    group = np.unique(group, return_inverse=True)[1]
-    order = np.lexsort((-scores, group))
+    cell = counted.image * len(counted.categories) + counted.label
+    cell = np.unique(cell, return_inverse=True)[1]
+    order = np.lexsort((-scores, cell))
     rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n) - np.searchsorted(group[order], group[order])
-    confident = np.bincount(group, scores > CONFIDENT, minlength=1)
+    rank[order] = np.arange(n) - np.searchsorted(cell[order], cell[order])
+    confident = np.bincount(cell, scores > CONFIDENT, minlength=1)
     best = np.zeros(len(confident))
-    np.maximum.at(best, group, scores)
-    a, b, overlap = overlapping_pairs(corners, group, corners, group, least=ANY)
+    np.maximum.at(best, cell, scores)
+    a, b, overlap = overlapping_pairs(corners, cell, corners, cell, least=ANY)
     above, below = np.zeros(n), np.zeros(n)
     is_above, is_below = rank[b] < rank[a], rank[b] > rank[a]
     np.maximum.at(above, a[is_above], overlap[is_above])
     np.maximum.at(below, a[is_below], overlap[is_below])
     of_one_box = [scores, np.log(inside / (1 - inside)), side, aspect]
-    of_group = [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
+    of_group = [np.log1p(rank), np.log1p(confident[cell]), best[cell], above, below]
     return replace(counted, features=np.stack([*of_one_box, *of_group, at_edge], axis=1))

@@ -367,20 +367,20 @@ def copies(
     has_twin[has_twin] = times[place] > 1
     if not has_twin.any():
         return np.zeros(0, np.int64)
-    groups: dict[tuple, list[int]] = {}
+    of_content: dict[tuple, list[int]] = {}
     for k, content in _content_of_images(read.where(has_twin[read.image])).items():
         image = read.images[k]
-        groups.setdefault((content, image.size, image.taken), []).append(k)
-    several = [group for group in groups.values() if len(group) > 1]
+        of_content.setdefault((content, image.size, image.taken), []).append(k)
+    several = [alike for alike in of_content.values() if len(alike) > 1]
     if not several:
         return np.zeros(0, np.int64)
     if files:
-        several = [part for group in several for part in _by_bytes(group, read.images, files)]
+        several = [part for alike in several for part in _by_bytes(alike, read.images, files)]
     labels: dict[int, bytes] = {}
     if truth is not None:
         labels = {**dict.fromkeys(truth.covered.tolist(), b""), **_content_of_images(truth)}
     ranks = _ranks(read.images)
-    later = [k for group in several for k in _later(group, read.images, ranks, labels)]
+    later = [k for alike in several for k in _later(alike, read.images, ranks, labels)]
     return np.array(sorted(later), np.int64)
 
 
@@ -413,11 +413,11 @@ def _content_of_images(boxes: Boxes) -> dict[int, bytes]:
 
 
 def _by_bytes(
-    group: Sequence[int], images: Sequence[LabelledImage], files: Mapping[str, Path]
+    alike: Sequence[int], images: Sequence[LabelledImage], files: Mapping[str, Path]
 ) -> list[list[int]]:
     """Divide images by the content of their files; those without one stay together."""
     parts: dict[bytes, list[int]] = {}
-    for k in group:
+    for k in alike:
         file = files.get(images[k].image_id)
         parts.setdefault(b"" if file is None else content_digest(file), []).append(k)
     return [part for part in parts.values() if len(part) > 1]
@@ -432,14 +432,14 @@ def _ranks(images: Sequence[LabelledImage]) -> dict[int, int]:
 
 
 def _later(
-    group: Sequence[int],
+    alike: Sequence[int],
     images: Sequence[LabelledImage],
     ranks: Mapping[int, int],
     label_of: Mapping[int, bytes],
 ) -> list[int]:
     """Return the copies among images with the same boxes."""
-    frames = _frames_with(group[0], group, images, ranks)
-    rest = [k for k in group if k not in frames]
+    frames = _frames_with(alike[0], alike, images, ranks)
+    rest = [k for k in alike if k not in frames]
     # A labelled image is kept rather than an unlabelled one.
     kept_labels = {label_of[k] for k in frames if k in label_of}
     later = []
@@ -448,19 +448,19 @@ def _later(
             kept_labels.add(label_of[k])
         else:
             later.append(k)
-    if label_of and len(frames) == 1 and group[0] not in label_of and kept_labels:
-        later.append(group[0])
+    if label_of and len(frames) == 1 and alike[0] not in label_of and kept_labels:
+        later.append(alike[0])
     return later
 
 
 def _frames_with(
-    first: int, group: Sequence[int], images: Sequence[LabelledImage], ranks: Mapping[int, int]
+    first: int, alike: Sequence[int], images: Sequence[LabelledImage], ranks: Mapping[int, int]
 ) -> set[int]:
-    """Return the images of a group that are frames next to each other, the first among them."""
+    """Return the images of equal content that are frames in a row, the first among them."""
     frames = {first}
     if first not in ranks:
         return frames
-    of_rank = {ranks[k]: k for k in group if k in ranks}
+    of_rank = {ranks[k]: k for k in alike if k in ranks}
     series = _LAST_NUMBER.sub("", images[first].file_name)
     for step in (1, -1):
         rank = ranks[first] + step

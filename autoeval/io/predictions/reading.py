@@ -392,9 +392,9 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
         ends = np.unique(np.searchsorted(image, image[::AT_ONCE]))[1:]
         twice = 0
         for rows in np.split(sure, ends):  # parts of whole images
-            group = read.image[rows] * len(read.categories) + read.label[rows]
+            cell = read.image[rows] * len(read.categories) + read.label[rows]
             boxes = read.boxes[rows]
-            first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
+            first, second, _ = overlapping_pairs(boxes, cell, boxes, cell, least=SAME_OBJECT)
             twice += len(np.unique(first[first != second]))
         if twice > MANY_TWICE * len(sure):
             raise InputError(

@@ -133,7 +133,7 @@ def _error_report(
     suffix = "± draws" if spread == "std" else "± seed"
     shown = shown.merge(spreads, on=x, suffixes=("", f" {suffix}"))
     ax = plot_curves(
-        result, x=x, y="error", group="method", band=("lower", "upper"), scale=what.scale
+        result, x=x, y="error", lines="method", band=("lower", "upper"), scale=what.scale
     )
     integer_steps(ax, result[x])
     label = x.replace("_", " ")

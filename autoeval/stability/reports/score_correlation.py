@@ -138,7 +138,7 @@ def thresholds_report(
             "R² there": best["r2_paper"],
         }
     )
-    ax = plot_curves(result, x="threshold", y="r2", group="score", marks=PAPER)
+    ax = plot_curves(result, x="threshold", y="r2", lines="score", marks=PAPER)
     ax.set(xlabel="threshold τ (ringed: the paper's)", ylabel=f"R² with {target}", ylim=(0, 1))
     formats = dict.fromkeys(("best τ", "ρ", "paper's τ", "R² there"), "{:.2f}")
     return StudyReport(
