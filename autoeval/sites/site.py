@@ -422,5 +422,5 @@ def with_features(boxes: Boxes) -> Boxes:
     np.maximum.at(above, a[is_above], overlap[is_above])
     np.maximum.at(below, a[is_below], overlap[is_below])
     of_one_box = [scores, np.log(inside / (1 - inside)), side, aspect]
-    of_group = [np.log1p(rank), np.log1p(confident[cell]), best[cell], above, below]
-    return replace(counted, features=np.stack([*of_one_box, *of_group, at_edge], axis=1))
+    of_cell = [np.log1p(rank), np.log1p(confident[cell]), best[cell], above, below]
+    return replace(counted, features=np.stack([*of_one_box, *of_cell, at_edge], axis=1))

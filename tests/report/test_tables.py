@@ -24,7 +24,7 @@ ERRORS = pd.DataFrame(
 
 
 def test_all_of_a_curve_and_its_intervals_are_in_view():
-    columns = {"x": "images", "y": "error", "group": "method", "band": ("lower", "upper")}
+    columns = {"x": "images", "y": "error", "lines": "method", "band": ("lower", "upper")}
     ax = plot_curves(ERRORS, **columns, scale=100)
     integer_steps(ax, ERRORS["images"])
     figure_of(ax).draw_without_rendering()

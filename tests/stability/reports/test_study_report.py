@@ -31,7 +31,7 @@ def test_intervals_stand_behind_their_values():
 
 
 def test_a_report_writes_what_it_shows(tmp_path):
-    figure = figure_of(plot_curves(ERRORS, x="images", y="error", group="method"))
+    figure = figure_of(plot_curves(ERRORS, x="images", y="error", lines="method"))
     part = Table("sizes", ERRORS, ERRORS[["images", "error"]], {"error": "{:.2f}"})
     report = StudyReport("sizes", "Sizes", "What it is.", figure, [part], ["one image"])
     assert {path.name for path in report.write(tmp_path)} == {"sizes.png", "sizes.md", "sizes.csv"}
