@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.given import GivenBoxes
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import ImageDetector
-    from autoeval.estimation.protocol import FitResult
+    from autoeval.estimation.protocol import FitResult, HeldOutErrors
     from autoeval.io.labels.content import LabelSet
     from autoeval.labels.assistance import LabelAssistance
     from autoeval.labels.labelled_estimate import LabelledEstimate
@@ -82,6 +82,9 @@ class AccuracyEstimator:
         The same fit at higher score floors; see `at_floor`.
     sites_ : FittedSites
         The labelled sites that it was fitted on, from which fits are joined.
+    held_out_ : HeldOutErrors, optional
+        How far estimates of what was left out of the fit are off, of the target of the fit; None
+        where nothing could be left out.
     fit_result_ : FitResult, optional
         How it was evaluated when it was fitted; not saved.
     detector_ : ImageDetector, optional
@@ -109,6 +112,7 @@ class AccuracyEstimator:
     loading_: Mapping[str, Any] = field(default_factory=dict)
     floors_: Mapping[float, FloorFit] = field(default_factory=dict)
     sites_: FittedSites = field(default_factory=FittedSites)
+    held_out_: HeldOutErrors | None = None
     fit_result_: FitResult | None = None
     detector_: ImageDetector | None = None
     regressions_: dict[tuple[str, float], Regression] = field(default_factory=dict)

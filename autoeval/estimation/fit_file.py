@@ -12,7 +12,7 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import pyarrow.parquet
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
+from autoeval.estimation.protocol import HeldOutErrors
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import Table, rows_where
 from autoeval.model.regression import DEFAULT_METHOD
@@ -179,6 +180,7 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
         "estimator": {"target": fields["target"], "level": fields["level"]},
         "context": fields["context_"],
         "loading": fields["loading_"],
+        "held_out": fields["held_out_"] and asdict(fields["held_out_"]),
         "floors": {f"{floor:g}": fit.calibration.to_dict() for floor, fit in floors.items()},
     }
     for name, field_name in LEARNT.items():
@@ -218,13 +220,14 @@ def read_fit(path: PathLike) -> dict[str, Any]:
     learnt: dict[str, Any] = {field_name: metadata.get(name) for name, field_name in LEARNT.items()}
     for name in ("calibration_", "reference_calibration_"):
         learnt[name] = learnt[name] and ScoreCalibration.from_dict(learnt[name])
-    sites = artefact_path(path).with_suffix(SUFFIX)
+    sites, held_out = artefact_path(path).with_suffix(SUFFIX), metadata.get("held_out")
     return {
         "rows_": rows,
         "target": settings["target"],
         "level": settings["level"],
         "context_": metadata["context"],
         "loading_": metadata.get("loading") or {},
+        "held_out_": HeldOutErrors(**held_out) if held_out else None,
         "floors_": floors,
         "sites_": FittedSites(path=sites if sites.is_file() else None),
         **learnt,

@@ -38,6 +38,7 @@ from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.pass_settings import PASS_OF_DROPOUT, of_plain_pass
 from autoeval.estimation.protocol import (
     FitResult,
+    HeldOutErrors,
     evaluate_pairs,
     worse_than_constant,
 )
@@ -276,7 +277,8 @@ def fit_sets(
     # Its error on groups that it has not seen; a bad one is repeated by every estimate.
     regression = estimator.regression_
     results = evaluate_pairs(regression)
-    useless = worse_than_constant(results)
+    held_out = HeldOutErrors.of(results)
+    useless = worse_than_constant(held_out)
     not_read = reference_of_fit(pairs, regression) if REFERENCE_TRUE in pairs else ()
     evaluated = FitResult(
         estimator.table_,
@@ -289,7 +291,7 @@ def fit_sets(
     )
     looks = replace(looks, warnings=(*looks.warnings, *useless))
     context = {**context, "boxes": looks.to_dict()}
-    return replace(estimator, context_=context, fit_result_=evaluated)
+    return replace(estimator, context_=context, fit_result_=evaluated, held_out_=held_out)
 
 
 def _described(labelled: Site) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.model.pair_table import CATEGORY
@@ -85,6 +86,44 @@ class LeaveOneSourceOut:
         }
 
 
+@dataclass(frozen=True)
+class HeldOutErrors:
+    """How far estimates of what was left out of a fit are off, in the range of its target.
+
+    n: pairs of site and category, or sites, that were left out.
+    by_category: see `LeaveOneSourceOut`.
+    mean_absolute_error, coverage, width: of the method in use and its intervals.
+    baseline: mean absolute error of the constant; NaN where it is in use, or was not evaluated.
+    """
+
+    target: str
+    n: int
+    by_category: bool
+    mean_absolute_error: float
+    coverage: float
+    width: float
+    baseline: float
+
+    @classmethod
+    def of(cls, results: Sequence[LeaveOneSourceOut]) -> Self | None:
+        """Take the figures of the first method, and of the constant where that is the last."""
+        if not results:
+            return None
+        used, last = results[0], results[-1]
+        figures, baseline = used.summary(), math.nan
+        if last.method == BASELINE != used.method:
+            baseline = last.summary()["mean_absolute_error"]
+        return cls(
+            used.target,
+            len(used.per_source),
+            used.by_category,
+            figures["mean_absolute_error"],
+            figures["coverage"],
+            figures["width"],
+            baseline,
+        )
+
+
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """Return the rank correlation; NaN where one of the two does not vary, or is not all known."""
     if len(set(x)) < 2 or len(set(y)) < 2 or np.isnan(x).any() or np.isnan(y).any():
@@ -147,21 +186,21 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     return tuple(results)
 
 
-def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ...]:
+def worse_than_constant(held_out: HeldOutErrors | None) -> tuple[str, ...]:
     """Warn of an estimator whose error on left-out pairs is not below that of a constant."""
-    errors = {result.method: result.summary()["mean_absolute_error"] for result in results}
-    used = next(iter(errors), BASELINE)
-    if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
+    if held_out is None or math.isnan(held_out.baseline):
         return ()
-    what = "categories" if results[0].by_category else "sites"
-    target = find_target(results[0].target)
+    error, baseline = held_out.mean_absolute_error, held_out.baseline
+    if error < baseline:
+        return ()
+    what, target = "categories" if held_out.by_category else "sites", find_target(held_out.target)
     unit = "points" if target.unit == Target.unit else target.unit
     return (
         Notice(
             "no-better-than-constant",
             f"on {what} that were left out of the fit the mean absolute error is "
-            f"{target.text(errors[used])} {unit}; the mean of the others as the estimate of each "
-            f"gives {target.text(errors[BASELINE])}. Either all are about equally accurate, or "
+            f"{target.text(error)} {unit}; the mean of the others as the estimate of each "
+            f"gives {target.text(baseline)}. Either all are about equally accurate, or "
             "these scores do not predict accuracy here, as where labels are wrong",
         ),
     )
@@ -205,18 +244,17 @@ class FitResult(Result):
     @property
     def basis(self) -> str:
         """How many labelled sets there are, and how far estimates of what was left out err."""
-        text = f"from {counted(len(set(self._pairs['source'])), 'site')}"
-        if not self.cross_validation:
+        text, held_out = f"from {counted(len(set(self._pairs['source'])), 'site')}", self.held_out
+        if held_out is None:
             return text
-        what = "categories" if self.by_category else "sites"
-        error = self.number_text(self._held_out["mean_absolute_error"])
-        n = len(self.cross_validation[0].per_source)
-        return f"{text}, mean absolute error of estimates of {n} held-out {what}: {error}"
+        what = f"{held_out.n} held-out {'categories' if held_out.by_category else 'sites'}"
+        error = self.number_text(held_out.mean_absolute_error)
+        return f"{text}, mean absolute error of estimates of {what}: {error}"
 
-    @property
-    def by_category(self) -> bool:
-        """Whether categories of the same sites were left out; see `LeaveOneSourceOut`."""
-        return any(result.by_category for result in self.cross_validation)
+    @cached_property
+    def held_out(self) -> HeldOutErrors | None:
+        """How far estimates of what was left out are off; None where nothing was."""
+        return HeldOutErrors.of(self.cross_validation)
 
     @property
     def value(self) -> float:
@@ -249,11 +287,6 @@ class FitResult(Result):
         rows = pair_rows(self.table)
         return rows if "source" in rows else rows.assign(source="")
 
-    @property
-    def _held_out(self) -> dict[str, Any]:
-        """Figures of the estimator's own method over what was left out."""
-        return self.cross_validation[0].summary() if self.cross_validation else {}
-
     def interval_text(self, ends: Mapping[str, float], level: str = "") -> str:
         """Write a value, which is exact."""
         return self.number_text(ends["value"])
@@ -263,8 +296,8 @@ class FitResult(Result):
 
         ``fit/mean_absolute_error``, ``fit/coverage`` and ``fit/width`` of the intervals.
         """
-        names, held_out = ("mean_absolute_error", "coverage", "width"), self._held_out
-        errors = {f"fit/{name}": held_out.get(name, math.nan) for name in names}
+        names, held_out = ("mean_absolute_error", "coverage", "width"), self.held_out
+        errors = {f"fit/{name}": getattr(held_out, name, math.nan) for name in names}
         return super().to_dict() | {k: float(v) for k, v in errors.items() if math.isfinite(v)}
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -88,7 +88,8 @@ def estimate_text(
     of_fit: warnings that the fit has printed: without `verbose` they are counted alone.
     """
     fit = estimator.fit_result_
-    heads = [estimate_head(estimate), figures_text(error_figures(fit)) if fit else ""]
+    errors = figures_text(error_figures(fit.held_out)) if fit and fit.held_out else ""
+    heads = [estimate_head(estimate), errors]
     details = estimate_details(estimate, estimator, curve) if verbose else []
     warnings = [*estimate.all_warnings(), *(fit.warnings if fit else ())]
     return result_text(heads, warnings, details, verbose=verbose, of_fit=of_fit)
@@ -359,7 +360,7 @@ def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
         Warnings(warnings),
         Text(none),
         Warnings([*of_fit, *[lost] * bool(lost)], OF_FIT),
-        *(error_figures(fit) if fit else ()),
+        *(error_figures(fit.held_out) if fit and fit.held_out else ()),
     ]
 
 

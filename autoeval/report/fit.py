@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.estimation.calibrating import CALIBRATED, UNCALIBRATED, calibration_error
-from autoeval.estimation.protocol import BASELINE, FitResult
+from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.model.pair_table import CATEGORY, category_weights
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import (
@@ -91,10 +91,11 @@ def fit_text(estimator: AccuracyEstimator, *, verbose: bool = True) -> str:
 
     verbose: all warnings, and the error on each site that was left out.
     """
-    fit = estimator.fit_result_
-    errors = figures_text(error_figures(fit)) if fit else ""
-    heads = [figures_text(fit_figures(estimator)), errors or known_error(estimator)]
-    warnings = [*fit.warnings, *[BY_CATEGORY] * (bool(errors) and fit.by_category)] if fit else []
+    fit, held_out = estimator.fit_result_, estimator.held_out_
+    errors = figures_text(error_figures(held_out)) if held_out else known_error(estimator)
+    heads = [figures_text(fit_figures(estimator)), errors]
+    warnings = [*(fit.warnings if fit else ())]
+    warnings += [BY_CATEGORY] if held_out and held_out.by_category else []
     details = [*evaluation_details(estimator), pairs_text(estimator)] if verbose else []
     return result_text(heads, warnings, details, verbose=verbose)
 
@@ -155,7 +156,7 @@ def fit_page(
         title,
         [
             *fit_figures(estimator),
-            *(error_figures(fit) if fit else ()),
+            *(error_figures(estimator.held_out_) if estimator.held_out_ else ()),
             Warnings(fit.warnings if fit else ()),
             Heading(f"{target.name} against the scores"),
             chart_of_panel(estimator).block(),
@@ -214,32 +215,24 @@ def fit_figures(estimator: AccuracyEstimator) -> list[Headline]:
     return [*figures, Headline("Interval at a new site", half, note)]
 
 
-def error_figures(fit: FitResult) -> list[Headline]:
-    """Return the error on what was left out of the fit, and how often intervals hold.
-
-    Empty where nothing was left out.
-    """
-    if not fit.cross_validation:
-        return []
-    results = fit.cross_validation
-    used, last = results[0].summary(), results[-1].summary()
-    target = find_target(results[0].target)
-    what = "categories of the same images" if fit.by_category else "sites"
-    held_out = f"{len(results[0].per_source)} held-out {what}"
-    error = target.text(used["mean_absolute_error"])
+def error_figures(errors: HeldOutErrors) -> list[Headline]:
+    """Return the error on what was left out of the fit, and how often intervals hold."""
+    target = find_target(errors.target)
+    what = "categories of the same images" if errors.by_category else "sites"
+    held_out = f"{errors.n} held-out {what}"
+    error = target.text(errors.mean_absolute_error)
     figures = [Headline(f"MAE on {held_out}", error, f"{target.name}, in {target.unit}")]
-    if last["method"] == BASELINE != used["method"]:
-        error = target.text(last["mean_absolute_error"])
+    if not math.isnan(errors.baseline):
         note = "the mean of the others as the estimate of each"
-        figures.append(Headline("MAE of the baseline", error, note))
-    if not math.isnan(used["coverage"]):
-        note = f"of {held_out}; mean width {target.text(used['width'])}"
-        figures.append(Headline("True value in the interval", f"{used['coverage']:.0%}", note))
+        figures.append(Headline("MAE of the baseline", target.text(errors.baseline), note))
+    if not math.isnan(errors.coverage):
+        note = f"of {held_out}; mean width {target.text(errors.width)}"
+        figures.append(Headline("True value in the interval", f"{errors.coverage:.0%}", note))
     return figures
 
 
 def known_error(estimator: Fitted) -> str:
-    """State what a saved estimator knows of its error on a new site."""
+    """State what an estimator that was not evaluated knows of its error on a new site."""
     regression = estimator.regression_
     n_sites = len(regression.sites_)
     if not len(regression.residuals_):
@@ -269,9 +262,9 @@ def evaluation_values(fit: FitResult) -> dict[str, Any]:
 
 def evaluation_details(estimator: Fitted) -> list[str]:
     """Return the error on each site that was left out, and how well boxes are calibrated."""
-    fit = estimator.fit_result_
+    fit, errors = estimator.fit_result_, estimator.held_out_
     if fit is None or not fit.cross_validation:
-        details = [known_error(estimator)]
+        details = [figures_text(error_figures(errors)) if errors else known_error(estimator)]
     else:
         target, (methods, held_out) = find_target(estimator.target), held_out_tables(fit)
         head = f"Cross-validation, one group of sites held out ({target.name}, in {target.unit}):"
@@ -283,16 +276,18 @@ def evaluation_details(estimator: Fitted) -> list[str]:
 
 def evaluation_blocks(estimator: Fitted) -> list[Block]:
     """Return the error on each site that was left out, and the reliability diagram."""
-    fit = estimator.fit_result_
-    by_category = fit is not None and fit.by_category
+    fit, errors = estimator.fit_result_, estimator.held_out_
+    by_category = errors is not None and errors.by_category
     left_out = "categories" if by_category else "sites"
-    blocks: list[Block] = [Heading(f"Error on {left_out} that were left out")]
-    if fit is None or not fit.cross_validation:
-        blocks.append(Text(known_error(estimator)))
-    else:
+    blocks: list[Block] = [
+        Heading(f"Error on {left_out} that were left out"),
+        Warnings([BY_CATEGORY] if by_category else []),
+    ]
+    if fit is not None and fit.cross_validation:
         methods, held_out = held_out_tables(fit)
-        only = [BY_CATEGORY] if by_category else []
-        blocks += [Warnings(only), methods, Text(ABOUT_R2), held_out]
+        blocks += [methods, Text(ABOUT_R2), held_out]
+    else:
+        blocks += error_figures(errors) if errors else [Text(known_error(estimator))]
     if fit is None or fit.reliability is None:
         return blocks
     from matplotlib.figure import Figure

@@ -260,7 +260,7 @@ def unplanned_text(
     For the options see `autoeval.report.estimate.estimate_text`.
     """
     fit = estimator.fit_result_
-    of_evaluation = figures_text(error_figures(fit)) if fit else ""
+    of_evaluation = figures_text(error_figures(fit.held_out)) if fit and fit.held_out else ""
     heads = [*labelled_heads(labelled), estimate_head(estimate), of_evaluation]
     of_both = [*labelled.warnings, *estimate.all_warnings()]
     warnings = [*of_both, *(fit.warnings if fit else ())]

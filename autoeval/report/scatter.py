@@ -12,7 +12,7 @@ import numpy as np
 from autoeval.estimation.category_scores import feature_columns
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.protocol import FitResult
+from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.model import predict_intervals
 from autoeval.model.priors import panel_pairs
 from autoeval.model.regression import DEFAULT_METHOD
@@ -73,6 +73,10 @@ class Fitted(Protocol):
     @property
     def fit_result_(self) -> FitResult | None:
         """How it was evaluated when it was fitted."""
+
+    @property
+    def held_out_(self) -> HeldOutErrors | None:
+        """How far estimates of what was left out of the fit are off."""
 
     @property
     def context_(self) -> Mapping[str, Any]:

@@ -3,9 +3,18 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from label_worlds import make_site
 
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
-from autoeval.report.fit import held_out_tables, method_rows
+from autoeval.report.fit import (
+    BY_CATEGORY,
+    error_figures,
+    evaluation_blocks,
+    held_out_tables,
+    method_rows,
+)
 from autoeval.report.page import format_cells
 from autoeval.targets import find_target
 
@@ -61,3 +70,20 @@ def test_sources_without_an_estimate_are_counted_where_there_are_any():
     assert "no estimate" not in method_rows([SUMMARY], find_target("mAP"))
     table = method_rows([SUMMARY, {**SUMMARY, "missing": 2}], find_target("mAP"))
     assert table["no estimate"].tolist() == [0, 2]
+
+
+def test_a_saved_fit_knows_the_errors_that_it_printed(tmp_path):
+    """Its page said that too little was left out, where categories of one site were."""
+    site = make_site(1, n_objects=4.0, categories=("car", "bus", "van", "bike"))
+    fitted = fit_sets([site], context={})
+    fitted.save(tmp_path / "estimator.parquet")
+    loaded = AccuracyEstimator.load(tmp_path)
+    rows = fitted.fit_result_.cross_validation[0].per_source
+    error = float((rows["estimate"] - rows["true"]).abs().mean())
+    held_out = loaded.held_out_
+    assert (held_out.n, held_out.by_category, held_out.target) == (4, True, "mAP")
+    assert held_out.mean_absolute_error == pytest.approx(error)
+    heading, warning, *shown = evaluation_blocks(loaded)
+    assert "categories" in heading.text and warning.warnings == [BY_CATEGORY]
+    assert [figure.value for figure in shown[:1]] == [f"{100 * error:.1f}"]
+    assert shown == error_figures(fitted.held_out_)

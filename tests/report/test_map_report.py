@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made_reports import ESTIMATE, HOSTILE, NONE, blocks, held_out, points, report, text
 
-from autoeval.estimation.protocol import FitResult, worse_than_constant
+from autoeval.estimation.protocol import FitResult, HeldOutErrors, worse_than_constant
 from autoeval.report.estimate import estimate_head, sampling_text
 from autoeval.report.fit import error_figures
 from autoeval.report.page import figures_text, result_text
@@ -28,7 +28,7 @@ def test_the_answer_comes_before_everything_else():
 def test_the_answer_comes_first_on_the_terminal_and_the_details_last():
     few = Notice("few-images", "only 3 images")
     estimate, fit = replace(ESTIMATE, warnings=(few,)), FitResult(points(), held_out(bos=0.1))
-    heads = [estimate_head(estimate), figures_text(error_figures(fit))]
+    heads = [estimate_head(estimate), figures_text(error_figures(fit.held_out))]
     assert heads[1].startswith("MAE on 3 held-out sites: 10.0 (mAP, in points of 100)\nTrue value")
     warnings = estimate.all_warnings()
     whole = result_text(heads, warnings, ["details"])
@@ -56,9 +56,10 @@ def test_warnings_are_shown_in_their_words():
 @pytest.mark.parametrize(("error", "doubted"), [(0.2, True), (0.1, True), (0.099, False)])
 def test_a_method_no_better_than_a_constant_is_warned_of(error, doubted):
     results = held_out(bos=error, constant=0.1)
-    assert [of.code for of in worse_than_constant(results)] == ["no-better-than-constant"] * doubted
-    of_counts = [replace(of, target="count_mae") for of in results]
-    assert all("objects an image" in of for of in worse_than_constant(of_counts))
+    errors = HeldOutErrors.of(results)
+    assert [of.code for of in worse_than_constant(errors)] == ["no-better-than-constant"] * doubted
+    of_counts = worse_than_constant(replace(errors, target="count_mae"))
+    assert all("objects an image" in of for of in of_counts)
     figures = blocks(report(results=results), "headline")
     assert figures[0].value == f"{100 * error:.1f}" and figures[2].value == "67%"
 

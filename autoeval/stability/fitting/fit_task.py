@@ -20,6 +20,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
+    HeldOutErrors,
     LeaveOneSourceOut,
     worse_than_constant,
 )
@@ -146,7 +147,7 @@ def fit_task(
         compared=fitted,
     )
     if isinstance(first, AccuracyEstimator):
-        return replace(first, fit_result_=result)
+        return replace(first, fit_result_=result, held_out_=result.held_out)
     first.fit_result_ = result
     return first
 
@@ -196,7 +197,7 @@ def _useless(results: Sequence[LeaveOneSourceOut], method: str) -> tuple[str, ..
     by_method = {result.method: result for result in results}
     if method not in by_method or BASELINE not in by_method:
         return ()
-    return worse_than_constant((by_method[method], by_method[BASELINE]))
+    return worse_than_constant(HeldOutErrors.of((by_method[method], by_method[BASELINE])))
 
 
 def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from autoeval.estimation.given import GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.protocol import FitResult
+from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.estimation.run_detector import Detector, check_detector, fitted_reference, load_fitted
 from autoeval.io.find_images import Images, list_images
 from autoeval.model.regression import DEFAULT_METHOD
@@ -148,6 +148,11 @@ class PublishedEstimator:
             compared=ranged,
             of_others=frozenset().union(*read),
         )
+
+    @property
+    def held_out_(self) -> HeldOutErrors | None:
+        """How far estimates of what was left out are off, where it was evaluated; not saved."""
+        return self.fit_result_.held_out if self.fit_result_ else None
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""

@@ -95,10 +95,11 @@ def method_text(
     fit = estimator.fit_result_
     compared = compared_text(_estimates(estimator, estimate, others), fit)
     details = evaluation_details(estimator)
-    errors = figures_text(error_figures(fit)) if fit else ""
+    held_out = estimator.held_out_
+    errors = figures_text(error_figures(held_out)) if held_out else ""
     warnings = fit.warnings if fit else ()
     if estimate is None:
-        by_category = [BY_CATEGORY] if fit and fit.by_category and errors else []
+        by_category = [BY_CATEGORY] if held_out and held_out.by_category else []
         heads = [compared, errors or known_error(estimator)]
         return result_text(heads, [*warnings, *by_category], details)
     heads = [estimate_head(estimate), compared, errors]
@@ -151,7 +152,9 @@ def method_page(
     fit, site = estimator.fit_result_, estimate.site if estimate else None
     chart, compared = method_chart(estimator, estimate), _estimates(estimator, estimate, others)
     facts = run_facts(estimator, estimator.method, detector, facts_of_dropout(estimator, estimate))
-    of_fit = [*error_figures(fit), Warnings(fit.warnings)] if fit else []
+    held_out = estimator.held_out_
+    of_fit: list[Block] = [*error_figures(held_out)] if held_out else []
+    of_fit += [Warnings(fit.warnings)] if fit else []
     blocks: list[Block] = [
         *(answer_blocks(estimate, fit) if estimate else of_fit),
         *compared_blocks(compared, fit),
