@@ -75,25 +75,27 @@ def box_numbers(
     share = area / sizes.reshape(-1, 2).prod(axis=1)[image]
     side = 0.5 * np.log(np.maximum(share, SMALLEST))
 
-    def total(weights: np.ndarray) -> np.ndarray:
-        return np.bincount(image, weights, minlength=n_images)
-
+    of_boxes = {  # what is summed over the boxes of each image
+        "sure": p > SURE,
+        "size": side * (p > SURE),
+        "squares": p**2 * (p > LOW),
+        "certain": p > CERTAIN,
+        "low": p > LOW,
+        "sides": side * (p > LOW),
+        "scores": p * (p > LOW),
+    }
+    columns = {
+        name: np.bincount(image, weights, minlength=n_images) for name, weights in of_boxes.items()
+    }
     best = np.zeros(n_images)
     np.maximum.at(best, image, p)
-    n_sure, n_low = total(p > SURE), total(p > LOW)
-    columns = {
-        "boxes": np.sqrt(n_sure),  # counts vary as their mean does, their roots by about 1/2
-        "score": total(p * (p > LOW)) / np.maximum(n_low, 1),
+    columns |= {
+        "boxes": np.sqrt(columns["sure"]),  # counts vary as their mean, their roots by about 1/2
+        "score": columns["scores"] / np.maximum(columns["low"], 1),
         "best": best,
-        "empty": (n_sure == 0).astype(np.float64),
-        "sure": n_sure,
-        "size": total(side * (p > SURE)),
-        "squares": total(p**2 * (p > LOW)),
-        "certain": total(p > CERTAIN),
-        "faint": np.sqrt(n_low),
-        "strength": np.sqrt(total(p**2 * (p > LOW))),
-        "low": n_low,
-        "sides": total(side * (p > LOW)),
+        "empty": (columns["sure"] == 0).astype(np.float64),
+        "faint": np.sqrt(columns["low"]),
+        "strength": np.sqrt(columns["squares"]),
     }
     return np.stack([columns[name] for name in NUMBERS], axis=1)
 

@@ -62,7 +62,6 @@ from autoeval.monitoring.windows import (
     windows_of,
 )
 from autoeval.runtime.files import PathLike, plain
-from autoeval.runtime.store import rows_digest
 from autoeval.sites.site import Site
 from autoeval.targets import OperatingPoint, Target, find_target, points_at
 from autoeval.version import __version__
@@ -577,7 +576,7 @@ def _made_with(shared: WatchedSites) -> str:
     ]
     parts = (
         *(__version__, estimator.target, estimator.level, estimator.context_, calibrations),
-        rows_digest(estimator.table_),
+        [(name, np.asarray(values).tolist()) for name, values in estimator.rows_.items()],
         (settings.by, settings.score_thr, settings.iou, sorted(settings.known.items())),
         sorted(settings.labelled.items()),
         (categories.of_fit, categories.named, sorted(categories.of_site.items())),

@@ -192,7 +192,8 @@ class ResultsReader:
         site = site_of_files(given, self.looks, file.images, all_seen=True)
         in_file = site.boxes.categories
         words = store.add_words([*self.looks.categories, *in_file])
-        site = site.as_categories(words, {word: word for word in in_file})
+        if words != in_file:
+            site = site.as_categories(words, {word: word for word in in_file})
         warnings = [*site.warnings, *site.left_out]
         times = {image.taken for image in site.boxes.images}
         one_time = len(site) > 1 and len(times) == 1 and None not in times

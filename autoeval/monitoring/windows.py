@@ -117,7 +117,10 @@ def _changed(path: PathLike) -> datetime | None:
 
 
 def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
-    """Warn of the times of the images of one site; `needed` is whether windows are of time."""
+    """Warn of the times of the images of one site, which are sorted by `in_time`.
+
+    needed: whether windows are of time.
+    """
     untrue = index[index["taken_from"] == UNTRUE]
     if len(untrue):
         yield (
@@ -139,7 +142,7 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
             f"times from different clocks ({numbers}): name one with --time",
         )
     # Times that go back in the order of names, where that is otherwise their order.
-    by_name = _by_name(index[index["taken"].notna() & (index["taken_from"] != IN_NAME)])
+    by_name = index[index["taken"].notna() & (index["taken_from"] != IN_NAME)].sort_index()
     steps = by_name["taken"].diff()
     back = steps < -SEVERAL
     if 0 < back.sum() <= max(1, FEW_JUMPS * len(by_name)):
@@ -180,11 +183,6 @@ def silent_sites(images_of: Mapping[str, pd.DataFrame], by: str) -> Iterator[Not
         )
 
 
-def _by_name(index: pd.DataFrame) -> pd.DataFrame:
-    names = [natural_order(name) for name in index["name"]]
-    return index.iloc[sorted(range(len(index)), key=names.__getitem__)]
-
-
 @dataclass(frozen=True)
 class Window:
     """Images of a site that are looked at together, places in its images in time.
@@ -196,13 +194,15 @@ class Window:
     places: np.ndarray
     complete: bool
 
-    def __len__(self) -> int:
-        return len(self.places)
-
 
 def in_time(index: pd.DataFrame) -> pd.DataFrame:
-    """Sort the images of a site by time; equal times, and images without, by number and name."""
-    return _by_name(index).sort_values(["taken", "number"], kind="stable", na_position="last")
+    """Sort the images of a site by time; equal times, and images without, by number and name.
+
+    The index of the result is the place of each image by name.
+    """
+    names = [natural_order(name) for name in index["name"]]
+    by_name = index.iloc[sorted(range(len(index)), key=names.__getitem__)].reset_index(drop=True)
+    return by_name.sort_values(["taken", "number"], kind="stable", na_position="last")
 
 
 def kind_of(images: pd.DataFrame, by: str) -> str:
@@ -295,7 +295,7 @@ def baseline_of(
         n, full = int((taken.iloc[first] < end).sum()), bool((taken >= end).any())
         before = f"has {counted(int((taken < end).sum()), 'image')} before that day"
         progress = f"{before}{'' if full else ', and none is later'}; {FEWEST} are needed"
-    if full and sum(map(len, windows[:n])) >= FEWEST:
+    if full and sum(len(window.places) for window in windows[:n]) >= FEWEST:
         return n, ""
     better = would_be_full(images, now)
     progress += f"; with {better} it would be full now" if better else ""
@@ -312,11 +312,12 @@ def would_be_full(images: pd.DataFrame, now: datetime) -> str:
     timed = [DAY, HOUR] if images["taken"].notna().any() else []
     for by in (*timed, *sizes):
         complete = [window for window in windows_of(images, by, now) if window.complete]
-        if len(complete) < 2 or min(map(len, complete)) < FEWEST:
+        sizes_of = [len(window.places) for window in complete]
+        if len(complete) < 2 or min(sizes_of) < FEWEST:
             continue
         n = len(complete) - 1
         if by not in LENGTHS:
-            return f"--by {by} --baseline {sum(map(len, complete[:n]))}"
+            return f"--by {by} --baseline {sum(sizes_of[:n])}"
         first, last = (pd.Timestamp(complete[k].name) for k in (0, n - 1))
         return f"--by {by} --baseline {(last - first) // LENGTHS[by] + 1}{by[0]}"
     return ""

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from autoeval.detections import Detections
@@ -15,11 +16,10 @@ from autoeval.io.images import UnreadableImageError, read_image
 from autoeval.monitoring.candidate import OF_KNOWN
 from autoeval.monitoring.looks import MOVED
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
-from autoeval.monitoring.monitored import STATES, Monitored, MonitoredSite
+from autoeval.monitoring.monitored import CHANGE, STATES, Monitored, MonitoredSite
 from autoeval.report.page import (
     Block,
     Board,
-    Chart,
     Facts,
     Heading,
     Headline,
@@ -31,18 +31,16 @@ from autoeval.report.page import (
     result_text,
     to_terminal,
 )
-from autoeval.targets import Target, find_target
+from autoeval.result_base import ENDS
+from autoeval.targets import find_target
 from autoeval.words import as_notice, counted, listed, prefixed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 SHOWN = 12  # sites on the terminal
 NOTHING_FOUND = "nothing-found"
 MOST_CATEGORIES = 4  # in columns of the terminal; the tables in files have all
-MOST_POINTS = 60_000  # of all lines over time together, so that a page stays small
-MOST_HISTORIES = 12  # that are drawn where nobody has to open them
+MOST_POINTS = 30_000  # windows of all lines over time together, so that a page stays small
+MOST_OPEN = 3  # sites with an alarm that nobody has to open
 OF_SITE = 4
 MOST_PICTURES = 12
 SIDE = 240
@@ -51,12 +49,10 @@ DIGITS = 1  # of values on the board
 CAPTION = (
     "Each line is a site: a dot for the estimate of its latest complete window, a bar for the "
     "interval. Intervals overlap more than the order is uncertain, for much of the error is the "
-    "same at all sites; the probability to be among the worst takes that into account."
-)
-HISTORY = (
-    "Value and interval of each window of the sites with an alarm and of the worst; the baseline "
-    "is grey. The second line is the mean of the baseline and the change against it, which is "
-    "estimated from the difference of the boxes."
+    "same at all sites; the probability to be among the worst takes that into account. A click "
+    "opens a site: value and interval of each window, the baseline in grey. The second line there "
+    "is the mean of the baseline and the change against it, estimated from the difference of the "
+    "boxes."
 )
 BY_KNOWN = (
     "by_known: the current detector by the known accuracy of the candidate, which is measured: "
@@ -155,8 +151,6 @@ def monitored_page(
     blocks: list[Block] = [Headline("Sites with an alarm", alarms, f"of {counts.sum()}")]
     blocks += [Headline(str(state), str(n), STATES[str(state)]) for state, n in counts.items()]
     blocks.append(Warnings(alarm_lines(monitored), "Alarms"))
-    if figure := draw_histories(monitored):
-        blocks.append(Chart(figure, HISTORY, "histories"))
     board = site_board(monitored, pictures)
     blocks.append(Board(board, f"{board['axis']}. {CAPTION}"))
     if label_commands:
@@ -269,56 +263,73 @@ def by_known(rows: pd.DataFrame) -> list[str]:
     return [name for name in OF_KNOWN if name in rows]
 
 
-def draw_histories(monitored: Monitored) -> Figure | None:
-    """Draw the history of the first sites: value and interval of each window, one below another."""
-    sites = [site for site in monitored.sites if site.history["value"].notna().sum() > 1]
-    sites = sites[:MOST_HISTORIES]
-    if not sites:
-        return None
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 1.7 * len(sites) + 0.4), layout="constrained")
-    axes = figure.subplots(len(sites), squeeze=False)[:, 0]
-    for site, ax in zip(sites, axes, strict=True):
-        site.plot(ax)
-        ax.set_title(f"{site.name}: {site.state}", loc="left", fontsize=9, parse_math=False)
-        n = int(site.history["baseline"].sum())
-        if n:
-            ax.axvspan(-0.5, n - 0.5, color="0.93", zorder=0)
-    return figure
-
-
 def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) -> dict[str, Any]:
     """Return what the script of the page draws: all sites, alarms first, then the worst.
 
-    A reader can search, sort and open its lines.
+    A reader can search, sort and open its lines. Their items are short plain values, and what is
+    empty is left out. ``note`` is shown small beside the name, ``alarm`` in red, the rest when the
+    line is opened, as it is from the start where ``open`` is true. ``values`` are of the windows
+    ``times``, with their intervals as ``ranges``; ``changes`` are the mean of the ``baseline``, the
+    first so many windows, and the change against it, with its interval; ``marks`` are the windows
+    with an alarm.
     """
-    target = find_target(monitored.target)
-    most = MOST_POINTS // max(1, len(monitored.sites))
+    target, n_sites = find_target(monitored.target), len(monitored.sites)
+    items = []
+    for site in monitored.sites:
+        note = f"{site.state}; {counted(site.n_images, 'image')} in {site.window or 'no window'}"
+        if not math.isnan(site.p_worst):
+            note += f"; among the {monitored.settings.k} worst: {site.p_worst:.0%}"
+        alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in site.alarms)
+        rows = site.history.tail(MOST_POINTS // n_sites)
+        rows = rows if rows["value"].notna().any() else rows[:0]  # nothing to draw
+        baseline = rows["baseline"].to_numpy(bool)
+        level = rows["value"][baseline].mean()
+        changes = np.clip(level + rows[list(CHANGE)].to_numpy(float), 0, 1)
+        columns = {
+            "whole": [[site.value, site.lower, site.upper]],
+            "windows": rows[list(ENDS)].to_numpy(float).tolist(),
+            "changes": changes.tolist() if np.isfinite(changes).any() else [],
+        }
+        drawn = {
+            name: [
+                [None if math.isnan(v) else round(target.scale * float(v), DIGITS) for v in ends]
+                for ends in of_rows
+            ]
+            for name, of_rows in columns.items()
+        }
+        at, lower, upper = drawn["whole"][0]
+        item = {
+            "name": site.name,
+            "at": at,
+            "lower": lower,
+            "upper": upper,
+            "note": note,
+            "alarm": alarm,
+            "open": True if alarm and len(items) < MOST_OPEN else None,
+            "facts": site_facts(site),
+            "times": rows["window"].tolist(),
+            "values": [value for value, _, _ in drawn["windows"]],
+            "ranges": [ends[1:] for ends in drawn["windows"]],
+            "changes": drawn["changes"],
+            "baseline": int(baseline.sum()),
+            "marks": [site.window] if alarm else [],
+            "pictures": [list(pair) for pair in pictures.get(site.name, ())],
+        }
+        items.append({key: value for key, value in item.items() if value not in ("", [], None)})
     return {
         "axis": f"{target.name} ({target.unit})",
         "top": target.scale * target.upper,
         "order": "alarms first, then the worst",
         "digits": DIGITS,
-        "items": [_board_item(s, monitored, target, pictures, most) for s in monitored.sites],
+        "items": items,
     }
 
 
-def _board_item(
-    site: MonitoredSite, monitored: Monitored, target: Target, pictures: Pictures, most: int
-) -> dict[str, Any]:
-    """Return one line of the board: short plain values; what is empty is left out.
-
-    ``note`` is shown small beside the name, ``alarm`` in red, ``facts`` when the line is opened;
-    ``marks`` are the windows with an alarm.
-    """
-    note = f"{site.state}; {counted(site.n_images, 'image')} in {site.window or 'no window'}"
-    if not math.isnan(site.p_worst):
-        note += f"; among the {monitored.settings.k} worst: {site.p_worst:.0%}"
-    alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in site.alarms)
+def site_facts(site: MonitoredSite) -> list[str]:
+    """Return what is known of a site, one sentence each, with its warnings."""
     facts = [f"{site.state}: {site.reason}"] if site.reason else []
     if not math.isnan(site.value):
-        facts.append(f"{monitored.target} {site.value_text}")
+        facts.append(f"{site.target} {site.value_text}")
     for name, ends in site.beside.items():
         text = find_target(name).text
         around = f"{text(ends['lower'])} to {text(ends['upper'])}"
@@ -333,25 +344,7 @@ def _board_item(
         facts.append(f"latest image: {site.last.replace('T', ' ')}")
     if site.n_unreadable:
         facts.append(f"cannot be read: {counted(site.n_unreadable, 'image')}")
-    rows = site.history.tail(most)
-    drawn = [site.value, site.lower, site.upper, *rows["value"].tolist()]
-    at, lower, upper, *values = (
-        None if math.isnan(value) else round(target.scale * float(value), DIGITS) for value in drawn
-    )
-    item = {
-        "name": site.name,
-        "at": at,
-        "lower": lower,
-        "upper": upper,
-        "note": note,
-        "alarm": alarm,
-        "facts": [*facts, *site.warnings],
-        "times": rows["window"].tolist(),
-        "values": values,
-        "marks": [site.window] if alarm else [],
-        "pictures": [list(pair) for pair in pictures.get(site.name, ())],
-    }
-    return {key: value for key, value in item.items() if value not in ("", [], None)}
+    return [*facts, *site.warnings]
 
 
 def site_pictures(

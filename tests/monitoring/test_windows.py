@@ -34,7 +34,7 @@ def test_images_come_in_time_and_those_of_one_moment_in_natural_order():
 
 
 def shown(found):
-    return [(window.name, len(window), window.complete) for window in found]
+    return [(window.name, len(window.places), window.complete) for window in found]
 
 
 def test_a_day_is_complete_when_it_is_over_or_another_has_begun():
@@ -84,7 +84,7 @@ def test_the_baseline_is_the_windows_that_begin_in_it(text, n, full):
     length, learning = baseline_of(text, taken, windows, NOW)
     assert length == (n if text != "30h" else 2)
     # of windows that hold under eight images a baseline is not full either
-    assert (not learning) == (full and sum(map(len, windows[:length])) >= 8)
+    assert (not learning) == (full and sum(len(window.places) for window in windows[:length]) >= 8)
     many = hours(80, start="2026-03-02 00:00", minutes=90)  # sixteen a day
     if full and text != "4":
         assert baseline_of(text, many, windows_of(many, "day", NOW), NOW)[1] == ""

@@ -87,19 +87,22 @@ def test_the_order_the_alarm_and_nothing_strange(viewport, page, browser):
     text = visit.page.inner_text("main")
     assert "fell by 9.0 points (-13.0 to -5.0)" in text
     assert "autoeval label plan --images cameras/1" in text
-    # The histories, which no click opens; pictures are left empty here.
-    assert visit.page.locator("figure .chart img").count() == 1
-    assert visit.page.locator("details figure .chart img").count() == 0
+    # The site with an alarm is open from the start.
+    assert visit.page.locator(".board-open").count() == 1
+    assert visit.page.locator(".board-line").nth(0).get_attribute("aria-expanded") == "true"
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     assert visit.complaints == []
 
 
 def test_a_site_opens_with_its_line_over_time_its_alarm_and_its_images(page, browser):
     visit = Visit(browser, page, viewport=PHONE)
-    line = visit.page.locator(".board-line").nth(0)
-    line.click()
+    line = visit.page.locator(".board-line").nth(0)  # with an alarm: open from the start
     assert line.get_attribute("aria-expanded") == "true"
     assert len(visit.all(".board-open circle")) == 5
+    # forth along the upper ends of five windows and back along the lower ones, no change is known
+    assert visit.page.locator(".board-open .band").first.get_attribute("d").count("L") == 9
+    assert visit.page.locator(".board-open .baseline").count() == 1
+    assert visit.all(".board-open .board-key") == []
     assert visit.texts(".board-open .mark title") == ["alarm: 2026-03-05"]
     assert "48 independent blocks" in " ".join(visit.texts(".board-open li"))
     images = visit.page.locator(".board-open img")
@@ -111,6 +114,8 @@ def test_a_site_opens_with_its_line_over_time_its_alarm_and_its_images(page, bro
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     line.click()
     assert visit.all(".board-open") == []
+    line.click()
+    assert len(visit.all(".board-open")) == 1
     assert visit.complaints == []
 
 

@@ -16,7 +16,8 @@
   };
   const chartOf = (item, width, axis) => {
     const height = 190, left = 40, right = width - 12, top = 12, bottom = height - 28;
-    const known = item.values.filter((v) => v !== null);
+    const ranges = item.ranges ?? [], changes = item.changes ?? [];
+    const known = [item.values, ...ranges, ...changes].flat().filter((v) => v !== null);
     const least = Math.min(...known), most = Math.max(...known);
     const step = [1, 2, 5, 10, 20, 50].find((s) => s >= (most - least + 2) / 4) ?? 100;
     const low = Math.floor(least / step) * step, high = Math.max(low + step, Math.ceil(most / step) * step);
@@ -34,13 +35,36 @@
     const named = [...new Set([0, last].map((k) => Math.min(k, item.times.length - 1)))];
     for (const k of named)
       svg("text", { x: x(k), y: height - 8, "text-anchor": k ? "end" : "start" }, drawn, item.times[k]);
-    let path = "", pen = "M";
-    item.values.forEach((v, k) => {
-      if (v === null) { pen = "M"; return; }
-      path += `${pen}${x(k).toFixed(1)} ${y(v).toFixed(1)}`;
-      pen = "L";
-    });
-    svg("path", { class: "line", d: path }, drawn);
+    const at = (k, v) => `${x(k).toFixed(1)} ${y(v).toFixed(1)}`;
+    // windows next to each other that are known, as lists of their numbers
+    const runs = (values) => {
+      const found = [];
+      values.forEach((v, k) => {
+        if (v === null) return;
+        if (k && values[k - 1] !== null) found[found.length - 1].push(k);
+        else found.push([k]);
+      });
+      return found;
+    };
+    const line = (className, values) => {
+      const path = runs(values).map((run) => "M" + run.map((k) => at(k, values[k])).join("L"));
+      svg("path", { class: className, d: path.join("") }, drawn);
+    };
+    const band = (className, pairs) => {
+      const path = runs(pairs.map(([lower]) => lower)).map((run) => {
+        const ends = [...run.map((k) => at(k, pairs[k][1])), ...run.reverse().map((k) => at(k, pairs[k][0]))];
+        return `M${ends.join("L")}Z`;
+      });
+      svg("path", { class: className, d: path.join("") }, drawn);
+    };
+    if (item.baseline) {
+      const end = (x(item.baseline - 1) + x(Math.min(item.baseline, last))) / 2;
+      svg("rect", { class: "baseline", x: left, y: top, width: Math.max(end - left, 4), height: bottom - top }, drawn);
+    }
+    band("band", ranges);
+    band("band change", changes.map((ends) => ends.slice(1)));
+    line("line change", changes.map(([v]) => v));
+    line("line", item.values);
     item.values.forEach((v, k) => {
       if (v === null) return;
       const point = svg("circle", { class: "point", cx: x(k), cy: y(v), r: 3 }, drawn);
@@ -58,6 +82,11 @@
     const box = html("div", "board-open");
     if (item.alarm) box.append(html("p", "alarm", item.alarm));
     if (item.values) box.append(chartOf(item, width, axis));
+    if (item.changes) {
+      const key = html("p", "board-key");
+      key.append(html("span", "", "each window by itself"), html("span", "change", "baseline and change"));
+      box.append(key);
+    }
     if (item.facts) {
       const list = html("ul");
       for (const fact of item.facts) list.append(html("li", "", fact));
@@ -131,5 +160,6 @@
     search.addEventListener("input", show);
     order.addEventListener("change", show);
     show();
+    for (const { item, line } of lines) if (item.open) line.firstChild.click();
   }
 })();
