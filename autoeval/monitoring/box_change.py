@@ -84,7 +84,7 @@ def box_numbers(
         "sides": side * (p > LOW),
         "scores": p * (p > LOW),
     }
-    columns = {
+    columns: dict[str, np.ndarray] = {
         name: np.bincount(image, weights, minlength=n_images) for name, weights in of_boxes.items()
     }
     best = np.zeros(n_images)

@@ -274,7 +274,7 @@ def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) 
     with an alarm.
     """
     target, n_sites = find_target(monitored.target), len(monitored.sites)
-    items = []
+    items: list[dict[str, Any]] = []
     for site in monitored.sites:
         note = f"{site.state}; {counted(site.n_images, 'image')} in {site.window or 'no window'}"
         if not math.isnan(site.p_worst):
