@@ -263,7 +263,7 @@ def _refuse_unread(
     if not predictions:
         given = {name: value or None for name, value in of_files.items()}
         refuse_given(given, "is about --predictions: give them, too, or leave it out.")
-    img_dir, every = ({name: of_images[name]} for name in ("img_dir", "every"))
+    img_dir, every = {"img_dir": of_images["img_dir"]}, {"every": of_images["every"]}
     if labels is None:
         refuse_given({"words": of_images["words"] or None}, "goes with --labels")
     if of_images["images"] is None:

@@ -131,12 +131,12 @@ def after_compare(
         return ""
     named = typed["estimators"]
     folders = list(named.values() if isinstance(named, Mapping) else named)
-    (first, boxes), (second, others) = (
-        (Path(folders[k]), files[k]) for k in (list(fits).index(name) for name in (a, b))
-    )
-    path = first / ESTIMATOR.name if first.is_dir() else first
-    words = ["--estimator", path, "--compare", second, "--compare-predictions", others]
-    words += ["--predictions", boxes, "--images", typed["images"]]
+    one, other = list(fits).index(a), list(fits).index(b)
+    path = Path(folders[one])
+    path = path / ESTIMATOR.name if path.is_dir() else path
+    words = ["--estimator", path, "--compare", Path(folders[other])]
+    words += ["--compare-predictions", files[other]]
+    words += ["--predictions", files[one], "--images", typed["images"]]
     words += [word for name in ("categories", "present") for word in given.words.get(name, ())]
     n = min(n, result.n_images)
     words = ["autoeval", "label", "plan", *words, "--n", n, "--work-dir", unused_folder(LABELS)]

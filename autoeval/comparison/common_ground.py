@@ -285,11 +285,8 @@ def same_boxes(a: Site, b: Site) -> bool:
 
     Both have then the same accuracy, whatever it is.
     """
-    columns = [
-        np.column_stack([boxes.image, boxes.label, boxes.boxes, boxes.scores])
-        for boxes in (a.boxes, b.boxes)
-    ]
-    if not len(columns[0]) or columns[0].shape != columns[1].shape:
+    if not len(a.boxes) or len(a.boxes) != len(b.boxes):
         return False
-    first, second = (rows[np.lexsort(rows.T)] for rows in columns)
-    return bool((first == second).all())
+    first = np.column_stack([a.boxes.image, a.boxes.label, a.boxes.boxes, a.boxes.scores])
+    second = np.column_stack([b.boxes.image, b.boxes.label, b.boxes.boxes, b.boxes.scores])
+    return bool((first[np.lexsort(first.T)] == second[np.lexsort(second.T)]).all())

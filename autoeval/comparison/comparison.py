@@ -302,7 +302,7 @@ class Comparison(Result):
             size = (7, 1.2 + 0.5 * len(rows))
             ax = Figure(figsize=size, layout="constrained").subplots()
         y = -np.arange(len(rows))
-        value, lower, upper = (100 * rows[name] for name in ("behind", "lower", "upper"))
+        value, lower, upper = 100 * rows["behind"], 100 * rows["lower"], 100 * rows["upper"]
         ax.axvline(0, color="0.8", zorder=0)
         ax.errorbar(
             value, y, xerr=[value - lower, upper - value], fmt="o", color="tab:blue", capsize=4

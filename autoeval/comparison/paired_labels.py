@@ -131,11 +131,9 @@ def difference_with_labels(
             variance_prior=residual,
         )
     spread = replace(labels, error=SPREAD * labels.error)
-    value, wide = (
-        combine(estimate, heavy_tailed(free, estimate), conflict=math.inf).estimate
-        for estimate in (labels, spread)
-    )
-    return LabelDifference(spread, free, replace(wide, value=value.value))
+    combined = combine(labels, heavy_tailed(free, labels), conflict=math.inf).estimate
+    wide = combine(spread, heavy_tailed(free, spread), conflict=math.inf).estimate
+    return LabelDifference(spread, free, replace(wide, value=combined.value))
 
 
 def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
@@ -365,7 +363,8 @@ def plan_difference(
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
     plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=spread)
-    a, b = (ComparedDetector.of(name, fits[name], site) for name, site in common.items())
+    a = ComparedDetector.of(first, one, common[first])
+    b = ComparedDetector.of(second, other, common[second])
     return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
 
 

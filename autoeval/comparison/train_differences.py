@@ -216,7 +216,7 @@ def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
         value, variance = one_kind(x).predict(seen, common.few, common.floor)
         return value.reshape(shares.shape), np.sqrt(variance).reshape(shares.shape)
 
-    first, pulls = map(np.array, HOME)
+    first, pulls = np.array(HOME[0]), np.array(HOME[1])
     return one_kind(likeliest(predict, y, pair_weights(used), first, pulls, shares=shares))
 
 
@@ -256,16 +256,16 @@ def likeliest(
 
 def one_kind(x: Sequence[float] | np.ndarray) -> OneKind:
     """Read seven numbers that are optimised."""
-    b0, b1, b2, exponent, *logs = (float(of) for of in x)
-    std, rare, contradiction = np.exp(logs).tolist()
-    return OneKind((b0, b1, b2), std, exponent, rare, contradiction)
+    std, rare, contradiction = np.exp(x[4:]).tolist()
+    slopes = (float(x[0]), float(x[1]), float(x[2]))
+    return OneKind(slopes, std, float(x[3]), rare, contradiction)
 
 
 def two_kinds(x: np.ndarray) -> TwoKinds:
     """Read nineteen numbers that are optimised."""
     floor, few = np.exp(x[17:]).tolist()
-    a, b, c = (float(of) for of in x[14:17])
-    return TwoKinds(one_kind(x[:7]), one_kind(x[7:14]), (a, b, c), few, floor)
+    gate = tuple(x[14:17].tolist())
+    return TwoKinds(one_kind(x[:7]), one_kind(x[7:14]), gate, few, floor)
 
 
 def of_two_kinds(of: TwoKinds) -> np.ndarray:

@@ -140,9 +140,8 @@ class TwoKinds:
 
     def predict(self, seen: PairFeatures) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected differences and the standard deviations of their errors."""
-        (alike, variance_alike), (unlike, variance_unlike) = (
-            kind.predict(seen, self.few, self.floor) for kind in (self.alike, self.unlike)
-        )
+        alike, variance_alike = self.alike.predict(seen, self.few, self.floor)
+        unlike, variance_unlike = self.unlike.predict(seen, self.few, self.floor)
         # g, the probability that two detectors are not trained alike
         a, b, c = self.gate
         odds = logit(np.clip(seen.disagreement, LOWEST_ODDS, HIGHEST_ODDS))
@@ -191,10 +190,8 @@ class PairPrior:
         at_home = one_at_home(pairs)
         if at_home.any():
             fallen, weights = away_from_home(pairs, self.away)
-            values, variances = (
-                moment.reshape(weights.shape)
-                for moment in self.home.predict(fallen, self.common.few, self.common.floor)
-            )
+            values, variances = self.home.predict(fallen, self.common.few, self.common.floor)
+            values, variances = values.reshape(weights.shape), variances.reshape(weights.shape)
             # Law of total variance, as of `TwoKinds`.
             of_home = (weights * values).sum(axis=0)
             variance = (weights * (variances + (values - of_home) ** 2)).sum(axis=0)
@@ -253,7 +250,7 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
     >>> pair_features(rows).terms[:, 0].round(6)  # .6 and .4 differ by these log-odds around .5
     array([0.2, 0. , 0.1])
     """
-    a, b = (pairs[f"estimate_{detector}"].to_numpy(float) for detector in "ab")
+    a, b = pairs["estimate_a"].to_numpy(float), pairs["estimate_b"].to_numpy(float)
     level = np.clip((a + b) / 2, LOWEST, HIGHEST)
     # d0: two shares with the mean m whose log-odds differ by g. With the odds x of their middle
     # they have the odds x exp(g / 2) and x exp(-g / 2), and with c = cosh(g / 2) these solve
@@ -263,7 +260,7 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
     linear = (1 - 2 * level) * c
     x = (np.sqrt(linear**2 + 4 * level * (1 - level)) - linear) / (2 * (1 - level))
     carried = 2 * x * np.sinh(half) / (1 + 2 * c * x + x**2)
-    u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
+    u, n = pairs["disagreement"].to_numpy(float), pairs["objects"].to_numpy(float)
     terms = np.stack([carried, a - b, pairs["expected"].to_numpy(float)])
     return PairFeatures(terms, level, u, n, pairs["usual"].to_numpy(bool))
 
@@ -279,11 +276,12 @@ def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.nd
     Returned: what is seen of N pairs with each of G factors, G N in all, pairs after pairs; and the
     probabilities of the factors, (G, N).
     """
-    homes, confidences = (
-        pairs[[f"{name}_a", f"{name}_b"]].to_numpy(float) for name in ("home", "confidence")
-    )
-    of_a = np.isfinite(homes[:, 0])
-    home, confidence = (np.where(of_a, *of.T) for of in (homes, confidences))
+    home_a, home_b = pairs["home_a"].to_numpy(float), pairs["home_b"].to_numpy(float)
+    confidence_a = pairs["confidence_a"].to_numpy(float)
+    confidence_b = pairs["confidence_b"].to_numpy(float)
+    of_a = np.isfinite(home_a)
+    home = np.where(of_a, home_a, home_b)
+    confidence = np.where(of_a, confidence_a, confidence_b)
     factors, weights = away.factors(np.nan_to_num(home), confidence)
     lowered = [np.where(of_a == first, factors, 1.0).ravel() for first in (True, False)]
     copies = pd.concat([pairs] * len(factors), ignore_index=True)
@@ -402,18 +400,19 @@ def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
 def expected_difference(a: CategoryBoxes, b: CategoryBoxes) -> ExpectedDifference:
     """Compare the expected average precisions of two detectors on the same images."""
     n_true = common_objects(a, b)
-    ranked = [
-        RankedDetections.of(detector.scores, detector.image, detector.p, n_true)
-        for detector in (a, b)
-    ]
+    ranked_a = RankedDetections.of(a.scores, a.image, a.p, n_true)
+    ranked_b = RankedDetections.of(b.scores, b.image, b.p, n_true)
     images = np.unique(
         np.concatenate([detector.image[detector.p[AT_HALF] > FOUND] for detector in (a, b)])
     )
     if not len(images):
         return ExpectedDifference(0.0, 0.0, np.zeros(len(n_true)))
-    value_a, value_b = (ranking.take(images).average_precision().mean() for ranking in ranked)
-    first, second = (np.nan_to_num(influence_function(ranking)).mean(axis=0) for ranking in ranked)
-    return ExpectedDifference(float(value_a - value_b), float(n_true.mean()), first - second)
+    value_a = ranked_a.take(images).average_precision().mean()
+    value_b = ranked_b.take(images).average_precision().mean()
+    influence_a = np.nan_to_num(influence_function(ranked_a)).mean(axis=0)
+    influence_b = np.nan_to_num(influence_function(ranked_b)).mean(axis=0)
+    influence = influence_a - influence_b
+    return ExpectedDifference(float(value_a - value_b), float(n_true.mean()), influence)
 
 
 def disagreement(a: Site, b: Site) -> np.ndarray:
@@ -486,9 +485,8 @@ class ComparedDetector:
             )
         # The model of pairs takes errors as standard deviations of normal distributions.
         unit = quantile(regression.level, np.inf)
-        *each, whole = (
-            ValueWithError(interval.raw, interval.reach / unit) for interval in intervals
-        )
+        accuracies = [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
+        each, whole = accuracies[:-1], accuracies[-1]
         plain, home = np.array([accuracy.value for accuracy in each]), math.nan
         if trained_here:
             home = float(np.mean(regression.pairs_[fitted.target]))

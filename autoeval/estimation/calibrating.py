@@ -89,7 +89,8 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
     if min(n_right, n_wrong) < FEWEST_OF_EACH:
         return ConfidenceCheck()
     area, error = roc_area(scores, hits)
-    poor, useless = (float(ndtr((limit - area) / error)) for limit in (LEAST_AREA, USELESS_AREA))
+    poor = float(ndtr((LEAST_AREA - area) / error))
+    useless = float(ndtr((USELESS_AREA - area) / error))
     constant = scores.min() == scores.max()
     if useless > REFUSED or constant:
         why = "are all equal" if constant else "do not predict which of its boxes are right"

@@ -91,14 +91,11 @@ class CategoryScores:
         self._features = [
             name for name in features if reference is not None or name not in REFERENCE_FEATURES
         ]
-        points, agreed = (
-            [
-                name.removeprefix(start)
-                for name in features
-                if name.startswith(start) and "@" in name
-            ]
-            for start in (EXPECTED, BY_REFERENCE)
-        )
+        at_points = [name for name in features if "@" in name]
+        points = [name.removeprefix(EXPECTED) for name in at_points if name.startswith(EXPECTED)]
+        agreed = [
+            name.removeprefix(BY_REFERENCE) for name in at_points if name.startswith(BY_REFERENCE)
+        ]
         # of each image of the site its number among those evaluated, -1 for the others
         place = np.full(len(site), -1)
         place[images] = np.arange(len(images))

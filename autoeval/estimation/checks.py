@@ -189,7 +189,7 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     """
     if not {"mAP", "mAP50"} <= set(pairs) or not np.isfinite(estimates.get("mAP50", np.nan)):
         return ()
-    loose, strict = (np.asarray(pairs[name], float) for name in ("mAP50", "mAP"))
+    loose, strict = np.asarray(pairs["mAP50"], float), np.asarray(pairs["mAP"], float)
     usable = np.flatnonzero(loose > LOWEST)
     about = (
         "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly does"

@@ -316,12 +316,12 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
         for image_id, file_name, size, taken in values["images"]
     )
     categories = tuple(values["categories"])
-    image, label, xyxy, crowd = (arrays[f"truth/{name}"] for name in OF_TRUTH)
-    truth = Boxes(images, categories, image, label, xyxy, crowd=crowd)
+    columns: dict[str, Any] = {name: arrays[f"truth/{name}"] for name in OF_TRUTH}
+    truth = Boxes(images, categories, **columns)
     passes: dict[str, Boxes] = {}
     for name in values["passes"]:
-        image, label, xyxy, scores = (arrays[f"{name}/{column}"] for column in OF_BOXES)
-        passes[name] = Boxes(images, categories, image, label, xyxy, scores)
+        columns = {column: arrays[f"{name}/{column}"] for column in OF_BOXES}
+        passes[name] = Boxes(images, categories, **columns)
     return Site(
         passes["boxes"],
         truth=truth,

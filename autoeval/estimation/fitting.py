@@ -464,21 +464,21 @@ def _labelled_categories(labelled: Site) -> list[str]:
 
 def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
     """Refuse other detectors and passes; a reference that some had is not read."""
-    before, now = (
-        {
-            "detector": of_plain_pass(c.get("detector", {})),
-            "pass": _without(c.get("pass", {}), *NOT_COMPARED),
-        }
-        for c in (one.context_, other.context_)
-    )
     words, words_of_first = set(other.looks_.categories), set(one.looks_.categories)
     if not words & words_of_first:
         raise InputError(
             f"{name} knows {listed(sorted(words), 10)}, the first fit "
             f"{listed(sorted(words_of_first), 10)}: they are of other detectors."
         )
+
+    def compared(context: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "detector": of_plain_pass(context.get("detector", {})),
+            "pass": _without(context.get("pass", {}), *NOT_COMPARED),
+        }
+
     try:
-        refuse_differences(before, now)
+        refuse_differences(compared(one.context_), compared(other.context_))
     except InputError as error:
         raise InputError(f"{first} and {name} do not go together. {error}") from error
 

@@ -270,7 +270,8 @@ def with_error(
     The error is that of a normal distribution with the same interval, of whose two arms the longer
     counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out sites show.
     """
-    value, lower, upper = (float(interval[name]) for name in ("value", "lower", "upper"))
+    value = float(interval["value"])
+    lower, upper = float(interval["lower"]), float(interval["upper"])
     if not (math.isfinite(value) and math.isfinite(lower) and math.isfinite(upper)):
         return NOTHING
     stated = max(value - lower, upper - value) / quantile(level, math.inf)

@@ -320,7 +320,8 @@ class FitResult(Result):
         if ax is None:
             ax = Figure(figsize=(4.5, 4.5), layout="constrained").subplots()
         target, rows = find_target(self.target), self.cross_validation[0].per_source
-        true, value, lower, upper = (target.scale * rows[name] for name in ("true", *OF_ESTIMATE))
+        true, value = target.scale * rows["true"], target.scale * rows["estimate"]
+        lower, upper = target.scale * rows["lower"], target.scale * rows["upper"]
         ax.axline((0, 0), slope=1, color="0.7", lw=1)
         ax.errorbar(true, value, yerr=[value - lower, upper - value], fmt="o", capsize=3)
         what = f"{target.name} ({target.unit})"

@@ -123,10 +123,8 @@ def exact_curve(
         counted = ranking.counted[level].astype(np.float64)
         rising = -ranking.scores
         over = np.searchsorted(rising, -thresholds.astype(rising.dtype))
-        hits, boxes = (
-            np.append(0, np.cumsum(of_box))[over]
-            for of_box in (counted * ranking.hits[level], counted)
-        )
+        hits = np.append(0, np.cumsum(counted * ranking.hits[level]))[over]
+        boxes = np.append(0, np.cumsum(counted))[over]
         counts += np.stack([hits, boxes, np.full(len(over), ranking.n_true.sum())])
     columns = []
     for measure in MEASURES:
@@ -306,16 +304,18 @@ def choose_threshold(
     # thresholds at which the value, and either end of its interval, reach the goal
     reached = {end: points.loc[points[end] >= goal - ROUNDING, "threshold"] for end in ENDS}
     if measure == "recall":  # falls with the threshold
-        threshold, *ends = (float(of.max()) for of in reached.values())
+        threshold = float(reached["value"].max())
+        ends = [float(reached["lower"].max()), float(reached["upper"].max())]
         nowhere = float(points["threshold"].min())
     elif measure == "precision":
-        threshold, *ends = (float(of.min()) for of in reached.values())
+        threshold = float(reached["value"].min())
+        ends = [float(reached["lower"].min()), float(reached["upper"].min())]
         nowhere = float(points["threshold"].max())
     else:
         near = points.loc[points["value"] >= goal - AS_GOOD - ROUNDING, "threshold"]
-        threshold, *ends = (float(of) for of in (reached["value"].min(), near.min(), near.max()))
+        threshold, ends = float(reached["value"].min()), [float(near.min()), float(near.max())]
         nowhere = np.nan
-    bounds = sorted(nowhere if end != end else end for end in ends)
+    bounds = sorted(nowhere if np.isnan(end) else end for end in ends)
     at_threshold = {name: values[values["threshold"] == threshold] for name, values in fine.items()}
     at = {
         name: {end: float(row[end].iloc[0]) for end in ENDS}

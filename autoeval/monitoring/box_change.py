@@ -131,17 +131,12 @@ class ChangeModel:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return how the regressors move with the means of each window, (len(NUMBERS), P) each."""
         steps = STEP * np.eye(len(after))
-        by_before, by_after = (
-            [
-                moves(before + sign * one, after + sign * other, self.bounds, level)
-                for sign in (1, -1)
-            ]
-            for one, other in ((steps, 0 * steps), (0 * steps, steps))
-        )
-        return (
-            (by_before[0] - by_before[1]) / (2 * STEP),
-            (by_after[0] - by_after[1]) / (2 * STEP),
-        )
+        none, bounds = 0 * steps, self.bounds
+        more_before = moves(before + steps, after + none, bounds, level)
+        less_before = moves(before - steps, after + none, bounds, level)
+        more_after = moves(before + none, after + steps, bounds, level)
+        less_after = moves(before + none, after - steps, bounds, level)
+        return (more_before - less_before) / (2 * STEP), (more_after - less_after) / (2 * STEP)
 
     @cached_property
     def root(self) -> np.ndarray:
@@ -171,9 +166,8 @@ class ChangeModel:
         moved = max(float(x @ self.covariance @ x) - float((of_root**2).sum()), 0.0)
         std, raw = np.sqrt(moved + self.noise**2), float(x @ self.mean)
         normal = float(ndtri((1 + nominal) / 2))
-        below, above = (
-            float(np.hypot(normal * factor * std, quantile * error)) for factor in self.widening
-        )
+        below = float(np.hypot(normal * self.widening[0] * std, quantile * error))
+        above = float(np.hypot(normal * self.widening[1] * std, quantile * error))
         value = min(max(raw, -level), 1 - level)
         lower, upper = np.clip([raw - below, raw + above], -1, 1).tolist()
         return Change(float(value), lower, upper)
@@ -217,15 +211,12 @@ def condition(means: np.ndarray) -> np.ndarray:
     >>> float(condition(means)[3])
     0.0
     """
-    squares, best, size, sure, certain = (
-        means[..., AT[name]] for name in ("squares", "best", "size", "sure", "certain")
-    )
     return np.stack(
         [
-            np.log(np.maximum(squares, 0) + FEW),
-            best,
-            size / (sure + FEW),
-            np.log(np.maximum(certain, 0) + FEW),
+            np.log(np.maximum(means[..., AT["squares"]], 0) + FEW),
+            means[..., AT["best"]],
+            means[..., AT["size"]] / (means[..., AT["sure"]] + FEW),
+            np.log(np.maximum(means[..., AT["certain"]], 0) + FEW),
         ],
         axis=-1,
     )

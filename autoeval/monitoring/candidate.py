@@ -112,7 +112,7 @@ def sites_of_predictions(
             raise InputError(
                 f"{path} is no folder: --against compares folders with SITE.json for each site."
             )
-    mine, other = (_files_by_site(path) for path in (predictions, against))
+    mine, other = _files_by_site(predictions), _files_by_site(against)
     common = [site for site in mine if site in other]
     if not common:
         raise InputError(
@@ -124,13 +124,11 @@ def sites_of_predictions(
         of_site = categories.of_site.get(site)
         named = of_site or categories.named
         there = list(of_site or categories.present)
-        first, second = (
-            fitted.read_site(
-                _of_site(fitted, path, site), images=images, categories=named, present=there
-            )
-            for fitted, path in ((current, mine[site]), (candidate, other[site]))
+        first, second = _of_site(current, mine[site], site), _of_site(candidate, other[site], site)
+        return (
+            current.read_site(first, images=images, categories=named, present=there),
+            candidate.read_site(second, images=images, categories=named, present=there),
         )
-        return first, second
 
     beside = {site: path for of in given.references for site, path in _files_by_site(of).items()}
 

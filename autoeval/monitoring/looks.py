@@ -347,7 +347,8 @@ def p_of_evidence(found: Mapping[str, np.ndarray], rule: DriftRule) -> float:
     """
     shares = np.outer([rule.on_sum, 1 - rule.on_sum], [rule.on_falls, 1 - rule.on_falls])
     spent = shares > 0
-    whole, *single = (len(p) * float((p[:, spent] / shares[spent]).min()) for p in found.values())
+    least = [len(p) * float((p[:, spent] / shares[spent]).min()) for p in found.values()]
+    whole, single = least[0], least[1:]
     if not single:
         return min(1.0, whole)
     return min(1.0, whole / rule.on_all, len(single) * min(single) / (1 - rule.on_all))
@@ -381,10 +382,8 @@ class Scale:
     def window_means(self, category: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the means of each window: baseline, later and steady ones, (W, len(NUMBERS))."""
         if category not in self._window_means:
-            before, after = (
-                np.array([window[category].mean(axis=0) for window in windows])
-                for windows in (self.baseline, self.later)
-            )
+            before = np.array([window[category].mean(axis=0) for window in self.baseline])
+            after = np.array([window[category].mean(axis=0) for window in self.later])
             steady = np.array([means[category] for means in self.steady])
             self._window_means[category] = before, after, steady
         return self._window_means[category]
@@ -434,9 +433,7 @@ class Scale:
             for images in series
         ]
         # In its own standard deviations, so that how much neighbours are alike is that of both.
-        before, after = (
-            images / np.sqrt(variance) for images, variance in zip(series, variances, strict=True)
-        )
+        before, after = series[0] / np.sqrt(variances[0]), series[1] / np.sqrt(variances[1])
         alike = compare_images(before, after, 1.0)
         longer = alike.error**2 / sum(1 / n for n in counts)
         parts = [v / n for v, n in zip(variances, counts, strict=True)]
@@ -484,10 +481,13 @@ class Scale:
         variance = float((abs(in_std) @ lacking) ** 2)
         if self.by_windows:
             n_images = float(np.mean([len(window[category]) for window in self.later]))
-            before, after, steady = (
-                _summed(means, rule.summed) @ weights for means in self.window_means(category)
+            before, after, steady = self.window_means(category)
+            return compare_windows(
+                _summed(before, rule.summed) @ weights,
+                _summed(after, rule.summed) @ weights,
+                _summed(steady, rule.summed) @ weights,
+                variance / n_images,
             )
-            return compare_windows(before, after, steady, variance / n_images)
         before, after = np.split(values @ weights, ends)
         return compare_images(before, after, variance, rule.scenes * self._several())
 
@@ -499,9 +499,11 @@ class Scale:
         """Compare each of `TESTED`; least (F,): see `compare_images`."""
         at = [AT[name] for name in TESTED]
         if not self.by_windows:
-            before, after = (self.images(category, later=later)[:, at] for later in (False, True))
+            before = self.images(category, later=False)[:, at]
+            after = self.images(category, later=True)[:, at]
             return compare_columns(before, after, least, scenes * self._several())
-        before, after, steady = (means[:, at] for means in self.window_means(category))
+        before, after, steady = self.window_means(category)
+        before, after, steady = before[:, at], after[:, at], steady[:, at]
         of_window = least / np.mean([len(window[category]) for window in self.later])
         return [
             compare_windows(before[:, k], after[:, k], steady[:, k], float(of_window[k]))
@@ -549,7 +551,8 @@ def _drifts(
     scales: Sequence[Scale], category: str, singles: Sequence[Sequence[Difference]]
 ) -> Iterator[Drift]:
     """Yield what single numbers of a category say; the size of boxes is tested by its ranks."""
-    before, after = (scales[0].mean(category, later=later) for later in (False, True))
+    before = scales[0].mean(category, later=False)
+    after = scales[0].mean(category, later=True)
     for name, *of_scales in zip(TESTED, *singles, strict=True):
         shown = AT[SHOWN.get(name, name)]
         p = min(1.0, len(singles) * min(one.p_two_sided for one in of_scales))

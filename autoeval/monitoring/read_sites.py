@@ -115,7 +115,8 @@ def find_results(
             f"{type(predictions).__name__}."
         )
     path = Path(predictions)
-    stronger, lists = (None if p is None else Path(p) for p in (reference, image_list))
+    stronger = None if reference is None else Path(reference)
+    lists = None if image_list is None else Path(image_list)
     if path.is_file():
         return [ResultsFile(path, "", stronger, lists)]
     if not path.is_dir():

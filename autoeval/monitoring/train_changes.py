@@ -86,10 +86,8 @@ def fit_changes(table: pd.DataFrame) -> ChangeModel:
 
 def _columns(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return regressors (N, P), changes, groups and kinds (N,)."""
-    before, after = (
-        table[[f"{when}/{name}" for name in NUMBERS]].to_numpy(float)
-        for when in ("before", "after")
-    )
+    before = table[[f"before/{name}" for name in NUMBERS]].to_numpy(float)
+    after = table[[f"after/{name}" for name in NUMBERS]].to_numpy(float)
     x = moves(before, after, np.full(len(CONDITION), BOUND), table["before"].to_numpy(float))
     return x, table["change"].to_numpy(float), table["group"].to_numpy(), table["kind"].to_numpy()
 
@@ -154,7 +152,8 @@ class Blocks:
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray) -> Self:
         """Sum up rows: x (N, P), y (N,), and group and kind (N,) of each."""
-        groups, kinds = (np.unique(names, return_inverse=True)[1] for names in (group, kind))
+        groups = np.unique(group, return_inverse=True)[1]
+        kinds = np.unique(kind, return_inverse=True)[1]
         several = int(kinds.max()) + 1
         blocks, at = np.unique(groups * several + kinds, return_inverse=True)
         rows = [np.flatnonzero(at == k) for k in range(len(blocks))]

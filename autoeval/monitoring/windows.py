@@ -318,6 +318,6 @@ def would_be_full(images: pd.DataFrame, now: datetime) -> str:
         n = len(complete) - 1
         if by not in LENGTHS:
             return f"--by {by} --baseline {sum(sizes_of[:n])}"
-        first, last = (pd.Timestamp(complete[k].name) for k in (0, n - 1))
+        first, last = pd.Timestamp(complete[0].name), pd.Timestamp(complete[n - 1].name)
         return f"--by {by} --baseline {(last - first) // LENGTHS[by] + 1}{by[0]}"
     return ""
