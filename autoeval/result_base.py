@@ -77,7 +77,7 @@ class Result:
 
     def number_text(self, value: float) -> str:
         """Write a value, or an end of an interval, in its unit; a dash where it is not known."""
-        return find_target(self.target).text(value) if value == value else "–"
+        return "–" if math.isnan(value) else find_target(self.target).text(value)
 
     def interval_text(self, ends: Mapping[str, float], level: str = "") -> str:
         """Write a value with its interval.
@@ -89,10 +89,10 @@ class Result:
         level : str
             Its nominal coverage, in words.
         """
-        if ends["value"] != ends["value"]:
+        if math.isnan(ends["value"]):
             return "not known"
         text = self.number_text(ends["value"])
-        if ends["lower"] != ends["lower"]:
+        if math.isnan(ends["lower"]):
             return f"{text} (no interval)"
         lower, upper = self.number_text(ends["lower"]), self.number_text(ends["upper"])
         return f"{text} ({f'{level} ' if level else ''}{lower} to {upper})"

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -72,7 +73,13 @@ from autoeval.runtime.files import write_text
 from autoeval.sites.site import Site
 from autoeval.targets import MEASURES, points_at
 
-WORDS = {name: "vehicle" for name in ("car", "bus", "truck", "vehicle")} | {"person": "person"}
+WORDS = {
+    "car": "vehicle",
+    "bus": "vehicle",
+    "truck": "vehicle",
+    "vehicle": "vehicle",
+    "person": "person",
+}
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person"), "all": ()}
 ORIGINS = ("bdd", "hituav", "dawn", "coco", "trafficcam", "highway_id")
 LABELLED = "coco_mini"
@@ -565,7 +572,7 @@ def losses(curve: pd.DataFrame, truth: pd.DataFrame) -> list[dict[str, Any]]:
     found = [{"wanted": "best F1", "lost": 100 * lost}]
     if at["recall"].max() >= WANTED_RECALL:
         chosen = choose_threshold(curve, recall=WANTED_RECALL).threshold
-        chosen = at.index[0] if chosen != chosen else chosen
+        chosen = at.index[0] if math.isnan(chosen) else chosen
         reached = at["recall"].iloc[_nearest(at, chosen)]
         wanted = f"recall {100 * WANTED_RECALL:g}"
         found.append({"wanted": wanted, "lost": 100 * abs(reached - WANTED_RECALL)})

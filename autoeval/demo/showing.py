@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -110,7 +111,7 @@ def _label(plan: LabelPlan, truth: Path, target: Path) -> Path:
 def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: float) -> str:
     """State both estimates of a site with their intervals, then the truth, in points of 100."""
     free = "The boxes alone give no estimate of its mAP there: the interval would be too wide."
-    if estimate.value == estimate.value:
+    if not math.isnan(estimate.value):
         ends = _interval(estimate.lower, estimate.upper, estimate.level)
         free = (
             f"From its boxes alone, its mAP there is estimated at {100 * estimate.value:.1f}{ends}."
@@ -132,5 +133,6 @@ def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: fl
 
 
 def _interval(lower: float, upper: float, level: float) -> str:
-    bounded = lower == lower
-    return f" ({level:.0%} interval {100 * lower:.1f} to {100 * upper:.1f})" if bounded else ""
+    if math.isnan(lower):
+        return ""
+    return f" ({level:.0%} interval {100 * lower:.1f} to {100 * upper:.1f})"

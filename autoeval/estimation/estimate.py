@@ -144,7 +144,7 @@ class Estimate(Result):
     @property
     def basis(self) -> str:
         """What the value rests on, in words."""
-        why = "" if self.lower == self.lower else f"; {self.interval_method}"
+        why = f"; {self.interval_method}" if math.isnan(self.lower) else ""
         return f"from {counted(self.n_images, 'image')}{why}"
 
     @property
@@ -196,7 +196,7 @@ class Estimate(Result):
         value, *ends = self._scaled()
         ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=self._band)
         label, error = self.number_text(self.value), None
-        if self.std == self.std:
+        if not math.isnan(self.std):
             label += f" ± {target.text(self.std)} (repeats)"
             error = target.scale * self.std
         ax.errorbar(value, 0, xerr=error, label=label, capsize=4, ecolor="black", **STAR)
@@ -234,10 +234,10 @@ class Estimate(Result):
     def _band(self) -> str:
         return f"{self.level:.0%} interval"
 
-    def _scaled(self) -> tuple[float, ...]:
+    def _scaled(self) -> tuple[float, float, float]:
         """Return the value and the ends of the interval in the target's unit."""
         scale = find_target(self.target).scale
-        return tuple(scale * v for v in (self.value, self.lower, self.upper))
+        return scale * self.value, scale * self.lower, scale * self.upper
 
 
 def estimate_site(

@@ -6,6 +6,7 @@ estimated from those of a plan, or counted on a labelled set.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -217,13 +218,13 @@ class ThresholdChoice(Result):
 
     def number_text(self, value: float) -> str:
         """Write a threshold; a dash where there is none."""
-        return threshold_text(value) if value == value else "–"
+        return "–" if math.isnan(value) else threshold_text(value)
 
     @property
     def greatest_ends(self) -> tuple[float, float]:
         """Interval of `greatest`; NaN for the best F1, or where nothing was estimated."""
         rows = self.curve[self.curve["measure"] == self.target].dropna()
-        if self.greatest != self.greatest or not len(rows):
+        if math.isnan(self.greatest) or not len(rows):
             return np.nan, np.nan
         best = rows.loc[rows["value"].idxmax()]
         return float(best["lower"]), float(best["upper"])
@@ -231,7 +232,7 @@ class ThresholdChoice(Result):
     @property
     def undecided(self) -> bool:
         """Whether no threshold is estimated to reach what is wanted, but the interval allows it."""
-        return self.value != self.value and self.may_be_reached
+        return math.isnan(self.value) and self.may_be_reached
 
     @property
     def threshold(self) -> float:
@@ -266,10 +267,11 @@ class ThresholdChoice(Result):
 def draw_measures(ax: Axes, curve: pd.DataFrame, threshold: float) -> None:
     """Draw precision, recall and F1 of a curve in points of 100, and a threshold (NaN: none)."""
     for measure, points in curve.groupby("measure"):
-        x, (value, lower, upper) = points["threshold"], (100 * points[end] for end in ENDS)
-        ax.plot(x, value, color=COLOURS[str(measure)], label=measure)
-        ax.fill_between(x, lower, upper, color=COLOURS[str(measure)], alpha=0.15, lw=0)
-    if threshold == threshold:
+        x, colour = points["threshold"], COLOURS[str(measure)]
+        ax.plot(x, 100 * points["value"], color=colour, label=measure)
+        lower, upper = 100 * points["lower"], 100 * points["upper"]
+        ax.fill_between(x, lower, upper, color=colour, alpha=0.15, lw=0)
+    if not math.isnan(threshold):
         ax.axvline(threshold, color="black", ls=":", lw=1, label=threshold_text(threshold))
     ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
     ax.legend(frameon=False)

@@ -140,7 +140,7 @@ def _step(video: Video, every: str) -> float:
     step = 0.0
     if number:
         step = float(number[1]) if number[1] else float(number[2]) * video.fps
-    if step != step:
+    if math.isnan(step):
         raise InputError(
             f"The video {printable(video.path)} does not say how many frames a second it has: give "
             "--every as a number of frames, such as 30."

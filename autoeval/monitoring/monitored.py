@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -349,7 +350,7 @@ class MonitoredSite(Result):
         ``"-2.1 points (-9.0 to +4.8)"`` where that contains 0. Where it is of several windows, it
         ends with their number.
         """
-        if self.change != self.change:
+        if math.isnan(self.change):
             return ""
         scale = find_target(self.target).scale
         points = f"{scale * self.change:+.1f} points"
@@ -366,7 +367,8 @@ class MonitoredSite(Result):
         ``estimate/change``, ``estimate/change_lower`` and ``estimate/change_upper``, where known.
         """
         changes = {f"{self.kind}/{name}": getattr(self, name) for name in CHANGE}
-        return super().to_dict() | {n: value for n, value in changes.items() if value == value}
+        known = {name: value for name, value in changes.items() if not math.isnan(value)}
+        return super().to_dict() | known
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a window, in order of time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import socket
 import ssl
 import time
@@ -197,7 +198,7 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
         if known or moved:
             fell.labels(*named).set(int("fell" in site.reasons))
             changed.labels(*named).set(int(bool(moved)))
-        if monitored.settings.alarm_below is not None and site.value == site.value:
+        if monitored.settings.alarm_below is not None and not math.isnan(site.value):
             below.labels(*named).set(int("below" in site.reasons))
         for name, gauge in gauges.items():
             value = float(getattr(site, name))

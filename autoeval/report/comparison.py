@@ -209,7 +209,7 @@ def difference_text(result: Comparison, row: Mapping[str, Any]) -> str:
     if row["distinguishable"]:
         return text
     text += "; not distinguishable"
-    if row["more_labels"] == row["more_labels"]:
+    if not math.isnan(row["more_labels"]):
         text += f", about {counted(int(row['more_labels']), 'more label')} would tell"
     return text
 

@@ -41,7 +41,7 @@ def choice_text(
     verbose: all warnings, and the curve.
     of_fit: warnings that the fit has printed: they are counted alone.
     """
-    if choice.value != choice.value:
+    if math.isnan(choice.value):
         lines = [_not_reached(choice)]
     else:
         head = f"score threshold for {choice.wanted}: {threshold_text(choice.value)}"
@@ -51,7 +51,7 @@ def choice_text(
         for measure, reached in choice.at.items():
             value = f"{100 * reached['value']:.1f} %"
             around = f" ({100 * reached['lower']:.1f} to {100 * reached['upper']:.1f})"
-            known = reached["value"] == reached["value"]
+            known = not math.isnan(reached["value"])
             lines.append(
                 f"  {measure} there: {value if known else 'no estimate'}"
                 f"{around if reached['lower'] < reached['upper'] else ''}"
@@ -64,7 +64,7 @@ def choice_text(
 def _not_reached(choice: ThresholdChoice) -> str:
     """Say that no threshold reaches what is wanted, and how much is reached at the best one."""
     text = f"no threshold is estimated to reach {choice.wanted}"
-    if choice.greatest != choice.greatest:
+    if math.isnan(choice.greatest):
         return text
     lower, upper = choice.greatest_ends
     rows = choice.curve[choice.curve["measure"] == choice.target]
@@ -97,7 +97,7 @@ def choice_values(
         "per_category": choice.per_category,
         **notice_values(choice.warnings),
     }
-    if choice.value != choice.value:
+    if math.isnan(choice.value):
         lower, upper = choice.greatest_ends
         threshold |= {"greatest_lower": lower, "greatest_upper": upper}
         threshold |= {"undecided": choice.undecided}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -220,7 +221,7 @@ class CountReport:
         page = FiledPage(f"How well does it count? {', '.join(e.name for e in self.evaluations)}")
         for e in self.evaluations:
             interval, around = e.intervals["pooled MAE"], ""
-            if interval.low == interval.low:
+            if not math.isnan(interval.low):
                 around = f"95 % interval {_two(interval.low)} to {_two(interval.high)}; "
             note = (
                 f"± {_two(e.measures['pooled std'])} within bins; {around}"

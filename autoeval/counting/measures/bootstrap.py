@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ class MeasureInterval:
     high: float
 
     def __str__(self) -> str:
-        around = f" [{self.low:.4g}, {self.high:.4g}]" if self.low == self.low else ""
+        around = "" if math.isnan(self.low) else f" [{self.low:.4g}, {self.high:.4g}]"
         return f"{self.value:.4g}{around}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -128,7 +129,9 @@ def _error_report(
     what = find_target(target)
     cells = interval_cells(result, "error", scale=what.scale, digits=what.digits)
     shown = side_by_side(result, x, "method", cells)
-    scaled = [f"{value:.2f}" if value == value else None for value in what.scale * result[spread]]
+    scaled = [
+        None if math.isnan(value) else f"{value:.2f}" for value in what.scale * result[spread]
+    ]
     spreads = side_by_side(result, x, "method", scaled)
     suffix = "± draws" if spread == "std" else "± seed"
     shown = shown.merge(spreads, on=x, suffixes=("", f" {suffix}"))

@@ -325,7 +325,7 @@ def recommendation(estimates: Mapping[str, Estimate], fit: FitResult) -> str:
         )
     estimate = estimates.get(best)
     value = "" if estimate is None else f", {target.text(estimate.value)}"
-    if estimate is not None and estimate.std == estimate.std:
+    if estimate is not None and not math.isnan(estimate.std):
         value += f" ± {target.text(estimate.std)} (repeats)"
     if best == used:
         return f"'{best}' had the smallest error {where}: use its estimate{value}."
