@@ -314,9 +314,12 @@ def words_of(category: str) -> tuple[str, ...]:
     return words or (category,)
 
 
-def calibrated(a: Scored, b: Scored, name: str) -> tuple[Site, ...]:
+def calibrated(a: Scored, b: Scored, name: str) -> tuple[Site, Site]:
     """Return the calibrated boxes of both at a site."""
-    return tuple(replace(of.sites[name], calibration=of.calibration) for of in (a, b))
+    return (
+        replace(a.sites[name], calibration=a.calibration),
+        replace(b.sites[name], calibration=b.calibration),
+    )
 
 
 def influence_moments(a: Site, b: Site, k: int, predicted: np.ndarray) -> tuple[float, ...]:

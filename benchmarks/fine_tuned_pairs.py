@@ -208,9 +208,14 @@ def of_pairs(found: pd.DataFrame) -> pd.DataFrame:
     """Return the lowest coverage of two detectors, and how many are covered under 70 and 80 %."""
     by = found.groupby(["kind", "declared", "pair"])["coverage"]
     coverage = by.mean()[by.size() >= FEWEST_SITES].groupby(level=[0, 1])
-    columns = {"lowest": coverage.min(), "pairs": coverage.size()}
-    columns |= {f"under {k}": coverage.apply(lambda of, k=k: (of < k).sum()) for k in (70, 80)}
-    return pd.DataFrame(columns)
+    return pd.DataFrame(
+        {
+            "lowest": coverage.min(),
+            "pairs": coverage.size(),
+            "under 70": coverage.apply(lambda of: (of < 70).sum()),
+            "under 80": coverage.apply(lambda of: (of < 80).sum()),
+        }
+    )
 
 
 def labelled_pairs(args: argparse.Namespace) -> Iterator[pd.DataFrame]:

@@ -116,7 +116,8 @@ def priors_without(name: str) -> tuple[Prior, CalibrationPrior]:
 
 def by_images(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled images."""
-    panel, (_, of_boxes) = read_scores(), priors_without(name)
+    panel = read_scores()
+    _, of_boxes = priors_without(name)
     quarter = quarters(panel)
     others = panel[panel["detector"].map(kin) != kin(name)]
     priors = [fit_prior(others[others["group"].map(quarter) != k]) for k in range(QUARTERS)]

@@ -168,10 +168,10 @@ def forecast_text(table: pd.DataFrame, k: int) -> str:
     undecided = first[first["outcome"] == "undecided"]
     decided = later["outcome"].reindex(undecided.index) != "undecided"
     few = undecided["forecast"] <= k
-    shares = [f"{100 * decided[part].mean():.0f} % of {part.sum()}" for part in (few, ~few)]
     return (
-        f"Undecided without labels, decided with {k}: {shares[0]} for which the forecast is at "
-        f"most {k}, {shares[1]} others"
+        f"Undecided without labels, decided with {k}: {100 * decided[few].mean():.0f} % of "
+        f"{few.sum()} for which the forecast is at most {k}, {100 * decided[~few].mean():.0f} % of "
+        f"{(~few).sum()} others"
     )
 
 

@@ -328,8 +328,10 @@ def made_up(n_images: int, seed: int) -> Iterator[dict[str, np.ndarray]]:
         yield {
             "image_id": np.repeat(images, PER_IMAGE),
             "category_id": 1 + np.minimum(rng.geometric(0.06, n) - 1, N_CATEGORIES - 1),
-            **{name: np.round(500 * rng.random(n), 2) for name in "xy"},
-            **{name: np.round(10 + 90 * rng.random(n), 2) for name in "wh"},
+            "x": np.round(500 * rng.random(n), 2),
+            "y": np.round(500 * rng.random(n), 2),
+            "w": np.round(10 + 90 * rng.random(n), 2),
+            "h": np.round(10 + 90 * rng.random(n), 2),
             "score": np.round(np.maximum(rng.beta(0.4, 1.2, n), 0.01), 5),
         }
 

@@ -251,7 +251,8 @@ def missed_bars(rows: pd.DataFrame, each: pd.DataFrame) -> list[str]:
         if (own["widest"] > own["label-free ±"]).any():
             missed.append(f"{pool}, {k} labels: a draw is wider than the label-free interval")
     for (pool, held), own in each.groupby(["pool", "held"]):
-        cover, (low, high) = own["covered"].mean(), OF_CATEGORIES
+        cover = own["covered"].mean()
+        low, high = OF_CATEGORIES
         if held != "none" and not low <= cover <= high:
             missed.append(
                 f"{pool}, categories in {held} labelled images: coverage {cover:.1%}, wanted "

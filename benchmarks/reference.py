@@ -305,8 +305,8 @@ def with_choice(estimates: pd.DataFrame) -> pd.DataFrame:
     for (one, other, fold, kind), own in rows.groupby([*PAIR, "fold", "category_group"]):
         apart = (student != maker(one)) & (reference != maker(other)) & (rows["fold"] != fold)
         seen = rows[apart & (rows["category_group"] == kind)]
-        error = {name: seen[f"error_{name}"].mean() for name in ("constant", "estimate_without")}
-        reads = bool(seen["error_estimate"].mean() < min(error.values()))
+        least = min(seen["error_constant"].mean(), seen["error_estimate_without"].mean())
+        reads = bool(seen["error_estimate"].mean() < least)
         parts.append(own.assign(reads=100.0 * reads))
     return pd.concat(parts, ignore_index=True)
 

@@ -285,8 +285,8 @@ def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.T
         moved = moved[:, [2, 1, 0, 3]] * [-1, 1, -1, 1] + [SIZE, 0, SIZE, 0]
     canvas = (canvas * float(rng.uniform(0.7, 1.3))).clamp(0, 255)
     cut = moved.clip(0, SIZE)
-    areas = [np.prod(of[:, 2:] - of[:, :2], axis=1) for of in (cut, moved)]
-    seen = areas[0] > np.maximum(0.3 * areas[1], 1)
+    area = np.prod(moved[:, 2:] - moved[:, :2], axis=1)
+    seen = np.prod(cut[:, 2:] - cut[:, :2], axis=1) > np.maximum(0.3 * area, 1)
     truth = InstanceData(
         bboxes=torch.from_numpy(cut[seen].astype(np.float32)), labels=torch.from_numpy(labels[seen])
     )

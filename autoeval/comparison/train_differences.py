@@ -270,11 +270,12 @@ def two_kinds(x: np.ndarray) -> TwoKinds:
 
 def of_two_kinds(of: TwoKinds) -> np.ndarray:
     """Return the numbers that `two_kinds` reads."""
-    kinds = [
-        [*kind.slopes, kind.exponent, *np.log([kind.std, kind.rare, kind.contradiction])]
-        for kind in (of.alike, of.unlike)
-    ]
-    return np.array([*kinds[0], *kinds[1], *of.gate, *np.log([of.floor, of.few])])
+
+    def of_one_kind(kind: OneKind) -> list[float]:
+        return [*kind.slopes, kind.exponent, *np.log([kind.std, kind.rare, kind.contradiction])]
+
+    alike, unlike = of_one_kind(of.alike), of_one_kind(of.unlike)
+    return np.array([*alike, *unlike, *of.gate, *np.log([of.floor, of.few])])
 
 
 def pair_weights(rows: pd.DataFrame) -> np.ndarray:

@@ -227,17 +227,12 @@ class PairPrior:
 def pair_prior() -> PairPrior:
     """Read the shipped one, which `train_differences.py` wrote; `Away` has a file of its own."""
     values = json.loads(shipped_config(FILE).read_text(encoding="utf-8"))
-    both = {
-        name: TwoKinds(
-            alike=OneKind(**values[name]["alike"]),
-            unlike=OneKind(**values[name]["unlike"]),
-            **{part: values[name][part] for part in ("gate", "few", "floor")},
-        )
-        for name in ("common", "alone")
-    }
-    return PairPrior(
-        **{**values, **both, "home": OneKind(**values["home"])}, away=away_prior("mAP")
-    )
+    for name in ("common", "alone"):
+        kinds = values[name]
+        kinds |= {"alike": OneKind(**kinds["alike"]), "unlike": OneKind(**kinds["unlike"])}
+        values[name] = TwoKinds(**kinds)
+    values["home"] = OneKind(**values["home"])
+    return PairPrior(**values, away=away_prior("mAP"))
 
 
 def pair_features(pairs: pd.DataFrame) -> PairFeatures:
@@ -283,12 +278,12 @@ def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.nd
     home = np.where(of_a, home_a, home_b)
     confidence = np.where(of_a, confidence_a, confidence_b)
     factors, weights = away.factors(np.nan_to_num(home), confidence)
-    lowered = [np.where(of_a == first, factors, 1.0).ravel() for first in (True, False)]
+    lowered_a, lowered_b = np.where(of_a, factors, 1.0), np.where(of_a, 1.0, factors)
     copies = pd.concat([pairs] * len(factors), ignore_index=True)
     seen = pair_features(
         copies.assign(
-            estimate_a=copies["estimate_a"] * lowered[0],
-            estimate_b=copies["estimate_b"] * lowered[1],
+            estimate_a=copies["estimate_a"] * lowered_a.ravel(),
+            estimate_b=copies["estimate_b"] * lowered_b.ravel(),
             log_odds=math.nan,
         )
     )
@@ -546,7 +541,7 @@ def compare_label_free(
         return LabelFree(each, whole, nothing, [None] * len(names), carried, outlook=None)
     u = disagreement(a.site, b.site)
     expected = [
-        expected_difference(*(CategoryBoxes.of(side.site, k) for side in (a, b)))
+        expected_difference(CategoryBoxes.of(a.site, k), CategoryBoxes.of(b.site, k))
         for k in range(len(names))
     ]
     table = pd.DataFrame(

@@ -132,9 +132,10 @@ def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Te
     The images, which must be of one size, go to the device in one copy, for which nobody waits.
     Returns a Tensor (N, 3, H, W) on the model's device, and the data samples.
     """
-    batch = {key: [one[key] for one in prepared] for key in ("inputs", "data_samples")}
+    inputs = [one["inputs"] for one in prepared]
+    samples = [one["data_samples"] for one in prepared]
     device = model.data_preprocessor.device
     if device.type != "cpu":
-        batch["inputs"] = list(to_device(torch.stack(batch["inputs"]), device))
-    data = model.data_preprocessor(batch, False)
+        inputs = list(to_device(torch.stack(inputs), device))
+    data = model.data_preprocessor({"inputs": inputs, "data_samples": samples}, False)
     return data["inputs"], data["data_samples"]

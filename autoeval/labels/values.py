@@ -281,8 +281,8 @@ def fit_error_of_prior(
     flat = np.ones(len(estimates)) if stated is None else stated
     errors = np.zeros(len(estimates)) if errors is None else errors
     curved = flat * _shape(estimates)
-    losses = [_held_out_loss(residuals, errors, shape, group_numbers) for shape in (flat, curved)]
-    by_level = losses[1] < losses[0]
+    loss = _held_out_loss(residuals, errors, flat, group_numbers)
+    by_level = _held_out_loss(residuals, errors, curved, group_numbers) < loss
     scale = _scale(residuals, errors, curved if by_level else flat, group_numbers)
     return ErrorOfPrior(scale, by_level, float(max(group_numbers.max(), 1)))
 

@@ -183,8 +183,12 @@ def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
 def _of_current(ranking: pd.DataFrame, measured: float) -> Mapping[str, object]:
     """Return what the known accuracy of the candidate says of the current detector."""
     row = ranking[ranking["detector"] == CURRENT].iloc[0]
-    values = (measured, *(row[name] for name in ("value", "value_lower", "value_upper")))
-    return dict(zip(OF_KNOWN, map(float, values), strict=True))
+    return {
+        "known": float(measured),
+        "by_known": float(row["value"]),
+        "by_known_lower": float(row["value_lower"]),
+        "by_known_upper": float(row["value_upper"]),
+    }
 
 
 def _images_of(site: str, folder: PathLike | None) -> Path | None:

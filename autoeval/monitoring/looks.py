@@ -156,9 +156,9 @@ def _at_length(
     Variance of one image that had no neighbours, and how many times as large it is as that of
     blocks that are independent.
     """
-    parts = [_block_means(series, length) for series in (before, after)]
-    counts = len(parts[0]), len(parts[1])
-    around = [part - part.mean(axis=0) for part in parts if len(part)]
+    of_before, of_after = _block_means(before, length), _block_means(after, length)
+    counts = len(of_before), len(of_after)
+    around = [part - part.mean(axis=0) for part in (of_before, of_after) if len(part)]
     squares = sum((part**2).sum(axis=0) for part in around)
     products = sum((part[1:] * part[:-1]).sum(axis=0) for part in around)
     alike = np.minimum(products / np.where(squares > 0, squares, 1.0), MOST_ALIKE)
@@ -462,9 +462,9 @@ class Scale:
         detector loses objects; of images their ranks are summed, of windows their means. Weights
         are those of generalised least squares: numbers that vary together count for less.
         """
-        images = [self.images(category, later=later) for later in (False, True)]
-        ends = [len(images[0])]
-        values, least = _summed(np.concatenate(images), rule.summed), LEAST_VARIANCE
+        before, after = self.images(category, later=False), self.images(category, later=True)
+        ends = [len(before)]
+        values, least = _summed(np.concatenate([before, after]), rule.summed), LEAST_VARIANCE
         if not self.by_windows:
             values, least = smooth_ranks(values), LEAST_OF_RANK
         around = np.concatenate([part - part.mean(axis=0) for part in np.split(values, ends)])

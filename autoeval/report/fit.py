@@ -266,7 +266,8 @@ def evaluation_details(estimator: Fitted) -> list[str]:
     if fit is None or not fit.cross_validation:
         details = [figures_text(error_figures(errors)) if errors else known_error(estimator)]
     else:
-        target, (methods, held_out) = find_target(estimator.target), held_out_tables(fit)
+        target = find_target(estimator.target)
+        methods, held_out = held_out_tables(fit)
         head = f"Cross-validation, one group of sites held out ({target.name}, in {target.unit}):"
         details = [head, held_out.text(), methods.text()]
     if fit is not None and fit.reliability is not None:

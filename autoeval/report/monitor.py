@@ -245,8 +245,9 @@ def candidate_text(candidate: Candidate) -> str:
 def candidate_sentence(rows: pd.DataFrame) -> str:
     """Count the sites by result."""
     counts = rows["result"].value_counts()
-    n = [int(counts.get(result, 0)) for result in ("better", "worse", "not distinguishable")]
-    return f"The candidate is better at {n[0]} sites, worse at {n[1]}, undecided at {n[2]}"
+    better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
+    undecided = int(counts.get("not distinguishable", 0))
+    return f"The candidate is better at {better} sites, worse at {worse}, undecided at {undecided}"
 
 
 def candidate_table(rows: pd.DataFrame) -> Table:

@@ -100,12 +100,13 @@ class Table:
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``NAME.csv``, ``NAME.json`` (a list of rows) and ``NAME.md``; return them."""
-        files = [folder / f"{self.name}.{suffix}" for suffix in ("csv", "json", "md")]
-        write_table(files[0], self.table)
+        as_csv, as_json = folder / f"{self.name}.csv", folder / f"{self.name}.json"
+        as_markdown = folder / f"{self.name}.md"
+        write_table(as_csv, self.table)
         rows = self.table.to_json(orient="records", indent=1, double_precision=15)
-        write_text(files[1], rows)
-        write_text(files[2], self.markdown() + "\n")
-        return files
+        write_text(as_json, rows)
+        write_text(as_markdown, self.markdown() + "\n")
+        return [as_csv, as_json, as_markdown]
 
 
 def cell_text(value: Any, spec: Format | None = None) -> str:

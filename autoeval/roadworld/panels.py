@@ -198,7 +198,8 @@ class Builder:
         """
         if new_part:
             self.part()
-        (r0, f0, w0, z0), (r1, f1, w1, z1) = bottom, top
+        r0, f0, w0, z0 = bottom
+        r1, f1, w1, z1 = top
         low = {(i, j): (x, y * w0 / 2, z0) for i, x in (("r", r0), ("f", f0)) for j, y in _SIDES}
         high = {(i, j): (x, y * w1 / 2, z1) for i, x in (("r", r1), ("f", f1)) for j, y in _SIDES}
         faces = {

@@ -141,7 +141,8 @@ def _visible(camera: Camera, vehicle: Vehicle) -> bool:
     pixels, depth = camera.project(vehicle.outline(height=0.7))
     if depth.min() < NEAREST or depth.mean() > camera.focal * 1.5 / SMALLEST:
         return False
-    (left, top), (right, bottom) = pixels.min(0), pixels.max(0)
+    left, top = pixels.min(0)
+    right, bottom = pixels.max(0)
     return right > 0 and left < camera.width and bottom > -40 and top < camera.lines
 
 

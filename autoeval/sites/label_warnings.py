@@ -322,8 +322,9 @@ def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     found, labelled = _paired(boxes, truth)
     if len(found) < FEWEST_PAIRS:
         return ()
-    sides = [np.maximum(corners[:, 2:] - corners[:, :2], 1e-9) for corners in (found, labelled)]
-    logs = np.log(sides[1] / sides[0])
+    sides = np.maximum(found[:, 2:] - found[:, :2], 1e-9)
+    labelled_sides = np.maximum(labelled[:, 2:] - labelled[:, :2], 1e-9)
+    logs = np.log(labelled_sides / sides)
     median = np.median(logs, axis=0)
     deviation = 1.4826 * np.median(np.abs(logs - median), axis=0)
     error = 1.2533 * deviation / np.sqrt(len(logs))

@@ -90,7 +90,8 @@ def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataF
     rows = []
     for a, b in combinations(results, 2):
         common = a.images.intersection(b.images, sort=False).to_numpy()
-        difference = partial(_difference, a, b, *(r.images.get_indexer(common) for r in (a, b)))
+        in_a, in_b = a.images.get_indexer(common), b.images.get_indexer(common)
+        difference = partial(_difference, a, b, in_a, in_b)
         intervals = bootstrap_intervals(difference, common, n_resamples=n_resamples)
         for name, d in intervals.items():
             better = a.name if (d.low > 0) == a.rises(name) else b.name

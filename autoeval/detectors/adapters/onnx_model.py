@@ -151,7 +151,8 @@ class OnnxInput:
 def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> OnnxInput:
     """Recognise input and outputs; `n` is the number of categories."""
     inputs, outputs = session.get_inputs(), session.get_outputs()
-    (pixels, *more), shapes = inputs, [output.shape for output in outputs]
+    pixels, *more = inputs
+    shapes = [output.shape for output in outputs]
     if more or len(pixels.shape) not in (3, 4) or pixels.shape[-3] not in (3, "3"):
         raise InputError(
             f"Expected one input of pixels, (1, 3, height, width) or (3, height, width), but "
@@ -231,7 +232,8 @@ class _Preparing:
         self._side = (side, side) if isinstance(side, int) else tuple(side)
 
     def __call__(self, image: np.ndarray) -> tuple[np.ndarray, Placing]:
-        options, (height, width) = self._options, image.shape[:2]
+        options = self._options
+        height, width = image.shape[:2]
         place = Placing((1.0, 1.0), (0.0, 0.0))
         if options["resize"] == "stretch":
             image = cv2.resize(image, self._side[::-1])

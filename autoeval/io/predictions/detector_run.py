@@ -81,9 +81,8 @@ def read_note(path: Path) -> tuple[DetectorRun, tuple[LabelledImage, ...]] | Non
 
 
 def _images_of(columns: dict[str, Any]) -> tuple[LabelledImage, ...]:
-    rows = zip(
-        *(columns[name] for name in ("image_id", "file_name", "height", "width")), strict=True
-    )
+    ids, files = columns["image_id"], columns["file_name"]
+    rows = zip(ids, files, columns["height"], columns["width"], strict=True)
     return tuple(
         LabelledImage(image_id, file_name, (height, width) if height and width else None)
         for image_id, file_name, height, width in rows

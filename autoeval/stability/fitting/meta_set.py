@@ -185,7 +185,8 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
             for image_id, size in described["images"]
         )
         categories = tuple(described["categories"])
-        detected = Boxes(images, categories, *(arrays[f"found_{name}"] for name in FOUND))
+        found = {name: arrays[f"found_{name}"] for name in FOUND}
+        detected = Boxes(images, categories, **found)
         true = {name: arrays[f"true_{name}"] for name in TRUE}
         truth = Boxes(images, categories, **true)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:

@@ -75,9 +75,10 @@ def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLine
     if n < FEWEST_SOURCES or np.ptp(x[own]) == 0 or np.ptp(x[~own]) == 0:
         return None
     whole = _gap_and_tilt(source, x, y, own)
-    without = np.array(
-        [_gap_and_tilt(*(v[source != k] for v in (source, x, y, own))) for k in range(n)]
-    )
+    without = np.zeros((n, len(whole)))
+    for k in range(n):
+        others = source != k
+        without[k] = _gap_and_tilt(source[others], x[others], y[others], own[others])
     deviations = without - without.mean(0)
     covariance = (n - 1) / n * deviations.T @ deviations
     from scipy.stats import f  # a quarter of a second that most commands save

@@ -273,9 +273,9 @@ class Capture:
             to_y = torch.where(in_image, float(self.scales[i][1]), 1.0)
             left, top, right, bottom = boxes[chosen].float().unbind(1)
             number = torch.full_like(left, i)
-            x = [(side * to_x).clamp(0, width) for side in (left, right)]
-            y = [(side * to_y).clamp(0, height) for side in (top, bottom)]
-            regions.append(torch.stack([number, x[0], y[0], x[1], y[1]], dim=1))
+            left, right = (left * to_x).clamp(0, width), (right * to_x).clamp(0, width)
+            top, bottom = (top * to_y).clamp(0, height), (bottom * to_y).clamp(0, height)
+            regions.append(torch.stack([number, left, top, right, bottom], dim=1))
             best.append((scores[chosen].float(), labels[chosen].long()))
         pooled = roi_align(maps, torch.cat(regions).to(maps.dtype), 1, self.to_map)
         sums, sizes = {}, [len(of_image) for of_image in regions]

@@ -53,11 +53,13 @@ class DropoutOutcome:
         """Write the table and the heat map of each strategy, a summary, and the configuration."""
         written = []
         for result in self.results:
-            paths = [folder / f"{result.strategy}.{kind}" for kind in ("parquet", "csv", "md")]
-            for path in paths[:2]:
+            for kind in ("parquet", "csv"):
+                path = folder / f"{result.strategy}.{kind}"
                 write_table(path, result.table)
-            write_text(paths[2], to_markdown(format_cells(result.table, TABLE_FORMATS)) + "\n")
-            written += paths
+                written.append(path)
+            path = folder / f"{result.strategy}.md"
+            write_text(path, to_markdown(format_cells(result.table, TABLE_FORMATS)) + "\n")
+            written.append(path)
             path = folder / f"{result.strategy}.png"
             figure = plot_dropout_search(
                 result.table, score=self.bench.score, target=self.bench.target

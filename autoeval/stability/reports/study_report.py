@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,9 +61,10 @@ def interval_cells(
     """
     cells: list[str | None] = []
     for number, low, high in table[[value, "lower", "upper"]].to_numpy(np.float64):
-        texts = [f"{scale * part:.{digits}f}" for part in (number, low, high)]
-        around = f" ({texts[1]} to {texts[2]})" if low == low else ""
-        cells.append(texts[0] + around if number == number else None)
+        text = f"{scale * number:.{digits}f}"
+        if not math.isnan(low):
+            text += f" ({scale * low:.{digits}f} to {scale * high:.{digits}f})"
+        cells.append(None if math.isnan(number) else text)
     return cells
 
 
