@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,7 @@ def looks_at_corrupted(site: CorruptedSite, model: ChangeModel) -> Iterator[dict
                 f"fell {order}": seen.fell(FALSE_ALARMS),
                 f"seen {order}": seen.changed(FALSE_ALARMS),
             }
-            row |= seen.change.__dict__
+            row |= asdict(seen.change)
         yield row
 
 
@@ -280,7 +281,7 @@ def windows(data: Path, named: Mapping[str, str]) -> Iterator[dict[str, Any]]:
                         "detector": detector,
                         "site": of_site.name,
                         "true": change,
-                        **seen.change.__dict__,
+                        **asdict(seen.change),
                         "order": order,
                         "windows in the baseline": n_windows,
                         "untouched": later is of_site,

@@ -293,7 +293,8 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
 def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDifference:
     """Compare what both detectors find at a site."""
     k = a.sites[site].boxes.categories.index(category)
-    return expected_difference(*(CategoryBoxes.of(of, k) for of in calibrated(a, b, site)))
+    of_a, of_b = calibrated(a, b, site)
+    return expected_difference(CategoryBoxes.of(of_a, k), CategoryBoxes.of(of_b, k))
 
 
 @cache

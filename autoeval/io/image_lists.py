@@ -32,8 +32,10 @@ STANDARD_INPUT = "-"
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
 TIMES = ("date_captured", "datetime")
 _TIME = re.compile(  # year, month and day, then hour, minute and second, as far as they are there
-    r"(?<!\d)((?:19|20)\d\d)(?:([-_./:])(\d\d?)\2(\d\d?)|(\d\d)(\d\d))"
-    r"(?:(?:T|[-_./ ]*)(\d\d?)([-_.:h]?)(\d\d)(?:\8(\d\d))?)?(?!\d)"
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)"
+    r"(?:(?P<mark>[-_./:])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)|(?P<month2>\d\d)(?P<day2>\d\d))"
+    r"(?:(?:T|[-_./ ]*)(?P<hour>\d\d?)(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
+    r"(?:(?P=colon)(?P<second>\d\d))?)?(?!\d)"
 )
 _DAY_OR_MONTH_FIRST = re.compile(r"\s*\d\d?([-./ ])\d\d?\1(\d\d){1,2}(?!\d)").match
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
@@ -342,15 +344,16 @@ def time_in_name(name: str) -> datetime | None:
     >>> time_in_name("gate/2026-03-02/08.15.07.jpg"), time_in_name("000000139.jpg") is None
     (datetime.datetime(2026, 3, 2, 8, 15, 7), True)
     """
-    times = (_time_of(match) for match in _TIME.finditer(name) if match[7])
+    times = (_time_of(match) for match in _TIME.finditer(name) if match["hour"])
     return next((time for time in times if time is not None), None)
 
 
 def _time_of(match: re.Match[str]) -> datetime | None:
-    year, _, month, day, month_too, day_too, hour, _, minute, second = match.groups()
-    date = (int(year), int(month or month_too), int(day or day_too))
+    month, day = match["month"] or match["month2"], match["day"] or match["day2"]
+    date = (int(match["year"]), int(month), int(day))
+    hour, minute, second = match["hour"] or 0, match["minute"] or 0, match["second"] or 0
     with suppress(ValueError):  # no month or no hour
-        return datetime(*date, int(hour or 0), int(minute or 0), int(second or 0))
+        return datetime(*date, int(hour), int(minute), int(second))
     return None
 
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -513,7 +513,7 @@ def _monitored_site(
         per_category=window["per_category"] if window else {},
         beside=window["beside"] if window else {},
         warnings=notices_of(window["warnings"]) if window else (),
-        drifts=tuple(drift.__dict__ for drift in look.drifts) if look else (),
+        drifts=tuple(asdict(drift) for drift in look.drifts) if look else (),
         history=pd.DataFrame([history_row(row) for row in rows]),
     )
 

@@ -172,19 +172,32 @@ class MonitorStore:
         rows = []
         with self._transaction() as db:
             for name in names:
-                row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
+                selected = db.execute("SELECT * FROM images WHERE name = ?", (name,))
+                selected.row_factory = sqlite3.Row  # whose values have names
+                row = selected.fetchone()
                 if row is not None and row[-1] != _checksum(row[:-1]):
                     raise self._damaged(f"the record of {name} does not match its checksum")
                 rows += [row] if row is not None else []
         images = []
-        for name, site, stamp, taken, source, why, *_, height, width, boxes, other, _ in rows:
-            if boxes is None or why:
+        for row in rows:
+            if row["boxes"] is None or row["unreadable"]:
                 continue
-            when = None if taken is None else np.datetime64(taken, "us").astype(datetime)
-            found = np.frombuffer(boxes, BOX)
-            reference = None if other is None else np.frombuffer(other, BOX)
+            taken, reference = row["taken"], row["reference"]
+            if taken is not None:
+                taken = np.datetime64(taken, "us").astype(datetime)
+            if reference is not None:
+                reference = np.frombuffer(reference, BOX)
             images.append(
-                CameraImage(name, site, (height, width), when, found, reference, stamp, source)
+                CameraImage(
+                    name=row["name"],
+                    site=row["site"],
+                    size=(row["height"], row["width"]),
+                    taken=taken,
+                    boxes=np.frombuffer(row["boxes"], BOX),
+                    reference=reference,
+                    stamp=row["stamp"],
+                    taken_from=row["taken_from"],
+                )
             )
         return images
 
