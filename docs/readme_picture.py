@@ -22,7 +22,8 @@ from autoeval.cli import main
 PICTURE = Path(__file__).parent / "getting-started/estimate_page.png"
 SAMPLE = Path(__file__).parent / "getting-started/sample"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WIDTH, HEIGHT = 760, 700
+WIDTH = 760
+HEIGHT = 700
 N_COLOURS = 24  # of the picture: a page has few
 LAST = "figure.scatter .board"  # the last thing that is shown
 LONG = ".warnings, .scatter figcaption, main > p"  # words that a picture has no room for

@@ -27,8 +27,11 @@ from autoeval.report.page import to_markdown
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar
 
-SIDE, STRIDE, MOST = 64, 4, 250
-BATCH, LEARNING_RATE = 16, 2e-3
+SIDE = 64  # of an image, pixels
+STRIDE = 4  # pixels of an image beside those of its density map
+MOST = 250  # objects in an image
+BATCH = 16  # images
+LEARNING_RATE = 2e-3
 SAMPLERS = {"random bin": RandomBinSampler, "round robin": RoundRobinSampler}
 
 

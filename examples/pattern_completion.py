@@ -40,7 +40,8 @@ from autoeval.runtime.files import write_text
 from autoeval.runtime.progress import announced_bar
 
 _RING = np.exp(1j * np.linspace(0, 2 * np.pi, 24, endpoint=False))
-BLACK, COLOURED = 40, 60  # brightest channel of the box; least spread of an object's channels
+BLACK = 40  # brightest channel of the box
+COLOURED = 60  # least spread of an object's channels
 WHOLE = 0.9  # least area of a whole object, as a share of the usual one
 
 

@@ -275,7 +275,8 @@ def _plain(text: str) -> str:
 
 def _rows(lines: list[str]) -> list[str]:
     """Turn the rows of a Markdown table into "• first cell: number"."""
-    made, in_table, column, names = list[str](), False, -1, [""]
+    made: list[str] = []
+    in_table, column, names = False, -1, [""]
     for k, line in enumerate(lines):
         cells = [cell.strip(" *") for cell in line.strip().strip("|").split("|")]
         if line.count("|") < 2 or not line.strip().startswith("|"):

@@ -237,7 +237,8 @@ class Capture:
             for name in reduced.keys() & self.wants:
                 for i, rows in zip(classified, reduced[name]().split(sizes), strict=True):
                     self.copied[name, i] = copy.add([rows])
-        self.suppressions, self.instances, self.features, self.maps = [], [], None, None
+        self.suppressions, self.instances = [], []
+        self.features = self.maps = None
 
     def _final_suppressions(self) -> dict[int, tuple[Tensor, ...]]:
         """Return the last run of each image that has boxes, by the number of the image.

@@ -38,7 +38,8 @@ def compare_methods(
     level: float = 0.9,
 ) -> MethodComparison:
     """Cross-validate over groups of sources, for every method and every score table."""
-    what, parts, results, tables = find_target(target), [], [], {}
+    what = find_target(target)
+    parts, results, tables = [], [], {}
     for name, table in scores.items():
         result = bench(table, methods, target=target, level=level)
         text, tables[name] = _part(name, table, result, what)

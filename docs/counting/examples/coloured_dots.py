@@ -21,7 +21,9 @@ import numpy as np
 from autoeval.counting.counters import CountResult
 
 CLASSES = {"red dots": (60, 60, 220), "green dots": (70, 170, 60), "blue dots": (210, 120, 50)}
-IMAGES, SIDE, RADIUS = 60, 256, 5
+IMAGES = 60
+SIDE = 256  # of an image, pixels
+RADIUS = 5  # of a dot, pixels
 COUNTER = """import sys
 from pathlib import Path
 
