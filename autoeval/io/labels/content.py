@@ -237,7 +237,8 @@ def around_turned(xywh: Sequence[float], degrees: float) -> tuple[float, float, 
     [2.0, -2.0, 4.0, 8.0]
     """
     left, top, width, height = xywh
-    cos, sin = (abs(of(math.radians(degrees))) for of in (math.cos, math.sin))
+    angle = math.radians(degrees)
+    cos, sin = abs(math.cos(angle)), abs(math.sin(angle))
     w, h = width * cos + height * sin, width * sin + height * cos
     return left + (width - w) / 2, top + (height - h) / 2, w, h
 

@@ -143,9 +143,12 @@ def _corners(entry: ElementTree.Element) -> tuple[tuple[float, float, float, flo
         return float(entry.findtext(path) or "")
 
     if entry.find("bndbox") is None and entry.find("robndbox") is not None:
-        x, y, w, h, angle = (number(f"robndbox/{of}") for of in ("cx", "cy", "w", "h", "angle"))
+        x, y = number("robndbox/cx"), number("robndbox/cy")
+        w, h = number("robndbox/w"), number("robndbox/h")
+        angle = number("robndbox/angle")
         return (x - w / 2, y - h / 2, x + w / 2, y + h / 2), math.degrees(angle)
-    left, top, right, bottom = (number(f"bndbox/{of}") for of in ("xmin", "ymin", "xmax", "ymax"))
+    left, top = number("bndbox/xmin"), number("bndbox/ymin")
+    right, bottom = number("bndbox/xmax"), number("bndbox/ymax")
     degrees = entry.findtext("attributes/attribute[name='rotation']/value")
     return (left, top, right, bottom), float(degrees or 0)
 
