@@ -23,8 +23,7 @@ demo: $(READY)
 
 # What has a job of its own: pages that are run as they stand, counting, and what is marked as rare.
 DOCS_TESTS := tests/test_docs_run.py tests/test_docs_network.py tests/test_examples.py
-COUNTING := autoeval/counting tests/counting tests/commands/test_estimate_counting_error.py \
-	tests/test_no_option_ignored.py
+COUNTING := autoeval/counting tests/counting tests/commands/test_estimate_counting_error.py
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 EVERYWHERE := not slow and not clients
 

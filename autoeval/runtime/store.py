@@ -37,22 +37,22 @@ def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
     """
     import pyarrow.parquet
 
-    table = _as_it_comes_back(pyarrow.Table.from_pandas(rows, preserve_index=False))
+    # column by column: `Table.from_pandas` takes four times as long for one row of 300 columns
+    columns = {str(name): _column(values) for name, values in rows.items()}
+    table = pyarrow.table(columns)
     seal = json.dumps({"job": job, "digest": rows_digest(table.to_pandas())}).encode()
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), SEAL: seal})
+    table = table.replace_schema_metadata({SEAL: seal})
     with atomic_path(path) as temporary:
-        pyarrow.parquet.write_table(table, temporary)
+        pyarrow.parquet.write_table(table, temporary, write_statistics=False)
         read_row_file(temporary, job)
 
 
-def _as_it_comes_back(table: pyarrow.Table) -> pyarrow.Table:
-    """Give columns the types that Parquet keeps, such as milliseconds for seconds."""
-    import pyarrow.parquet
+def _column(values: pd.Series) -> pyarrow.Array:
+    """Return a column as it comes back from Parquet, which keeps milliseconds for seconds."""
+    import pyarrow
 
-    buffer = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(table.slice(0, 0), buffer)
-    with pyarrow.parquet.ParquetFile(buffer.getvalue()) as kept:
-        return table.cast(kept.read().schema)
+    column = pyarrow.array(values.to_numpy(), from_pandas=True)
+    return column.cast("timestamp[ms]") if column.type == pyarrow.timestamp("s") else column
 
 
 def read_row_file(path: Path, job: str) -> pd.DataFrame:

@@ -1,0 +1,56 @@
+"""Every option of the commands that count acts, or is refused: none is ignored."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
+from counting_option_world import write_counting, write_counts
+from option_outcomes import ignored, passing, refused
+
+from autoeval.command_table import COMMANDS, GROUPS
+from autoeval.commands.command_line import options_of
+
+ANNOTATIONS = "counting/fsc/annotation_FSC147_384.json"
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("counted")
+    with contextlib.chdir(folder):
+        write_counts(folder)
+        for name, error in (("evaluated", "0.1"), ("evaluated_too", "0.3")):
+            of = f"roadworld_nano@{error}/predictions.csv --truth overpass.csv --bins bins.json"
+            passing(f"count evaluate {of} --work-dir {name}")
+        write_counting(folder / "counting")
+        passing(f"{BUILD} --annotations {ANNOTATIONS}".replace("/built", "/split"))
+        passing(f"{ASK}/dots.py --work-dir counting/asked")
+        shutil.copy("counting/asked/dots/total-original.jsonl", "counting/answers.jsonl")
+    return folder
+
+
+@pytest.fixture
+def world(counted, monkeypatch):
+    monkeypatch.chdir(counted)
+
+
+@pytest.mark.parametrize("command", COUNTING_CASES)
+def test_every_counting_option_has_a_case(command):
+    cases = {name.partition(" ")[0] for name in COUNTING_CASES[command]}
+    assert cases == set(options_of(COMMANDS[command]))
+
+
+def test_every_command_that_counts_has_cases():
+    assert set(GROUPS["counting"]) <= set(COUNTING_CASES)
+
+
+@pytest.mark.parametrize("command", COUNTING_CASES)
+def test_each_counting_option_acts_or_is_refused(world, command):
+    assert ignored(COUNTING_CASES[command], Path("acts") / command.replace(" ", "_")) == []
+
+
+@pytest.mark.parametrize("call", COUNTING_REFUSED)
+def test_what_would_do_nothing_when_counting_is_refused(world, call):
+    refused(*call, Path("refused"))
+    assert not Path("refused").exists()
