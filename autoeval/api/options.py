@@ -471,7 +471,8 @@ def predict_site(
     """
     from autoeval.estimation.given import Predictions
 
-    site = {name: options[name] for name in SITE if options.get(name)}
+    given = {name: options.get(name) for name in SITE}  # a group may be the number 0
+    site: dict[str, Any] = {name: of for name, of in given.items() if of or of == 0}
     site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
     boxes = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
     images = options.get("images")

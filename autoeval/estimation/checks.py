@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,13 @@ from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_AP, Table
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
+from autoeval.sites.file_looks import FEWEST_SURE, SURE, Looks
 from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import Notice, counted, listed
+
+if TYPE_CHECKING:
+    from autoeval.boxes import Boxes
+    from autoeval.estimation.fit_file import FittedSites
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 MANY_SKIPPED = 0.2
@@ -27,6 +33,7 @@ FEWEST = 3
 LOWEST = 0.02  # under it the ratio of two precisions says nothing
 MATTERS = 0.05
 TAILS = (10, 90)
+SAME = 0.9  # of the boxes of a labelled set; a new image has none of them to all digits
 NONE_OVER = "by definition, no box is over the threshold"  # how such an interval is formed
 
 VALIDATED_BACKBONES = {
@@ -50,6 +57,32 @@ PRECISION_HARDLY_KNOWN = Notice(
     "precision without labels is hardly better known than from a constant, since objects that "
     "nobody labelled count as false: label a few images to measure it",
 )
+
+
+def boxes_of_fit(boxes: Boxes, looks: Looks, sites: FittedSites) -> tuple[Notice, ...]:
+    """Warn of boxes that are those of a labelled set of the fit: an easily exchanged file.
+
+    looks, sites: of the fit; its sites are read only where one has as many confident boxes.
+    """
+    n_sure = np.count_nonzero(boxes.scores > SURE)
+    if n_sure < FEWEST_SURE or all(of_set.n != n_sure for of_set in looks.confident):
+        return ()
+    new = _rows_as_bytes(boxes)
+    for labelled in sites.read():
+        known = _rows_as_bytes(labelled.boxes)
+        if known and len(known & new) >= SAME * len(known):
+            text = (
+                f"these boxes are those of the labelled set {labelled.name} of the fit: how "
+                "accurate the detector is there its labels say. Of new images give their own "
+                "predictions"
+            )
+            return (Notice("images-of-the-fit", text),)
+    return ()
+
+
+def _rows_as_bytes(boxes: Boxes) -> set[bytes]:
+    rows = np.column_stack([boxes.boxes, boxes.scores]).astype(np.float32)
+    return {row.tobytes() for row in rows}
 
 
 def of_scores(

@@ -13,6 +13,7 @@ from typing_extensions import Self
 from autoeval.boxes import Categories
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.checks import boxes_of_fit
 from autoeval.estimation.estimate import Estimate, estimate_rows, estimate_site
 from autoeval.estimation.fit_file import FittedSites, FloorFit, read_fit, write_fit
 from autoeval.estimation.given import (
@@ -352,6 +353,9 @@ class AccuracyEstimator:
             watch=watch,
         )
         new_site = replace(new_site, known=known, group=of_group)
+        if "boxes" in self.context_:
+            again = boxes_of_fit(new_site.boxes, self.looks_, self.sites_)
+            new_site = replace(new_site, warnings=(*new_site.warnings, *again))
         return self.predict_site(new_site, score_thr, iou)
 
     def read_site(

@@ -134,6 +134,18 @@ def test_a_group_that_the_fit_does_not_contain_is_refused_with_those_that_it_doe
     assert same.to_dict()["estimate/lower"] == same.lower
 
 
+def test_boxes_of_the_labelled_set_are_no_new_ones(tmp_path):
+    """The ids and sizes of another list fit, too: the boxes alone say that the file is another."""
+    labels, found = write_coco(tmp_path, 0)
+    other, new = write_coco(tmp_path, 1)
+    fitted = autoeval.fit(labels, found)
+    fitted.save(tmp_path / "fit.parquet")
+    for of_fit in (fitted, autoeval.AccuracyEstimator.load(tmp_path / "fit.parquet")):
+        mistaken, right = (of_fit.predict(boxes, images=other) for boxes in (found, new))
+        assert "images-of-the-fit" in [warning.code for warning in mistaken.warnings]
+        assert "images-of-the-fit" not in [warning.code for warning in right.warnings]
+
+
 def test_a_numbered_group_is_a_name_as_on_the_command_line(tmp_path):
     """0 is one, too, and fits with numbers and with names are joined."""
     first, found = write_coco(tmp_path, 0)
@@ -142,6 +154,8 @@ def test_a_numbered_group_is_a_name_as_on_the_command_line(tmp_path):
     joined = autoeval.fit(join=[tmp_path / "a", tmp_path / "b"])
     assert joined.regression_.groups_ == ["0", "gate"]
     assert joined.predict(found, group=0).value == joined.predict(found, group="0").value
+    by_number = autoeval.estimate(found, estimator=joined, group=0, images=first)
+    assert by_number.to_dict() == joined.predict(found, group="0", images=first).to_dict()
 
 
 def test_a_plan_of_a_site_of_a_group_is_of_that_group(tmp_path):
