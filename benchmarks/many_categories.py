@@ -52,6 +52,7 @@ from autoeval.labels.labelled_estimate import (
     labelled_part,
 )
 from autoeval.labels.plan import LabelPlan, balanced_order
+from autoeval.labels.values import NOTHING
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.commands import run_part
@@ -81,7 +82,7 @@ class Pool:
     plan: LabelPlan
     labels: LabelSet
     each: dict[str, float]  # average precision of each category that has an object
-    free: float  # half-width without labels
+    free: float  # half-width without labels, NaN where there is no such estimate
 
     @property
     def true(self) -> float:
@@ -145,7 +146,7 @@ def planned_pool(
     plan = estimator.plan_labels(estimate, n=20)
     whole = estimate_with_labels(replace(plan, n=plan.n_pool), labels)
     each = {k: of.combined.estimate.value for k, of in whole.by_category.items()}
-    return Pool(detector, name, plan, labels, each, plan.priors["mAP"].half_width())
+    return Pool(detector, name, plan, labels, each, plan.priors.get("mAP", NOTHING).half_width())
 
 
 def labelled(labels: LabelSet, names: set[str]) -> LabelSet:

@@ -6,7 +6,7 @@ Each notice has a code, a severity and a text; docs/reference/warnings.md lists 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from autoeval.words import Notice, counted, listed
 
 if TYPE_CHECKING:
     from autoeval.boxes import Boxes
-    from autoeval.estimation.fit_file import FittedSites
+    from autoeval.sites.site import Site
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 MANY_SKIPPED = 0.2
@@ -59,16 +59,18 @@ PRECISION_HARDLY_KNOWN = Notice(
 )
 
 
-def boxes_of_fit(boxes: Boxes, looks: Looks, sites: FittedSites) -> tuple[Notice, ...]:
+def boxes_of_fit(
+    boxes: Boxes, looks: Looks, read_sites: Callable[[], Iterable[Site]]
+) -> tuple[Notice, ...]:
     """Warn of boxes that are those of a labelled set of the fit: an easily exchanged file.
 
-    looks, sites: of the fit; its sites are read only where one has as many confident boxes.
+    looks, read_sites: of the fit; sites are read only where one has as many confident boxes.
     """
     n_sure = np.count_nonzero(boxes.scores > SURE)
     if n_sure < FEWEST_SURE or all(of_set.n != n_sure for of_set in looks.confident):
         return ()
     new = _rows_as_bytes(boxes)
-    for labelled in sites.read():
+    for labelled in read_sites():
         known = _rows_as_bytes(labelled.boxes)
         if known and len(known & new) >= SAME * len(known):
             text = (
