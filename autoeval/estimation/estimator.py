@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,9 +66,12 @@ class AccuracyEstimator:
     level : float
         Nominal coverage of the interval.
     context_ : mapping
-        What the rows were made with, as nested plain values: ``boxes`` (`Looks` of the boxes),
-        ``task`` where all sites are of one task, and, where a detector was run, ``detector`` and
-        ``pass``, which are compared before new images are estimated.
+        What the rows were made with, as nested plain values: ``task`` where all sites are of one
+        task, and, where a detector was run, ``detector`` and ``pass``, which are compared before
+        new images are estimated.
+    looks_ : Looks, optional
+        How the boxes of the fit look, with the settings of a detector that it ran; None where it
+        was fitted on rows alone, so that no predictions can be compared with them.
     calibration_ : ScoreCalibration, optional
         Of the detector's confidences; see docs/explanation/calibration.md.
     reference_calibration_ : ScoreCalibration, optional
@@ -107,6 +109,7 @@ class AccuracyEstimator:
     level: float = 0.9
     _: KW_ONLY
     context_: Mapping[str, Any] = field(default_factory=dict)
+    looks_: Looks = None  # type: ignore[assignment]
     calibration_: ScoreCalibration = None  # type: ignore[assignment]
     reference_calibration_: ScoreCalibration | None = None
     assistance_: LabelAssistance | Mapping[str, Any] | None = None
@@ -141,7 +144,7 @@ class AccuracyEstimator:
         """Return the regression of a target on the rows."""
         made = self.regressions_.get((target, self.level))
         if made is None:
-            floor = float(self.context_.get("boxes", {}).get("floor", FULL))
+            floor = self.looks_.floor if self.looks_ else FULL
             made, rows = Regression(target=target, level=self.level, floor=floor), self.rows_
             wide = any("/" in str(name) for name in rows)
             if wide:
@@ -195,11 +198,10 @@ class AccuracyEstimator:
             return self
         there = self.floors_[floor]
         # Sets of the fit were described with all their boxes.
-        boxes = {**self.context_["boxes"], "floor": floor, "floors": [], "confident": []}
         return replace(
             self,
             rows_=there.rows,
-            context_={**self.context_, "boxes": boxes},
+            looks_=replace(self.looks_, floor=floor, floors=(), confident=()),
             calibration_=there.calibration,
             floors_={},
             fit_result_=None,
@@ -213,24 +215,6 @@ class AccuracyEstimator:
 
         made = self.assistance_
         return LabelAssistance.from_dict(made) if isinstance(made, Mapping) else made
-
-    @cached_property
-    def looks_(self) -> Looks:
-        """How the boxes of the fit look, with the settings of a detector that it ran.
-
-        Refused where it was fitted on rows alone.
-        """
-        if "boxes" not in self.context_:
-            raise InputError(
-                "This estimator does not know what the boxes of its fit look like, so new "
-                "predictions cannot be compared with them: fit it by `autoeval.fit`."
-            )
-        looks = Looks.from_dict(self.context_["boxes"])
-        if "detector" not in self.context_:
-            return looks
-        from autoeval.estimation.observation.pass_settings import of_plain_pass  # not of files
-
-        return replace(looks, detector=of_plain_pass(self.context_["detector"]))
 
     @property
     def categories_(self) -> Categories | None:
@@ -389,6 +373,11 @@ class AccuracyEstimator:
                     f"{listed(unread)}: for a detector that is run, and predictions are read. "
                     "Leave that out."
                 )
+            if self.looks_ is None:
+                raise InputError(
+                    "This estimator does not know what the boxes of its fit look like, so new "
+                    "predictions cannot be compared with them: fit it by `autoeval.fit`."
+                )
             site = site_of_files(
                 with_chosen_reference(given, self.context_),
                 self.looks_,
@@ -415,7 +404,7 @@ class AccuracyEstimator:
                 keep=keep,
                 watch=watch,
             )
-            of_fit = self.looks_.warnings if "boxes" in self.context_ else ()
+            of_fit = self.looks_.warnings if self.looks_ else ()
             site = replace(site, warnings=(*site.warnings, *of_fit))
         there = checked_present(present, named, site.boxes.categories)
         return replace(site, named=bool(named), present=there)
@@ -439,8 +428,7 @@ class AccuracyEstimator:
         brief : bool
             Leave out other average precisions, and the sampling error: for many windows of sites.
         """
-        if "boxes" in self.context_:
-            looks = self.looks_
+        if looks := self.looks_:
             cut = site.boxes.floor > looks.floor + SAME_FLOOR
             unlike = unlike_fit(looks.confident, ConfidentBoxes.of(site.boxes), cut=cut)
             unseen = max(site.unseen, looks.widening)

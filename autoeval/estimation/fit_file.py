@@ -35,7 +35,7 @@ from autoeval.words import codes_of, notices_of
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
 KEY = b"autoeval"
 DIGEST = b"autoeval.digest"
-FORMAT = 6
+FORMAT = 7
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.target": str,
     "estimator.level": (int, float),
@@ -179,6 +179,7 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
     metadata = {
         "estimator": {"target": fields["target"], "level": fields["level"]},
         "context": fields["context_"],
+        "looks": fields["looks_"] and fields["looks_"].to_dict(),
         "loading": fields["loading_"],
         "held_out": fields["held_out_"] and asdict(fields["held_out_"]),
         "floors": {f"{floor:g}": fit.calibration.to_dict() for floor, fit in floors.items()},
@@ -220,12 +221,14 @@ def read_fit(path: PathLike) -> dict[str, Any]:
     learnt: dict[str, Any] = {field_name: metadata.get(name) for name, field_name in LEARNT.items()}
     for name in ("calibration_", "reference_calibration_"):
         learnt[name] = learnt[name] and ScoreCalibration.from_dict(learnt[name])
-    sites, held_out = artefact_path(path).with_suffix(SUFFIX), metadata.get("held_out")
+    sites = artefact_path(path).with_suffix(SUFFIX)
+    looks, held_out = metadata.get("looks"), metadata.get("held_out")
     return {
         "rows_": rows,
         "target": settings["target"],
         "level": settings["level"],
         "context_": metadata["context"],
+        "looks_": looks and Looks.from_dict(looks),
         "loading_": metadata.get("loading") or {},
         "held_out_": HeldOutErrors(**held_out) if held_out else None,
         "floors_": floors,

@@ -244,6 +244,8 @@ def fit_sets(
     scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets])
     shares = ((floor, float(np.mean(scores >= floor))) for floor in floors)
     looks = replace(looks, floors=tuple(shares))
+    if "detector" in context:  # it was run here
+        looks = replace(looks, detector=of_plain_pass(context["detector"]))
     assistance, why_none = assistance_of(sets)
 
     # The regression.
@@ -264,7 +266,8 @@ def fit_sets(
         pairs,
         settings.target,
         settings.level,
-        context_={**context, "boxes": looks.to_dict()},
+        context_=context,
+        looks_=looks,
         calibration_=calibration,
         reference_calibration_=of_reference,
         assistance_=assistance,
@@ -290,8 +293,7 @@ def fit_sets(
         labelled_sets=pd.DataFrame(map(_described, sets)),
     )
     looks = replace(looks, warnings=(*looks.warnings, *useless))
-    context = {**context, "boxes": looks.to_dict()}
-    return replace(estimator, context_=context, fit_result_=evaluated, held_out_=held_out)
+    return replace(estimator, looks_=looks, fit_result_=evaluated, held_out_=held_out)
 
 
 def _described(labelled: Site) -> dict[str, Any]:
@@ -365,7 +367,7 @@ def join_fits(
         for name, names in names_of_sites(sites).items()
         for labelled_set in named_sets(sites[name], names)
     ]
-    context = {name: value for name, value in one.context_.items() if name not in ("task", "boxes")}
+    context = {name: value for name, value in one.context_.items() if name != "task"}
     if any(labelled_set.reference is None for labelled_set in sets):
         sets = [replace(labelled_set, reference=None) for labelled_set in sets]
         if "pass" in context:

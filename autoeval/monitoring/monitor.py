@@ -575,7 +575,8 @@ def _made_with(shared: WatchedSites) -> str:
         for calibration in (estimator.calibration_, estimator.reference_calibration_)
     ]
     parts = (
-        *(__version__, estimator.target, estimator.level, estimator.context_, calibrations),
+        *(__version__, estimator.target, estimator.level, estimator.context_, estimator.looks_),
+        calibrations,
         [(name, np.asarray(values).tolist()) for name, values in estimator.rows_.items()],
         (settings.by, settings.score_thr, settings.iou, sorted(settings.known.items())),
         sorted(settings.labelled.items()),

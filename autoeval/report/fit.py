@@ -409,7 +409,7 @@ def run_facts(
         if name in sys.modules
     }
     made_with = estimator.context_
-    of_detector, boxes = made_with.get("detector"), made_with.get("boxes")
+    of_detector, looks = made_with.get("detector"), estimator.looks_
     rows = {
         "detector": detector or ("" if of_detector else "its predictions"),
         "detector fingerprint": fingerprint(of_detector) if of_detector else "",
@@ -417,7 +417,7 @@ def run_facts(
         "method": f"{method}, estimating {estimator.target}",
         "scores": ", ".join(estimator.regression_.training_range_),
         "sources": ", ".join(map(str, estimator.regression_.sites_)),
-        "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
+        "lowest score in the fit": f"{looks.floor:.3g}" if looks else "",
         "seed": str(made_with["pass"]["seed"]) if "pass" in made_with else "",
         **more,
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if version),

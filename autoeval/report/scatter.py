@@ -18,6 +18,7 @@ from autoeval.model.priors import panel_pairs
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import Scatter, explained
 from autoeval.result_base import ENDS
+from autoeval.sites.file_looks import Looks
 from autoeval.targets import TARGETS, Target, find_target
 from autoeval.words import counted
 
@@ -81,6 +82,10 @@ class Fitted(Protocol):
     @property
     def context_(self) -> Mapping[str, Any]:
         """What the rows were made with."""
+
+    @property
+    def looks_(self) -> Looks | None:
+        """How the boxes look that the rows were made from, where that is known."""
 
     @property
     def table_(self) -> pd.DataFrame:

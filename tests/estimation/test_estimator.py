@@ -134,7 +134,7 @@ def spoiled(path, **changes):
         ({"target": "beauty"}, "'beauty'"),
         ({"estimator": [1]}, r"'estimator\.target' is None"),
         ({"context": "none"}, "'context' is 'none'"),
-        ({"format": 7}, "another version"),
+        ({"format": 1}, "another version"),
     ],
 )
 def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, message):

@@ -39,8 +39,9 @@ def site(seed, **options):
 
 
 def fitted(table, statistics=None, **options):
-    context = {"boxes": (statistics or Looks(WORDS)).to_dict()}
-    return AccuracyEstimator(table, context_=context, calibration_=USUAL, **options)
+    return AccuracyEstimator(
+        table, looks_=statistics or Looks(WORDS), calibration_=USUAL, **options
+    )
 
 
 def sampled(regression, boxes, blocks=None):

@@ -120,7 +120,7 @@ def test_a_warning_of_a_fit_that_detectors_share_is_given_once(estimator, world)
     other = [of | {"score": of["score"] ** 1.01} for of in content]
     (world / "surer.json").write_text(json.dumps(other))
     odd = replace(estimator.looks_, warnings=(Notice("few-images", "set: few images"),))
-    warned = replace(estimator, context_={**estimator.context_, "boxes": odd.to_dict()})
+    warned = replace(estimator, looks_=odd)
     result = compared(warned, world, "site_predictions.json", "surer.json")
     assert [of for of in result.warnings if "few images" in of] == [
         "first, second: set: few images"

@@ -24,13 +24,13 @@ from autoeval.estimation.run_detector import Detector, check_detector, fitted_re
 from autoeval.io.find_images import Images, list_images
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 from autoeval.stability.methods.categories import estimate_categories
 from autoeval.stability.methods.scored_pass import ScoredPass, scored_site
 from autoeval.stability.methods.source_regression import PublishedEstimate, SourceRegression
 from autoeval.stability.passes.presets import SourceDomain
 from autoeval.stability.scores.base import needs_of, of_domain
-from autoeval.words import notices_of
 
 
 class PublishedEstimator:
@@ -150,6 +150,11 @@ class PublishedEstimator:
         )
 
     @property
+    def looks_(self) -> Looks | None:
+        """How the boxes look on the sources' own images, where categories are labelled there."""
+        return Looks.from_dict(self.context_["boxes"]) if "boxes" in self.context_ else None
+
+    @property
     def held_out_(self) -> HeldOutErrors | None:
         """How far estimates of what was left out are off, where it was evaluated; not saved."""
         return self.fit_result_.held_out if self.fit_result_ else None
@@ -234,7 +239,7 @@ class PublishedEstimator:
         )
         fitted_pass.check_context(observer.context())
         site = scored_site(keeping(observer, keep or run.keeping(None)), pictures, watch=watch)
-        repeated = notices_of(self.context_.get("boxes", {}).get("warning_codes", ()))
+        repeated = self.looks_.warnings if self.looks_ else ()
         warnings = (*site.warnings, *repeated, *identity_warnings(run.loaded))
         return self.predict_site(replace(site, warnings=warnings))
 
