@@ -75,9 +75,7 @@ def main() -> None:
 
 def plain_values(prior: PairPrior) -> dict[str, Any]:
     """Return the numbers of a prior with four digits after the point, as its file has them."""
-    values = asdict(prior)
-    del values["away"]  # in a file of its own
-    return {name: rounded(value) for name, value in values.items()}
+    return {name: rounded(value) for name, value in asdict(prior).items()}
 
 
 def rounded(values: Any) -> Any:
@@ -199,7 +197,6 @@ def fit(
         common=common,
         alone=alone,
         home=fit_home(rows, common),
-        away=away_prior("mAP"),
         shared=shared,
         dof=DOF,
         **influence,

@@ -53,7 +53,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -161,7 +161,6 @@ class PairPrior:
     common: TwoKinds  # of detectors with a common labelled set
     alone: TwoKinds  # without one
     home: OneKind  # one of the two was trained at the labelled site
-    away: Away  # how far its estimates fall
     shared: float = 0.5  # share of the error's variance that the categories of a site share
     dof: float = 8.0  # of the error, as Student's distribution
     influence: float = 0.2  # slope of the true influence of an image on the predicted one
@@ -171,14 +170,15 @@ class PairPrior:
     per_image: Sequence[float] = (0.4, 1.3)
     per_image_dof: Sequence[float] = (3.0, 3.0)
 
-    def predict(self, pairs: pd.DataFrame) -> list[ValueWithError]:
+    def predict(self, pairs: pd.DataFrame, away: Away | None = None) -> list[ValueWithError]:
         """Predict the difference of each row.
 
         Columns are ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B
         on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement``,
         ``objects`` (n), ``usual`` (whether the category is one of `USUAL`), ``home_a`` and
         ``home_b`` (accuracy at the labelled site of a detector that was trained there, else NaN),
-        ``confidence_a`` and ``confidence_b`` (x of `Away`, of such a detector).
+        ``confidence_a`` and ``confidence_b`` (x of `Away`, of such a detector). `away` is how far
+        the estimates of such a detector fall elsewhere, by default as shipped.
         The result is inside what is possible: a difference is at most twice the level, nor twice
         what the level leaves to 1.
         """
@@ -189,7 +189,7 @@ class PairPrior:
         value, errors = np.where(by_labels, self.common.predict(seen), self.alone.predict(seen))
         at_home = one_at_home(pairs)
         if at_home.any():
-            fallen, weights = away_from_home(pairs, self.away)
+            fallen, weights = away_from_home(pairs, away or away_prior("mAP"))
             values, variances = self.home.predict(fallen, self.common.few, self.common.floor)
             values, variances = values.reshape(weights.shape), variances.reshape(weights.shape)
             # Law of total variance, as of `TwoKinds`.
@@ -225,14 +225,14 @@ class PairPrior:
 
 @cache
 def pair_prior() -> PairPrior:
-    """Read the shipped one, which `train_differences.py` wrote; `Away` has a file of its own."""
+    """Read the shipped one, which `train_differences.py` wrote."""
     values = json.loads(shipped_config(FILE).read_text(encoding="utf-8"))
     for name in ("common", "alone"):
         kinds = values[name]
         kinds |= {"alike": OneKind(**kinds["alike"]), "unlike": OneKind(**kinds["unlike"])}
         values[name] = TwoKinds(**kinds)
     values["home"] = OneKind(**values["home"])
-    return PairPrior(**values, away=away_prior("mAP"))
+    return PairPrior(**values)
 
 
 def pair_features(pairs: pd.DataFrame) -> PairFeatures:
@@ -433,20 +433,6 @@ def agreement(a: Site, b: Site) -> np.ndarray:
     return agreed
 
 
-def different_boxes(a: Site, b: Site) -> np.ndarray:
-    """Count the likely boxes of each image that one detector has and the other has not, (M,).
-
-    Two boxes of a category are the same from an IoU of .5 on.
-    """
-    of_a, of_b = (site.boxes.where(site.right_at_half > LIKELY) for site in (a, b))
-    counts = np.bincount(of_a.image, minlength=len(a))
-    for ranking in rank_categories(of_a, of_b):
-        found_by_both = ranking.image[ranking.hits[AT_HALF] > 0]
-        # each such box was counted twice, as one of either detector
-        counts = counts + ranking.n_true - 2 * np.bincount(found_by_both, minlength=len(a))
-    return counts
-
-
 @dataclass(frozen=True, eq=False)
 class ComparedDetector:
     """One detector at a site: what a difference takes of it."""
@@ -559,11 +545,9 @@ def compare_label_free(
             "confidence_b": b.confidence,
         }
     )
-    prior = pair_prior()
     known_falls = [side.away for side in (a, b) if side.away is not None]
-    if len(known_falls) == 1:
-        prior = replace(prior, away=known_falls[0])
-    each = prior.predict(table)
+    prior, away = pair_prior(), known_falls[0] if len(known_falls) == 1 else None
+    each = prior.predict(table, away)
     whole = prior.mean(each)
     residuals = [
         prior.residual(float(m), float(disagreed), difference.n_true, usual=usual)

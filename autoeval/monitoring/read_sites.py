@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -69,21 +69,13 @@ class ResultsFile:
     image_list: Path | None = None  # all images; see `read_image_list`
     folder: str = ""  # with which the file names in that list begin that are of this file
 
-    @property
-    def stamp(self) -> str:
-        """Sizes and times of the files: another one means that they have changed."""
-        files = (self.path, self.image_list, self.reference)
-        return "; ".join(path_stamp(p) for p in files if p)
-
-    @cached_property
-    def images(self) -> tuple[LabelledImage, ...] | None:
-        """All images that the detector was run on, where they are listed.
+    def images(self) -> tuple[LabelledImage, ...]:
+        """Read the list of all images that the detector was run on.
 
         Of a list of all sites those in the folder of this file's name; InputError if there are
         none.
         """
-        if self.image_list is None:
-            return None
+        assert self.image_list is not None
         images = _images(self.image_list, path_stamp(self.image_list))
         in_folder = tuple(image for image in images if image.file_name.startswith(self.folder))
         if not in_folder:
@@ -190,7 +182,8 @@ class ResultsReader:
         """
         given = replace(self.predictions, path=file.path, reference=file.reference)
         # A camera that has gone dark finds nothing in any image: all that are listed count.
-        site = site_of_files(given, self.looks, file.images, all_seen=True)
+        listed_there = file.images() if file.image_list else None
+        site = site_of_files(given, self.looks, listed_there, all_seen=True)
         in_file = site.boxes.categories
         words = store.add_words([*self.looks.categories, *in_file])
         if words != in_file:
@@ -265,11 +258,15 @@ def read_results(
     )
     notes = store.files()
     failed: list[str] = []
-    changed = [file for file in files if notes.get(file.name, {}).get("stamp") != file.stamp]
+    stamps = {}  # sizes and times of the files: another one means that they have changed
+    for file in files:
+        together = (file.path, file.image_list, file.reference)
+        stamps[file.name] = "; ".join(path_stamp(path) for path in together if path)
+    changed = [file for file in files if notes.get(file.name, {}).get("stamp") != stamps[file.name]]
     observed = _images_of_files(files, store.index()["name"]) if changed else {}
     with progress_bar(len(changed), "reading results files", unit="file") as bar:
         for file in changed:
-            stamp, name = file.stamp, file.name or file.path.name
+            stamp, name = stamps[file.name], file.name or file.path.name
             try:
                 rows, note = reader.read(file, observed[file.name], store)
             except InputError as error:

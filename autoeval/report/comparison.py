@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.coco_evaluation import AT_HALF, match_categories
 from autoeval.comparison.comparison import Comparison, Gate
-from autoeval.comparison.unlabelled_difference import different_boxes
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
-from autoeval.model.calibration import FOUND
+from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.report.page import (
     Block,
     Facts,
@@ -253,9 +253,18 @@ def differences_table(result: Comparison) -> Table:
 
 
 def disagreement_blocks(result: Comparison) -> list[Block]:
-    """Return the images on which the first two detectors find most differently, side by side."""
+    """Return the images on which the first two detectors find most differently, side by side.
+
+    What differs are the likely boxes that one has and the other has not; two boxes of a category
+    are the same from an IoU of .5 on.
+    """
     first, second = result.sites[result.detectors[0]], result.sites[result.detectors[1]]
-    counts = different_boxes(first, second)
+    of_first = first.boxes.where(first.right_at_half > LIKELY)
+    of_second = second.boxes.where(second.right_at_half > LIKELY)
+    in_both = match_categories(of_first, of_second).hits[AT_HALF]
+    counts = np.bincount(of_first.image, minlength=len(first))
+    counts += np.bincount(of_second.image, minlength=len(first))
+    counts -= 2 * np.bincount(of_first.image[in_both], minlength=len(first))
     order = [k for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
     if not order:
         return []

@@ -52,7 +52,7 @@ def prior(alike=None, unlike=None, *, gate=(-50.0, 0.0, 0.0), few=0.0, floor=0.0
     """By default all detectors are alike."""
     alike = alike or kind()
     both = TwoKinds(alike, unlike or alike, gate, few, floor)
-    return PairPrior(**{"common": both, "alone": both, "home": alike, "away": AWAY} | others)
+    return PairPrior(**{"common": both, "alone": both, "home": alike} | others)
 
 
 @pytest.mark.parametrize("level", [0.02, 0.3, 0.5, 0.9])
@@ -139,19 +139,21 @@ def scaled(difference, level=0.45):
 
 def test_of_one_detector_at_home_the_difference_there_is_not_used_and_its_estimate_falls():
     of = prior(home=kind((9.0, 0.5, 0.1)))
-    (found,) = of.predict(pairs(home_a=0.4, log_odds=3.0))
+    (found,) = of.predict(pairs(home_a=0.4, log_odds=3.0), AWAY)
     a = 0.5 * np.exp(-1.5 * 0.4)
     assert found.value == pytest.approx(0.5 * (a - 0.4) + 0.1 * 0.08)
     level = (a + 0.4) / 2
     assert found.error == pytest.approx(0.2 * np.sqrt(level * (1 - level) * 0.5))
-    (turned,) = of.predict(pairs(estimate_a=0.4, estimate_b=0.5, home_b=0.4, expected=-0.08))
+    other_way = pairs(estimate_a=0.4, estimate_b=0.5, home_b=0.4, expected=-0.08)
+    (turned,) = of.predict(other_way, AWAY)
     assert turned.value == pytest.approx(-found.value)
 
 
 def test_how_far_a_detector_falls_is_a_random_effect_in_the_difference():
     """Half of the sites are like home: by hand, the mean and the variance of both cases."""
-    of = prior(home=kind((0.0, 1.0, 0.0)), away=replace(AWAY, like_home=-1.0, like_home_slope=5.0))
-    (found,) = of.predict(pairs(home_b=0.4, confidence_b=0.2))  # -1 + 5 * .2 = 0
+    of = prior(home=kind((0.0, 1.0, 0.0)))
+    away = replace(AWAY, like_home=-1.0, like_home_slope=5.0)
+    (found,) = of.predict(pairs(home_b=0.4, confidence_b=0.2), away)  # -1 + 5 * .2 = 0
     values = np.array([0.5 - 0.4, 0.5 - 0.4 * np.exp(-1.5 * 0.4)])
     assert found.value == pytest.approx(values.mean())
     levels = np.array([0.45, (0.5 + 0.4 * np.exp(-0.6)) / 2])
