@@ -417,7 +417,8 @@ class _Matching:
         """Return those of some known images whose paths end most like that of an image."""
         if len(places) == 1 and not self.same_words:
             return places
-        path = self.named.file_name[k] or self.named.image_id[k] or ""
+        image_id = self.named.image_id[k]
+        path = self.named.file_name[k] or image_id or ""
         words = splits_of(path)
         if self.same_words and words:
             splits = {place: self.known.splits(place) for place in places}
@@ -425,7 +426,11 @@ class _Matching:
         if len(places) < 2:
             return places
         ends = [_common_end(path, self.known.file_name[place] or "") for place in places]
-        return [place for place, n in zip(places, ends, strict=True) if n == max(ends)]
+        nearest = [place for place, n in zip(places, ends, strict=True) if n == max(ends)]
+        if len({self.known.file_name[place] for place in nearest}) == 1:  # one file, listed twice
+            own = [place for place in nearest if self.known.image_id[place] == image_id]
+            return own or nearest
+        return nearest
 
     def place_by_the_others(self) -> None:
         """Place images that could be several by the split that all others lie in."""

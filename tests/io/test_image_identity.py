@@ -101,6 +101,17 @@ def test_the_longest_common_path_decides():
     np.testing.assert_array_equal(match_images(found, images).index, [0, 1, 2])
 
 
+def test_ids_tell_two_entries_of_one_file_apart_but_not_files_of_one_name():
+    twice = known("a.jpg", "b.jpg", "a.jpg")
+    found = [Named("3", "a.jpg"), Named("1", "a.jpg"), Named("2", "b.jpg")]
+    assert match_images(found, twice).index.tolist() == [2, 0, 1]
+    assert match_images([Named("7", "a.jpg")], twice).index.tolist() == [AMBIGUOUS]
+    # ids of another list say nothing of two folders
+    folders = known("x/a.jpg", "y/a.jpg", "b.jpg", "c.jpg")
+    found = [Named("2", "a.jpg"), Named("8", "b.jpg"), Named("9", "c.jpg")]
+    assert match_images(found, folders).index.tolist() == [AMBIGUOUS, 2, 3]
+
+
 @pytest.mark.parametrize("folder", ["val", "cam1"])  # a split, and any folder
 def test_a_name_of_several_splits_is_in_that_of_the_others(folder):
     images = known("train/1.jpg", "train/2.jpg", f"{folder}/1.jpg", f"{folder}/9.jpg")
