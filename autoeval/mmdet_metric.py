@@ -23,6 +23,7 @@ from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS, METRICS
 from mmengine.runner import Runner
 
+from autoeval.accuracy.measures import IOUS, OperatingPoint
 from autoeval.api.options import load_any_estimator
 from autoeval.detectors import MMDetector, ops
 from autoeval.detectors.building.category_names import find_categories
@@ -31,7 +32,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_lists import ImageFile
 from autoeval.runtime.files import PathLike
-from autoeval.targets import IOUS, OperatingPoint
 
 ops.register()
 

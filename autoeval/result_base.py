@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
-from autoeval.targets import find_target
+from autoeval.accuracy.measures import find_target
 from autoeval.words import warning_lines
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Result:
 
         @property
         def target(self) -> str:
-            """What is estimated; see `autoeval.targets.TARGETS`."""
+            """What is estimated; see `autoeval.accuracy.measures.TARGETS`."""
             raise NotImplementedError
 
         @property

@@ -38,6 +38,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from tqdm import tqdm
 
+from autoeval.accuracy.measures import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from autoeval.comparison.train_differences import TUNED
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
@@ -73,7 +74,6 @@ from autoeval.model.train_prior import (
 from autoeval.report.page import to_markdown
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
-from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.panel import WORDS, common, group_of, tabulated, with_held
 from benchmarks.trained_detectors import HOMES, MORE_HOMES, home_categories, site_images
 from benchmarks.trained_detectors import sites as read_sites

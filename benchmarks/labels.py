@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.measures import RankedDetections, image_counts, influence_on
+from autoeval.accuracy.measures import OperatingPoint, RankedDetections, image_counts, influence_on
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimate import bounds
@@ -44,7 +44,6 @@ from autoeval.labels.values import OF_ONE_SET, ValueWithError
 from autoeval.model.regression import Regression
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
-from autoeval.targets import OperatingPoint
 from benchmarks.panel import LABELLED, read_sets
 
 CATEGORIES = ("vehicle", "person")

@@ -35,7 +35,14 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.accuracy.measures import RankedDetections, image_counts, influence_on, value_of
+from autoeval.accuracy.measures import (
+    MEASURES,
+    RankedDetections,
+    image_counts,
+    influence_on,
+    points_at,
+    value_of,
+)
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     calibrated_rows,
@@ -71,7 +78,6 @@ from autoeval.model.train_prior import THRESHOLDS as FITTED
 from autoeval.report.page import to_markdown
 from autoeval.runtime.files import write_text
 from autoeval.sites.site import Site
-from autoeval.targets import MEASURES, points_at
 
 WORDS = {
     "car": "vehicle",

@@ -19,6 +19,7 @@ from mmengine.logging import HistoryBuffer
 from mmengine.runner import Runner
 
 from autoeval import cli
+from autoeval.accuracy.measures import points_at
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
@@ -34,7 +35,6 @@ from autoeval.sites.site import Site
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import ScoredSettings, light
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.targets import points_at
 from tests.doc_pages import ROOT, shell_of
 from tests.made_sites import random_found, truth_from
 

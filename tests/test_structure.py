@@ -15,10 +15,10 @@ APART = ("stability", "counting", "demo", "roadworld")  # beside the core
 LAYERS = [
     {"errors", "version"},
     {"words"},
-    {"detections", "targets", "runtime"},
+    {"detections", "runtime"},
     {"boxes"},
-    {"accuracy", "io", "result_base"},
-    {"model"},
+    {"accuracy", "io"},
+    {"model", "result_base"},
     {"detectors", "roadworld", "sites"}
     | {"stability.layouts", "stability.metasets", "stability.scores"},
     {"labels", "stability.network"},

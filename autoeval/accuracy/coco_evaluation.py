@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autoeval.accuracy.measures import RankedDetections
+from autoeval.accuracy.measures import AP_TARGETS, RankedDetections
 from autoeval.boxes import Boxes, LabelledImage, box_area, overlapping_pairs
 from autoeval.detections import Detections
-from autoeval.targets import AP_TARGETS
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
 AT_HALF = 0  # index of an IoU of .5 among them

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
+from autoeval.accuracy.measures import IOUS, MEASURES
 from autoeval.api.options import (
     PassOptions,
     check_names,
@@ -19,7 +20,6 @@ from autoeval.api.options import (
     load_for_target,
 )
 from autoeval.errors import InputError
-from autoeval.targets import IOUS, MEASURES
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:

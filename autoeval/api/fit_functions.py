@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
+from autoeval.accuracy.measures import IOUS, MEASURES, named_target
 from autoeval.api.options import BoxOptions, check_names, given_boxes_of
 from autoeval.errors import InputError
-from autoeval.targets import IOUS, MEASURES, named_target
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:

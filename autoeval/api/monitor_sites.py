@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import Unpack
 
+from autoeval.accuracy.measures import IOUS
 from autoeval.api.options import (
     ResultsOptions,
     check_names,
@@ -18,7 +19,6 @@ from autoeval.api.options import (
     load_for_target,
 )
 from autoeval.errors import InputError
-from autoeval.targets import IOUS
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:

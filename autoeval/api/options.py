@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict
 
+from autoeval.accuracy.measures import IOUS, named_target
 from autoeval.errors import InputError
-from autoeval.targets import IOUS, named_target
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
+from autoeval.accuracy.measures import IOUS
 from autoeval.api.options import (
     HOW_IT_RUNS,
     OF_FILES,
@@ -22,7 +23,6 @@ from autoeval.api.options import (
     predict_site,
 )
 from autoeval.errors import InputError
-from autoeval.targets import IOUS
 from autoeval.words import as_notice, refuse_given
 
 if TYPE_CHECKING:

@@ -219,8 +219,8 @@ def after_estimate(
     and where a plan would be refused: it needs what was fitted on enough labelled boxes, and a
     target that labels measure. `path` is that of the estimator.
     """
+    from autoeval.accuracy.measures import OperatingPoint
     from autoeval.labels.values import LEVELS
-    from autoeval.targets import OperatingPoint
 
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
     if estimator.assistance_ is None or not measured:

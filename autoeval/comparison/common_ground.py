@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from autoeval.accuracy.measures import OperatingPoint
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -16,7 +17,6 @@ from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.matching import categories_with_a_box, labelled_categories
 from autoeval.sites.site import Site
-from autoeval.targets import OperatingPoint
 from autoeval.words import Notice, counted, listed
 
 NOTHING_KNOWN: Mapping[str, float] = MappingProxyType({})

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import OperatingPoint
 from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import (
     check_fits,
@@ -38,7 +39,6 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
-from autoeval.targets import OperatingPoint
 from autoeval.words import Notice, listed, prefixed
 
 DRAWS = 40_000  # behind the probability of being best

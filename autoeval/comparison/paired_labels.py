@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from autoeval.accuracy.coco_evaluation import rank_categories
-from autoeval.accuracy.measures import RankedDetections, denominators, image_counts
+from autoeval.accuracy.measures import (
+    IOUS,
+    MEASURES,
+    OperatingPoint,
+    RankedDetections,
+    denominators,
+    image_counts,
+)
 from autoeval.comparison.common_ground import (
     check_fits,
     on_categories,
@@ -62,7 +69,6 @@ from autoeval.labels.plan import (
 from autoeval.labels.values import LEVELS, NOTHING, ValueWithError, VariancePrior, combine
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site
-from autoeval.targets import IOUS, MEASURES, OperatingPoint
 from autoeval.words import prefixed
 
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"

@@ -61,7 +61,7 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, rank_categories
-from autoeval.accuracy.measures import RankedDetections, influence_function
+from autoeval.accuracy.measures import OperatingPoint, RankedDetections, influence_function
 from autoeval.boxes import overlapping_pairs
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import site_scores
@@ -75,7 +75,6 @@ from autoeval.model.pair_table import PRECISION, nothing_over, table_of
 from autoeval.model.priors import away_prior
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
-from autoeval.targets import OperatingPoint
 
 LOWEST_ODDS = 0.01  # disagreement under which log-odds are taken of this
 HIGHEST_ODDS = 0.99  # and over which of this

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, coco_summary
-from autoeval.accuracy.measures import count_curve, influence_function
+from autoeval.accuracy.measures import (
+    AP_TARGETS,
+    TARGETS,
+    OperatingPoint,
+    count_curve,
+    influence_function,
+)
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.model.calibration import FOUND, ScoreCalibration
@@ -46,7 +52,6 @@ from autoeval.model.pair_table import (
     table_of,
 )
 from autoeval.sites.site import Presence, Site
-from autoeval.targets import AP_TARGETS, TARGETS, OperatingPoint
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autoeval.accuracy.measures import OperatingPoint, find_target
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_AP, Table
 from autoeval.model.priors import PRECISION_OF
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import FEWEST_SURE, SURE, Looks
-from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import Notice, counted, listed
 
 if TYPE_CHECKING:

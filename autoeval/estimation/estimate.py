@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from autoeval.accuracy.measures import bootstrap_std, resampled_counts
+from autoeval.accuracy.measures import bootstrap_std, find_target, resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation import checks
 from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
@@ -35,7 +35,6 @@ from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import Result
 from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
-from autoeval.targets import find_target
 from autoeval.words import Notice, counted, listed, ordered_warnings
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class Estimate(Result):
     interval_method : str
         How the interval was formed, or why there is none.
     target : str
-        What is estimated; a name in `autoeval.targets.TARGETS`.
+        What is estimated; a name in `autoeval.accuracy.measures.TARGETS`.
     n_images : int
         Images that were read.
     features : dict

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.accuracy.measures import AP_TARGETS, IOUS, OperatingPoint, points_at
 from autoeval.boxes import Categories
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -31,7 +32,6 @@ from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import SAME_FLOOR, ConfidentBoxes, Looks, unlike_fit
 from autoeval.sites.site import Site
-from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 from autoeval.words import listed
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class AccuracyEstimator:
         The pairs of site and category that it is fitted on, see `autoeval.model.pair_table`; or a
         score table, see `autoeval.estimation.category_scores`.
     target : str
-        Column to estimate: a name in `autoeval.targets.TARGETS`, or precision, recall or F1 at a
-        score threshold, such as ``recall@0.3``.
+        Column to estimate: a name in `autoeval.accuracy.measures.TARGETS`, or precision, recall or
+        F1 at a score threshold, such as ``recall@0.3``.
     level : float
         Nominal coverage of the interval.
     context_ : mapping

@@ -18,6 +18,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, top_detections
+from autoeval.accuracy.measures import IOUS, MEASURES, OperatingPoint
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text, unreadable_warning
@@ -55,7 +56,6 @@ from autoeval.model.pair_table import COUNTED, Table, nothing_over
 from autoeval.model.regression import Regression
 from autoeval.result_base import ENDS
 from autoeval.sites.site import Site
-from autoeval.targets import IOUS, MEASURES, OperatingPoint
 from autoeval.words import Notice, listed
 
 DISAGREEING = 0.5

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.accuracy.measures import Target, find_target
 from autoeval.errors import InputError
 from autoeval.model.pair_table import CATEGORY
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import ENDS, Result
-from autoeval.targets import Target, find_target
 from autoeval.words import Notice, counted
 
 if TYPE_CHECKING:

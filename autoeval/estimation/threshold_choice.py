@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autoeval.accuracy.measures import RankedDetections, denominators
+from autoeval.accuracy.measures import (
+    IOUS,
+    MEASURES,
+    OperatingPoint,
+    RankedDetections,
+    denominators,
+)
 from autoeval.errors import InputError
 from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.labelled_estimate import LabelledPart, estimate_rankings
 from autoeval.result_base import ENDS, Result
-from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from autoeval.accuracy.measures import (
+    OperatingPoint,
     RankedDetections,
     denominators,
     image_counts,
@@ -46,7 +47,6 @@ from autoeval.labels.values import (
     object_variance,
     objects_in_pool,
 )
-from autoeval.targets import OperatingPoint
 
 LARGEST_SHARE = 0.5  # of the value that may be subtracted as small-sample bias
 MANY = 30  # labels from which on the slope is fitted to them

@@ -12,6 +12,7 @@ from scipy.special import expit, polygamma
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks, top_detections
 from autoeval.accuracy.measures import (
+    MEASURES,
     RankedDetections,
     image_counts,
     influence_function,
@@ -37,7 +38,6 @@ from autoeval.labels.assistance import (
 )
 from autoeval.labels.values import VariancePrior
 from autoeval.sites.site import Site
-from autoeval.targets import MEASURES
 
 FEWEST_IMAGES = 20  # of a category at a site
 FEWEST_BOXES = 10  # of a category at a site

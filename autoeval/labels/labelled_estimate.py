@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autoeval.accuracy.coco_evaluation import rank_categories
-from autoeval.accuracy.measures import RankedDetections, image_counts
+from autoeval.accuracy.measures import OperatingPoint, RankedDetections, image_counts, points_at
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
@@ -42,7 +42,6 @@ from autoeval.labels.plan import LabelPlan, inverse_probabilities
 from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine
 from autoeval.result_base import Result
 from autoeval.sites.label_warnings import contradicted, label_warnings
-from autoeval.targets import OperatingPoint, points_at
 from autoeval.words import Notice, as_notice, listed
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.measures import influence_on
+from autoeval.accuracy.measures import IOUS, OperatingPoint, influence_on
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
@@ -34,7 +34,6 @@ from autoeval.labels.values import (
     ValueWithError,
 )
 from autoeval.result_base import Result
-from autoeval.targets import IOUS, OperatingPoint
 from autoeval.words import listed
 
 if TYPE_CHECKING:

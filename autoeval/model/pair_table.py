@@ -23,6 +23,7 @@ import numpy as np
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, coco_summary, match_weighted, top_detections
 from autoeval.accuracy.measures import (
+    OperatingPoint,
     RankedDetections,
     count_curve,
     counts_at,
@@ -35,7 +36,6 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.model.mixed_model import PredictionInterval
-from autoeval.targets import OperatingPoint
 
 Table = Mapping[str, Any]
 CONFIDENCE = "expected_ap"  # known wherever a category is found

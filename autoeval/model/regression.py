@@ -24,6 +24,7 @@ import numpy as np
 from scipy.special import ndtri
 from typing_extensions import Self
 
+from autoeval.accuracy.measures import OperatingPoint, find_target
 from autoeval.errors import InputError
 from autoeval.model.away import Away
 from autoeval.model.mixed_model import (
@@ -71,7 +72,6 @@ from autoeval.model.priors import (
     regression_prior,
     shipped,
 )
-from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import listed
 
 DEFAULT_METHOD = "bayes"  # this regression, as results and pages name it

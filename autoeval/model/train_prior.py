@@ -37,11 +37,11 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
+from autoeval.accuracy.measures import AP_TARGETS, MEASURES
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.mixed_model import Pairs, Prior, Shared, Variances, possible_variances
 from autoeval.model.pair_table import EXPECTED, FEATURES
 from autoeval.runtime.files import shipped_config, write_json, write_text
-from autoeval.targets import AP_TARGETS, MEASURES
 
 TABLES = Path(__file__).resolve().parents[2] / "meta_sets/panel"
 LOWEST = 0.05

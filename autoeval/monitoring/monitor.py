@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import OperatingPoint, Target, find_target, points_at
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Predictions, named_categories
@@ -63,7 +64,6 @@ from autoeval.monitoring.windows import (
 )
 from autoeval.runtime.files import PathLike, plain
 from autoeval.sites.site import Site
-from autoeval.targets import OperatingPoint, Target, find_target, points_at
 from autoeval.version import __version__
 from autoeval.words import Notice, codes_of, counted, listed, notices_of, prefixed
 

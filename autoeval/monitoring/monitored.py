@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import IOUS, OperatingPoint, find_target, points_at
 from autoeval.boxes import Boxes, Categories, LabelledImage, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -22,7 +23,6 @@ from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
 from autoeval.result_base import ENDS, Result
 from autoeval.runtime.files import PathLike, read_json
 from autoeval.sites.site import Site
-from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 from autoeval.words import counted
 
 if TYPE_CHECKING:

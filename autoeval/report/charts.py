@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import offset_copy
 
-from autoeval.targets import Target
+from autoeval.accuracy.measures import Target
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, match_categories
+from autoeval.accuracy.measures import find_target
 from autoeval.comparison.comparison import Comparison, Gate
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
@@ -32,7 +33,6 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
-from autoeval.targets import find_target
 from autoeval.words import MOST, counted, warning_lines
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autoeval.accuracy.measures import OperatingPoint, find_target
 from autoeval.boxes import Boxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import PREDICTIVE, Estimate
@@ -49,7 +50,6 @@ from autoeval.report.page import (
 )
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
-from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted
 
 if TYPE_CHECKING:

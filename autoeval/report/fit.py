@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autoeval.accuracy.measures import Target, find_target
 from autoeval.estimation.calibrating import CALIBRATED, UNCALIBRATED, calibration_error
 from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.model.pair_table import CATEGORY, category_weights
@@ -35,7 +36,6 @@ from autoeval.report.page import (
     result_text,
 )
 from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES
-from autoeval.targets import Target, find_target
 from autoeval.version import __version__
 from autoeval.words import counted
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import OperatingPoint, find_target
 from autoeval.labels.joint import JointOutlook
 from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
 from autoeval.labels.plan import LabelPlan, inclusion_probabilities
@@ -47,7 +48,6 @@ from autoeval.report.page import (
 )
 from autoeval.result_base import ENDS
 from autoeval.sites.label_warnings import contradicted
-from autoeval.targets import OperatingPoint, find_target
 from autoeval.words import counted
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import find_target
 from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError, read_image
 from autoeval.monitoring.candidate import OF_KNOWN
@@ -32,7 +33,6 @@ from autoeval.report.page import (
     to_terminal,
 )
 from autoeval.result_base import ENDS
-from autoeval.targets import find_target
 from autoeval.words import as_notice, counted, listed, prefixed
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

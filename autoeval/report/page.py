@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from autoeval.accuracy.measures import Target
 from autoeval.report.pictures import thumbnail_size, thumbnail_uri
 from autoeval.runtime.files import (
     PathLike,
@@ -30,7 +31,6 @@ from autoeval.runtime.files import (
     write_table,
     write_text,
 )
-from autoeval.targets import Target
 from autoeval.words import MOST, as_notice, codes_of, warning_lines
 
 if TYPE_CHECKING:

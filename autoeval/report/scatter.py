@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from autoeval.accuracy.measures import TARGETS, Target, find_target
 from autoeval.estimation.category_scores import feature_columns
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -19,7 +20,6 @@ from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import Scatter, explained
 from autoeval.result_base import ENDS
 from autoeval.sites.file_looks import Looks
-from autoeval.targets import TARGETS, Target, find_target
 from autoeval.words import counted
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from autoeval.accuracy.measures import find_target
 from autoeval.estimation.threshold_choice import (
     COLOURS,
     ENDS,
@@ -27,7 +28,6 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
-from autoeval.targets import find_target
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from autoeval.accuracy.coco_evaluation import MeanAP, rank_categories
+from autoeval.accuracy.measures import AP_TARGETS
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.targets import AP_TARGETS
 
 N_IMAGES = 12
 WORDS = ("car", "bus", "cat")

@@ -11,14 +11,16 @@ from test_against_pycocotools import coco_world, make_found, make_truth, random_
 
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import (
+    MEASURES,
+    OperatingPoint,
     count_curve,
     counts_at,
+    find_target,
     image_counts,
     influence_on,
     value_of,
 )
 from autoeval.errors import InputError
-from autoeval.targets import MEASURES, OperatingPoint, find_target
 
 STEP = 1e-6
 

@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.measures import counts_at, image_counts, value_of
+from autoeval.accuracy.measures import (
+    MEASURES,
+    OperatingPoint,
+    counts_at,
+    image_counts,
+    points_at,
+    value_of,
+)
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -17,7 +24,6 @@ from autoeval.model.pair_table import category_weights, with_target
 from autoeval.model.regression import Regression
 from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
 from autoeval.sites.site import Site
-from autoeval.targets import MEASURES, OperatingPoint, points_at
 from tests.made_sites import N_IMAGES, random_found, truth_from
 
 

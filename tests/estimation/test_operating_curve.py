@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.accuracy.measures import image_counts, value_of
+from autoeval.accuracy.measures import MEASURES, OperatingPoint, image_counts, value_of
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
@@ -25,7 +25,6 @@ from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import labelled_part
 from autoeval.report.threshold import choice_text, choice_values
 from autoeval.sites.site import Site
-from autoeval.targets import MEASURES, OperatingPoint
 from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.label_worlds import label_set, make_site
 from tests.made_sites import random_found

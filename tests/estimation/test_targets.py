@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from test_protocol import WORLDS, make_table
 
+from autoeval.accuracy.measures import find_target
 from autoeval.errors import InputError
 from autoeval.report.estimate import estimate_head
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.published_estimator import PublishedEstimator
-from autoeval.targets import find_target
 
 
 def counting_table():

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from label_worlds import SIDE, label_set, make_site
 
-from autoeval.accuracy.measures import image_counts, influence_function, influence_on, value_of
+from autoeval.accuracy.measures import (
+    OperatingPoint,
+    image_counts,
+    influence_function,
+    influence_on,
+    value_of,
+)
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import (
@@ -27,7 +33,6 @@ from autoeval.labels.values import DOF, ValueWithError
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.labels import about_label_free, labelled_heads
 from autoeval.stability.fitting.meta_set import pack_set, unpack_set
-from autoeval.targets import OperatingPoint
 from autoeval.words import as_notice
 
 

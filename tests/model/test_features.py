@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.coco_evaluation import MeanAP, match_weighted
-from autoeval.accuracy.measures import RankedDetections, counts_at
+from autoeval.accuracy.measures import OperatingPoint, RankedDetections, counts_at
 from autoeval.detections import Detections
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import CalibratedFeatures, ReferenceFeatures
-from autoeval.targets import OperatingPoint
 from tests.stability.scores.made import found, random_detections, shaken
 
 LEVELS = 10

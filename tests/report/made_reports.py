@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import find_target
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
 from autoeval.report.estimate import answer_blocks, category_blocks
 from autoeval.report.page import Page
 from autoeval.report.scatter import ScatterChart
 from autoeval.stability.methods.source_regression import PublishedEstimate
-from autoeval.targets import find_target
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 MAP = find_target("mAP")

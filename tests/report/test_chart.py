@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from autoeval.accuracy.measures import find_target
 from autoeval.report.charts import plot_scatter
 from autoeval.report.scatter import Cloud, RegressionBand, ScatterChart
-from autoeval.targets import find_target
 
 MAP = find_target("mAP")
 

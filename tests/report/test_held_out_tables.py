@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from label_worlds import make_site
 
+from autoeval.accuracy.measures import find_target
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
@@ -16,7 +17,6 @@ from autoeval.report.fit import (
     method_rows,
 )
 from autoeval.report.page import format_cells
-from autoeval.targets import find_target
 
 RESULTS = pd.DataFrame(
     {

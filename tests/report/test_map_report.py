@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from made_reports import ESTIMATE, HOSTILE, NONE, blocks, held_out, points, report, text
 
+from autoeval.accuracy.measures import find_target
 from autoeval.estimation.protocol import FitResult, HeldOutErrors, worse_than_constant
 from autoeval.report.estimate import estimate_head, sampling_text
 from autoeval.report.fit import error_figures
 from autoeval.report.page import figures_text, result_text
-from autoeval.targets import find_target
 from autoeval.words import Notice
 
 

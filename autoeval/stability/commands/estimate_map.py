@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import Unpack
 
+from autoeval.accuracy.measures import AP_TARGETS
 from autoeval.api.options import PassOptions, check_names, executor_of, found_images
 from autoeval.commands.command_line import TYPED
 from autoeval.errors import InputError
@@ -23,7 +24,6 @@ from autoeval.stability.commands.meta_set_options import (
     PerturbedOptions,
     TaskOptions,
 )
-from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from typing_extensions import TypedDict
 
+from autoeval.accuracy.measures import AP_TARGETS, TARGETS
 from autoeval.api.options import BoxOptions, NetworkOptions, given_boxes_of
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
-from autoeval.targets import AP_TARGETS, TARGETS
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import Unpack
 
+from autoeval.accuracy.measures import AP_TARGETS
 from autoeval.api.options import check_names
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
@@ -24,7 +25,6 @@ from autoeval.stability.commands.meta_set_options import (
     named_task,
     refuse_beside,
 )
-from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.task import Task

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from autoeval.accuracy.measures import OperatingPoint
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.calibrating import ConfidenceCheck
 from autoeval.estimation.category_scores import pair_rows, sources, with_pairs
@@ -38,7 +39,6 @@ from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import seed_rows
 from autoeval.stability.methods.scored_pass import with_stages
 from autoeval.stability.methods.two_lines import two_lines
-from autoeval.targets import OperatingPoint
 from autoeval.words import Notice, as_notice, counted, listed, prefixed
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
+from autoeval.accuracy.measures import find_target
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources, stack_categories
 from autoeval.model.pair_table import SEED
@@ -16,7 +17,6 @@ from autoeval.model.regression import MIN_SOURCES
 from autoeval.stability.methods import Method, make_method, readable
 from autoeval.stability.methods.score_rows import Rows, seed_rows
 from autoeval.stability.methods.source_regression import inside, source_interval
-from autoeval.targets import find_target
 
 
 def categories_of(table: pd.DataFrame, target: str) -> list[str]:

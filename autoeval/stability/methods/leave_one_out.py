@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import find_target
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
@@ -30,7 +31,6 @@ from autoeval.stability.methods.source_regression import (
     PublishedEstimate,
     make_regression,
 )
-from autoeval.targets import find_target
 
 
 def leave_one_source_out(

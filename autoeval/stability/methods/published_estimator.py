@@ -44,7 +44,7 @@ class PublishedEstimator:
     method : str
         Name in `autoeval.stability.methods.methods`, other than that of the default.
     target : str
-        Column to estimate: a name in `autoeval.targets.TARGETS`.
+        Column to estimate: a name in `autoeval.accuracy.measures.TARGETS`.
     level : float
         Nominal coverage of the interval.
 

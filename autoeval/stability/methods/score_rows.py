@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pyarrow
 
+from autoeval.accuracy.measures import Target
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import REQUIRED, sources
 from autoeval.model.pair_table import SAMPLE, SEED
-from autoeval.targets import Target
 
 ROUNDING = 1e-9
 _THRESHOLDED = re.compile(r"(?P<score>.+)@(?P<threshold>\d\.\d\d)")

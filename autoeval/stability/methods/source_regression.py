@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.special import stdtrit
 from typing_extensions import Self
 
-from autoeval.accuracy.measures import bootstrap_std
+from autoeval.accuracy.measures import bootstrap_std, find_target
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import pair_rows, sources
 from autoeval.estimation.checks import few_blocks, of_scores
@@ -34,7 +34,6 @@ from autoeval.stability.methods.score_rows import (
     sample_rows,
 )
 from autoeval.stability.passes.tally import N_BLOCKS, RESAMPLED
-from autoeval.targets import find_target
 from autoeval.words import Notice
 
 MANY_UNDEFINED = 0.05

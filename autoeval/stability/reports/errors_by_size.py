@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from autoeval.accuracy.measures import find_target
 from autoeval.report.charts import figure_of, integer_steps, plot_curves
 from autoeval.report.page import Table
 from autoeval.stability.reports.score_correlation import HELD_OUT
@@ -20,7 +21,6 @@ from autoeval.stability.studies.set_sizes import (
     size_of_sample_sets,
     size_of_test_set,
 )
-from autoeval.targets import find_target
 
 
 def meta_set_size_report(

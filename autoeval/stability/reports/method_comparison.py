@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import Target, find_target
 from autoeval.report.fit import METHOD_FORMATS, method_rows
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_table, write_text
 from autoeval.stability.methods.leave_one_out import BenchResult, bench
-from autoeval.targets import Target, find_target
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.measures import find_target
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import BASELINE, FitResult
 from autoeval.report.charts import plot_scatter
@@ -56,7 +57,6 @@ from autoeval.report.scatter import OWN, RegressionBand, ScatterChart, chart_of_
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
-from autoeval.targets import find_target
 from autoeval.words import counted
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

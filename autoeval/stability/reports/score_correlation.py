@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
+from autoeval.accuracy.measures import Target, find_target
 from autoeval.errors import InputError
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.charts import figure_of, plot_curves, plot_scatter, source_legend
@@ -19,7 +20,6 @@ from autoeval.stability.methods.leave_one_out import leave_one_source_out, paire
 from autoeval.stability.methods.score_rows import mean_over_repeats
 from autoeval.stability.reports.study_report import StudyReport, interval_cells
 from autoeval.stability.studies.correlation import PAPER, best_thresholds, correlation, thresholds
-from autoeval.targets import Target, find_target
 
 ABOUT = (
     "Mean absolute error on the own images of a source that had no part in the fit, and its "

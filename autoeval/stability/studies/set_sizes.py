@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.coco_evaluation import MeanAP
-from autoeval.accuracy.measures import resampled_counts
+from autoeval.accuracy.measures import find_target, resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources
 from autoeval.model.pair_table import SAMPLE, SEED
@@ -27,7 +27,6 @@ from autoeval.stability.scores.box_stability_settings import BoxStabilitySetting
 from autoeval.stability.scores.score_set import ScoreSet
 from autoeval.stability.studies.correlation import RESAMPLES, percentile_interval
 from autoeval.stability.studies.kept_boxes import Observations, ObservedSet
-from autoeval.targets import find_target
 
 META_SET_SIZES = (1, 2, 3, 5, 10, 20, 50)
 SAMPLE_SIZES = (5, 10, 20, 50, 100, 250)

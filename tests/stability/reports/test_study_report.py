@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.accuracy.measures import find_target
 from autoeval.report.charts import figure_of, plot_curves
 from autoeval.report.page import Table
 from autoeval.stability.reports.box_quality import plot_boxes
 from autoeval.stability.reports.score_correlation import plot_scatter_grid
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
-from autoeval.targets import find_target
 
 ERRORS = pd.DataFrame(
     {
