@@ -56,6 +56,28 @@ class MatchedPasses:
         bits = (matched.swapaxes(1, 2) @ BITS.astype(np.int64)).astype(np.uint16)
         return cls(len(pairs), at, labels, scores, bits, true_at, true_labels, counted)
 
+    def split(self, sizes: Sequence[int]) -> list[Self]:
+        """Split them into parts of so many passes, in their order."""
+        ends = np.append(0, np.cumsum(sizes))
+        first, first_true = (np.searchsorted(at, ends) for at in (self.at, self.true_at))
+        parts = []
+        for k, size in enumerate(sizes):
+            boxes = slice(first[k], first[k + 1])
+            true = slice(first_true[k], first_true[k + 1])
+            parts.append(
+                type(self)(
+                    size,
+                    at=self.at[boxes] - ends[k],
+                    labels=self.labels[boxes],
+                    scores=self.scores[boxes],
+                    matched=self.matched[:, boxes],
+                    true_at=self.true_at[true] - ends[k],
+                    true_labels=self.true_labels[true],
+                    counted=self.counted[:, true],
+                )
+            )
+        return parts
+
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Join at least one, in their order."""
@@ -111,10 +133,21 @@ class Agreement(Score):
 
     def update(self, evidence: Evidence) -> None:
         """Take in one image; each of several other passes counts as an image."""
-        truth = self.truth(evidence)
-        self._waiting += [(boxes, truth) for boxes in self.again(evidence)]
-        if len(self._waiting) >= TOGETHER:
-            self._match()
+        self.update_groups([self], [[evidence]])
+
+    @classmethod
+    def update_groups(cls, scores: Sequence[Self], groups: Sequence[Sequence[Evidence]]) -> None:
+        """Take in several groups of images; as soon as they are many, all are matched at once."""
+        for score, images in zip(scores, groups, strict=True):
+            for evidence in images:
+                truth = score.truth(evidence)
+                score._waiting += [(boxes, truth) for boxes in score.again(evidence)]
+        sizes = [len(score._waiting) for score in scores]
+        if sum(sizes) >= TOGETHER:
+            every = MatchedPasses.of([pair for score in scores for pair in score._waiting])
+            for score, part in zip(scores, every.split(sizes), strict=True):
+                score._matched.append(part)
+                score._waiting = []
 
     def merge(self, other: Self) -> None:
         self._matched = [*self._match(), *other._match()]

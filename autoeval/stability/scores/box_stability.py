@@ -241,7 +241,7 @@ class CountStability(RatioScore):
         )
 
     def _counts(self, boxes: Detections) -> np.ndarray:
-        return exceed(boxes.above(self.score_thr).scores).sum(axis=1)
+        return exceed(boxes.scores[boxes.scores > self.score_thr]).sum(axis=1)
 
 
 @register

@@ -10,6 +10,8 @@ import numpy as np
 from autoeval.boxes import OVERLAPS, match_boxes
 from autoeval.detections import SCORE_THR, Detections
 
+REMEMBERED = 1024  # pairs of passes: several scores read those of a batch, with all its repeats
+
 
 @dataclass(frozen=True, eq=False)
 class Matching:
@@ -26,7 +28,7 @@ class Matching:
     n_second: int
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=REMEMBERED)
 def match_detections(
     first: Detections, second: Detections, *, cost: str, class_aware: bool, score_thr: float
 ) -> Matching:

@@ -164,8 +164,10 @@ class DetectionRatio(RatioScore):
     source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[tuple[float, int], tuple[int, int]]:
-        n = len(evidence.clean.above(self.score_thr))
-        counts = [len(boxes.above(self.score_thr)) for boxes in evidence.perturbed]
+        n, *counts = (
+            int((boxes.scores > self.score_thr).sum())
+            for boxes in (evidence.clean, *evidence.perturbed)
+        )
         skipped = sum(not n or not m for m in counts)
         repeats = len(counts)
         return (sum(counts) / n if n else 0.0, skipped), (repeats if n else 0, repeats)

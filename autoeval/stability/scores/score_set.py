@@ -98,13 +98,17 @@ class ScoreSet:
         """
         images = {id(evidence): evidence for group in groups for evidence in group}
         _feed([of_set._clean for of_set in sets], groups, sets)
+        scores: list[dict[str, Score]] = []
+        repeated: list[list[Evidence]] = []
         for k in range(len(sets[0]._repeats)):
             of_repeat = {
                 key: replace(evidence, perturbed=(evidence.perturbed[k],))
                 for key, evidence in images.items()
             }
-            repeated = [[of_repeat[id(evidence)] for evidence in group] for group in groups]
-            _feed([of_set._repeats[k] for of_set in sets], repeated, sets)
+            scores += [of_set._repeats[k] for of_set in sets]
+            repeated += [[of_repeat[id(evidence)] for evidence in group] for group in groups]
+        if scores:
+            _feed(scores, repeated, sets)
         for of_set, group in zip(sets, groups, strict=True):
             of_set._n_images += len(group)
 
