@@ -9,6 +9,7 @@ from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
+from listed_codes import codes_in
 from parameter_worlds import (
     BlackBoxes,
     fit_strong,
@@ -623,6 +624,7 @@ def outcome(call, arguments):
         result = call(**arguments)
     except InputError as error:
         return f"refused: {error}"
+    codes_in(result)
     folder = arguments.get("work_dir")
     return plain([result, sorted(path.name for path in folder.iterdir()) if folder else []])
 
@@ -640,6 +642,23 @@ def test_each_parameter_acts_or_is_refused(table, world):
         if outcome(call, {**base, **more, **change}) == before[repr(more)]:
             alike.append(name)
     assert alike == []
+
+
+def test_warnings_of_odd_sites_have_codes(world):
+    """Those of all other results are looked at with the calls above."""
+    fitted, boxes = fit_strong(world), world / "strong/new.json"
+    sure = fitted.for_target("precision@0.9")
+    seen = [
+        codes_in(result)
+        for result in (
+            fitted.predict(world / "outside.json", images=world / "longer.json", score_thr=0.5),
+            fitted.predict(world / "empty.json", images=world / "list.json"),
+            fitted.predict(boxes, categories={"thing 0": ["thing 0", "nothing"]}),
+            sure.predict(world / "weak/new.json"),
+            autoeval.plan_labels(sure, boxes, n=2),
+        )
+    ]
+    assert len(set.union(*seen)) > 5
 
 
 def test_each_parameter_has_a_case(world):

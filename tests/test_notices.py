@@ -1,28 +1,24 @@
-"""Warnings have codes: each is in the list of the documentation, and no result has one without."""
+"""Warnings have codes: the list of the documentation has each, with its severities.
+
+That no result has a warning without one is seen in `test_no_parameter_ignored`, in every call.
+"""
 
 import ast
 import copy
 import json
 import pickle
-import re
+from functools import cache
 from pathlib import Path
 
-import pytest
-from labelled_site import estimate_labelled
-from parameter_worlds import fit_strong, observed, write_worlds
+from listed_codes import LISTED, ROWS
 
-import autoeval
-from autoeval.runtime.files import plain
 from autoeval.sites.file_looks import Looks
 from autoeval.words import EARLIER, SEVERITIES, Notice, as_notice, codes_of, notices_of, prefixed
-from tests.result_values import VALUES
 
 ROOT = Path(__file__).parents[1]
-ROW = re.compile(r"^\| `([a-z0-9-]+)` \| ([a-z, ]+) \| (.+) \| (.+) \|$", re.M)
-ROWS = ROW.findall((ROOT / "docs/reference/warnings.md").read_text())
-LISTED = [code for code, *_ in ROWS]
 
 
+@cache
 def severities_in_source():
     """The severities that every `Notice` is made with, by its code."""
     severities = {EARLIER: {"warning"}}
@@ -74,60 +70,3 @@ def test_codes_are_saved_beside_texts():
         "few-images",
         "no-plan",
     ]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return write_worlds(tmp_path_factory.mktemp("notices"))
-
-
-def results(w):
-    """A result of each kind, by every route of the small worlds."""
-    fitted, boxes, images = fit_strong(w), w / "strong/new.json", w / "list.json"
-    yield autoeval.fit(w / "one.json", w / "strong/one.json").fit_result_
-    yield autoeval.fit_task(w / "here.py", w / "strong").fit_result_
-    yield autoeval.join([w / "fit_strong", w / "fit_two"]).fit_result_
-    yield observed(w).fit_result_
-    cut = autoeval.Predictions(w / "cut.json", complete=False)
-    of_few = autoeval.fit(w / "one.json", cut)
-    yield of_few.fit_result_
-    yield of_few.predict(autoeval.Predictions(boxes, complete=False))
-    yield fitted.predict(boxes)
-    yield fitted.predict(w / "outside.json", images=w / "longer.json", score_thr=0.5)
-    yield fitted.predict(w / "empty.json", images=images)
-    yield fitted.predict(boxes, categories={"thing 0": ["thing 0", "nothing"]})
-    yield fitted.for_target("precision@0.9").predict(w / "weak/new.json")
-    yield observed(w).predict(images=w / "others/images")
-    yield estimate_labelled(fitted, boxes, w / "few.json", images=images)
-    yield estimate_labelled(fitted, boxes, w / "words.json", images=images, words=WORDS)
-    plan = autoeval.plan_labels(fitted, boxes, images=images, n=6)
-    yield plan
-    yield autoeval.plan_labels(fitted.for_target("precision@0.9"), boxes, n=2)
-    yield autoeval.estimate_with_labels(w / "plan", w / "plan_labels.json")
-    yield autoeval.estimate_with_labels(plan, w / "few.json")
-    both = [w / "strong/new.json", w / "weak/new.json"]
-    trained = {"trained_here": ["fit_weak"]}
-    for options in (trained, {"labels": w / "few.json"}, {"target": "recall@0.3"}):
-        fits = [w / "fit_strong", w / "fit_weak"]
-        yield autoeval.compare(fits, both, images=images, **options)
-    for _ in range(2):  # the second reads what the first kept
-        yield autoeval.monitor(w / "fit_strong", w / "sites", work_dir=w / "watched")
-
-
-WORDS = {f"object {k}": f"thing {k}" for k in range(3)}
-
-
-def test_every_warning_of_a_result_has_a_code(world):
-    seen = set()
-    for result in results(world):
-        for warning in result.warnings:
-            assert isinstance(warning, Notice), (type(result).__name__, warning)
-            assert warning.code in LISTED and warning.code != EARLIER, warning
-            seen.add(warning.code)
-        if type(result) in VALUES:
-            values = json.loads(json.dumps(plain(VALUES[type(result)](result))))
-            codes = next(part for part in (values, *values.values()) if "warning_codes" in part)
-            codes = codes["warning_codes"]
-            assert [entry["text"] for entry in codes] == [*map(str, result.warnings)]
-            assert all(entry["code"] in LISTED for entry in codes)
-    assert len(seen) > 10

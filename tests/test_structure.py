@@ -61,21 +61,29 @@ def modules():
 
 
 def imports_of(path, *, typing=True):
-    """Yield what a file imports, wherever it does; also for type checkers alone, or not."""
-    tree = ast.parse(path.read_text())
+    """What a file imports, wherever it does; also for type checkers alone, or not."""
+    return [name for name, for_typing in all_imports(path) if typing or not for_typing]
+
+
+@cache
+def all_imports(path):
+    """What a file imports, each with whether it is for type checkers alone."""
+    return tuple(_read_imports(ast.parse(path.read_text()), path))
+
+
+def _read_imports(tree, path):
     unchecked = [n for n in ast.walk(tree) if isinstance(n, ast.If) and _is_for_typing(n)]
     hidden = {id(inner) for block in unchecked for inner in ast.walk(block)}
     for node in ast.walk(tree):
-        if id(node) in hidden and not typing:
-            continue
+        for_typing = id(node) in hidden
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            yield from ((name.name, for_typing) for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert not node.level, f"{path} imports relatively"
             for name in node.names:
                 whole = f"{node.module}.{name.name}"
                 inside = whole.removeprefix("autoeval.") in modules()
-                yield whole if inside else node.module
+                yield whole if inside else node.module, for_typing
 
 
 def _is_for_typing(block):
@@ -255,7 +263,7 @@ def test_the_reader_of_imports_sees_what_is_there(source, tmp_path):
     late = "def f():\n    from autoeval.accuracy import measures, ac\n"
     (tmp_path / "x.py").write_text(source + late)
     expected = ["autoeval.cli"] if "cli" in source else []
-    assert list(imports_of(tmp_path / "x.py")) == [
+    assert imports_of(tmp_path / "x.py") == [
         *expected,
         "autoeval.accuracy.measures",
         "autoeval.accuracy",

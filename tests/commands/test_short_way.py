@@ -17,43 +17,50 @@ from autoeval.estimation.fit_file import read_artefact
 LOADED = []
 
 
-@pytest.fixture
-def task(tmp_path, monkeypatch):
-    def load(name, **options):
-        LOADED.append((name, options["checkpoint"]))
-        return RectangleDetector()
+def load(name, **options):
+    LOADED.append((name, options["checkpoint"]))
+    return RectangleDetector()
 
+
+@pytest.fixture(scope="module")
+def fitted_once(tmp_path_factory):
+    """The work dir of a fit with a detector of the name rectangles, and its checkpoint."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "weights.pth").touch()
+    words = ["--detector", "rectangles", "--checkpoint", str(folder / "weights.pth")]
+    words += ["--task", str(write_task(folder, n_images=8)), *SMALL, "--method", "bayes"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("autoeval.detectors.loading.load_detector", load)
+        words += ["--work-dir", str(folder / "work"), "--trust-checkpoint"]
+        assert main(["estimate-map", *words]) == 0
+    return folder
+
+
+@pytest.fixture
+def fitted(fitted_once, monkeypatch):
     LOADED.clear()
     monkeypatch.setattr("autoeval.detectors.loading.load_detector", load)
-    (tmp_path / "weights.pth").touch()
-    detector = ["--detector", "rectangles", "--checkpoint", str(tmp_path / "weights.pth")]
-    return [
-        *detector,
-        "--task",
-        str(write_task(tmp_path, n_images=8)),
-        "--work-dir",
-        str(tmp_path / "work"),
-    ]
+    (fitted_once / "weights.pth").touch()
+    return fitted_once
 
 
 def estimate_of(tmp_path):
     return json.loads((tmp_path / "new_work/result.json").read_text())["estimate"]
 
 
-def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
-    assert main(["estimate-map", *task, *SMALL, "--method", "bayes"]) == 0
+def test_images_and_an_estimator_are_enough(fitted, tmp_path, capsys):
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
-    saved = ["--estimator", str(tmp_path / "work/estimator.parquet")]
+    saved = ["--estimator", str(fitted / "work/estimator.parquet")]
     again = ["--work-dir", str(tmp_path / "new_work")]
     assert main(["estimate", "--images", str(images), *saved, *again]) == 0
-    assert [("rectangles", str(tmp_path / "weights.pth"))] * 2 == LOADED
+    assert [("rectangles", str(fitted / "weights.pth"))] == LOADED
     short = estimate_of(tmp_path)
     detector = ["--detector", "rectangles", "--images", str(images)]
     assert main(["estimate-map", *detector, *saved, *again]) == 0
     assert estimate_of(tmp_path) == short
     assert main(["estimate-map", "--images", str(images), *saved, *again]) == 0
     assert estimate_of(tmp_path) == short
-    (tmp_path / "weights.pth").unlink()
+    (fitted / "weights.pth").unlink()
     capsys.readouterr()
     assert main(["estimate", "--images", str(images), *saved, *again]) == 2
     assert "say where weights.pth is with --checkpoint FILE" in capsys.readouterr().err
@@ -66,9 +73,8 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     assert estimate_of(tmp_path)["n_images"] == 5
 
 
-def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
-    assert main(["estimate-map", *task, *SMALL, "--method", "bayes"]) == 0
-    saved = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
+def test_a_file_that_knows_no_detector_asks_for_one(fitted, tmp_path, capsys):
+    saved = AccuracyEstimator.load(fitted / "work/estimator.parquet")
     replace(saved, loading_={}).save(tmp_path / "forgetful.parquet")
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     words = [
@@ -86,9 +92,8 @@ def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
     assert LOADED[-1] == ("yolox_tiny", None)
 
 
-def test_unpickling_is_never_saved(task, tmp_path):
-    assert main(["estimate-map", *task, *SMALL, "--trust-checkpoint"]) == 0
-    note = read_artefact(tmp_path / "work/estimator.parquet")[1]["loading"]["detector"]
+def test_unpickling_is_never_saved(fitted):
+    note = read_artefact(fitted / "work/estimator.parquet")[1]["loading"]["detector"]
     assert note["name"] == "rectangles" and "trust_checkpoint" not in note
 
 

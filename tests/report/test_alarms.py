@@ -134,7 +134,7 @@ def server(status=200, **headers):
             pass
 
     running = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
+    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{running.server_port}/hook", sent
     finally:

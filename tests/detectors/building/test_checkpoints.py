@@ -117,7 +117,7 @@ def server(tmp_path):
 
     answers = partial(Quiet, directory=str(folder))
     running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), answers)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
+    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
     yield folder, f"http://127.0.0.1:{running.server_port}"
     running.shutdown()
     running.server_close()

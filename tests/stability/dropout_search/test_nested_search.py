@@ -56,6 +56,7 @@ def without(task, *names):
     return replace(task, seed_sets=tuple(s for s in task.seed_sets if s.name not in names))
 
 
+@pytest.mark.rare
 def test_each_choice_is_that_of_a_search_without_the_source(task, tmp_path):
     detector = Counting()
     bench = make_bench(task, tmp_path / "all", detector=detector, specs=SPECS)
@@ -86,6 +87,7 @@ def test_too_few_other_sample_sets(task, tmp_path):
         nested_search(bench, {})
 
 
+@pytest.mark.rare
 def test_tables_under_the_dropout_of_each_group(task, tmp_path):
     """The estimate of a source is that of its own fold: a table by another dropout is not read."""
     observer = Observer(Counting(), task, preset("paper", repeats=1))
@@ -111,6 +113,7 @@ def test_a_fold_reads_its_own_table():
     assert result.correlation == {}
 
 
+@pytest.mark.rare
 def test_own_images_have_no_part_in_a_choice(task, tmp_path):
 
     def bench_of(folder, *, own):
