@@ -58,7 +58,6 @@ from autoeval.comparison.unlabelled_difference import (
     disagreement,
     expected_difference,
     known_on_labels,
-    one_at_home,
     pair_features,
     pair_prior,
 )
@@ -358,7 +357,8 @@ def left_out(
             without.add(PARENT)
         related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
         others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
-        prior = fit(others, start=start, common_only=not one_at_home(rows.iloc[at]).any())
+        at_home = pair_features(rows.iloc[at]).one_at_home
+        prior = fit(others, start=start, common_only=not at_home.any())
         values |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
         priors |= dict.fromkeys(at.tolist(), prior)
     return [values[k] for k in range(len(rows))], [priors[k] for k in range(len(rows))]
@@ -385,7 +385,7 @@ def at_home_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
 
 def strangers(rows: pd.DataFrame) -> pd.Series:
     """Return which pairs are of detectors trained on two other sites than the labelled one."""
-    return (rows["tuned"] == 2) & ~one_at_home(rows)
+    return (rows["tuned"] == 2) & ~pair_features(rows).one_at_home
 
 
 def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:

@@ -52,7 +52,7 @@ from autoeval.comparison.train_differences import (
     read_rows,
     undeclared,
 )
-from autoeval.comparison.unlabelled_difference import one_at_home
+from autoeval.comparison.unlabelled_difference import pair_features
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
@@ -163,7 +163,8 @@ def evaluated_pairs(rows: pd.DataFrame, *, declared_only: bool = False) -> pd.Da
     far detectors fall is distributed as shipped.
     """
     rows = rows.assign(kind=kinds(rows))
-    at_home = rows[one_at_home(rows) & (rows["labelled"] != OF_PANEL)].reset_index(drop=True)
+    of_one = pair_features(rows).one_at_home & (rows["labelled"] != OF_PANEL)
+    at_home = rows[of_one].reset_index(drop=True)
     parts = [errors(at_home, at_home_left_out(at_home)).assign(declared="yes")]
     if not declared_only:
         _, priors = left_out(rows)
@@ -231,7 +232,7 @@ def labelled_pairs(args: argparse.Namespace) -> Iterator[pd.DataFrame]:
                 continue  # in the turn of another category
             own, prior = rows.iloc[[row["place"]]], priors[row["place"]]
             cases = [("no", prior.predict(undeclared(own))[0])]
-            if one_at_home(own)[0]:
+            if pair_features(own).one_at_home[0]:
                 cases.append(("yes", predicted[row["place"]]))
             for declared, free in cases:
                 (one,) = without_labels(own, [free])

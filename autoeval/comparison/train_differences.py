@@ -29,11 +29,9 @@ from scipy.special import logsumexp
 from autoeval.comparison.unlabelled_difference import (
     FEWEST_OBJECTS,
     OneKind,
-    PairFeatures,
     PairPrior,
     TwoKinds,
     away_from_home,
-    one_at_home,
     pair_features,
 )
 from autoeval.labels.fit_assistance import fit_variance_prior
@@ -180,13 +178,7 @@ def fit(
     if start is not None:
         prior = replace(start, common=common, shared=shared, **influence)
         return prior if common_only else replace(prior, home=fit_home(rows, common))
-    unknown = PairFeatures(
-        np.stack([np.full(len(y), np.nan), *seen.terms[1:]]),
-        seen.level,
-        seen.disagreement,
-        seen.objects,
-        seen.usual,
-    )
+    unknown = replace(seen, terms=np.stack([np.full(len(y), np.nan), *seen.terms[1:]]))
     fixed = pulls.copy()
     fixed[[0, 7]] = 1e-9  # slopes of d0
     first[[0, 7]] = 0
@@ -205,7 +197,7 @@ def fit(
 
 def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
     """Fit the differences of a detector at home and another one."""
-    used = rows[in_fit(rows) & one_at_home(rows)]
+    used = rows[in_fit(rows) & pair_features(rows).one_at_home]
     y = (used["true_a"] - used["true_b"]).to_numpy()
     seen, shares = away_from_home(used, away_prior("mAP"))
 

@@ -103,6 +103,7 @@ class PairFeatures:
     disagreement: np.ndarray  # u, (N,)
     objects: np.ndarray  # n, (N,)
     usual: np.ndarray  # whether the panel knows the category from many sites, (N,), bool
+    one_at_home: np.ndarray  # whether one of both was trained at the labelled site, (N,), bool
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class PairPrior:
         # Each model predicts all rows; of each row that of its case counts.
         by_labels = np.isfinite(seen.terms[0])
         value, errors = np.where(by_labels, self.common.predict(seen), self.alone.predict(seen))
-        at_home = one_at_home(pairs)
+        at_home = seen.one_at_home
         if at_home.any():
             fallen, weights = away_from_home(pairs, away or away_prior("mAP"))
             values, variances = self.home.predict(fallen, self.common.few, self.common.floor)
@@ -240,7 +241,8 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
     Examples
     --------
     >>> row = {"estimate_a": .5, "estimate_b": .5, "log_odds": 2 * np.log(.6 / .4), "expected": .1}
-    >>> rows = pd.DataFrame([{**row, "disagreement": .5, "objects": 10, "usual": True}])
+    >>> row |= {"disagreement": .5, "objects": 10, "usual": True, "home_a": .3, "home_b": None}
+    >>> rows = pd.DataFrame([row])
     >>> pair_features(rows).terms[:, 0].round(6)  # .6 and .4 differ by these log-odds around .5
     array([0.2, 0. , 0.1])
     """
@@ -256,12 +258,8 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
     carried = 2 * x * np.sinh(half) / (1 + 2 * c * x + x**2)
     u, n = pairs["disagreement"].to_numpy(float), pairs["objects"].to_numpy(float)
     terms = np.stack([carried, a - b, pairs["expected"].to_numpy(float)])
-    return PairFeatures(terms, level, u, n, pairs["usual"].to_numpy(bool))
-
-
-def one_at_home(pairs: pd.DataFrame) -> np.ndarray:
-    """Return of which rows exactly one detector was trained at the labelled site, (N,)."""
-    return pairs["home_a"].notna().to_numpy() != pairs["home_b"].notna().to_numpy()
+    at_home = pairs[["home_a", "home_b"]].notna().sum(axis=1).to_numpy()
+    return PairFeatures(terms, level, u, n, pairs["usual"].to_numpy(bool), at_home == 1)
 
 
 def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.ndarray]:
