@@ -173,8 +173,9 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
     tables = [rows]
     if floors:
         parts = {np.nan: rows, **{floor: there.rows for floor, there in floors.items()}}
+        # of sample sets rows name no category
         tables = [
-            {**part, FLOOR: np.full(len(part["category"]), floor)} for floor, part in parts.items()
+            {**part, FLOOR: np.full(len(part["source"]), floor)} for floor, part in parts.items()
         ]
     metadata = {
         "estimator": {"target": fields["target"], "level": fields["level"]},
