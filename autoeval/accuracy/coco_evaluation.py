@@ -330,4 +330,4 @@ class MeanAP:
 
 def coco_summary(levels: np.ndarray) -> dict[str, np.ndarray]:
     """Return mAP, mAP50 and mAP75, (...) each, of what is known at `IOU_THRESHOLDS`, (10, ...)."""
-    return dict(zip(AP_TARGETS, (levels.mean(axis=0), levels[0], levels[5]), strict=True))
+    return {"mAP": levels.mean(axis=0), "mAP50": levels[0], "mAP75": levels[5]}

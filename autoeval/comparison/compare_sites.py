@@ -276,7 +276,7 @@ def _rows(
     rows = []
     for category, found in pair.each.items():
         difference = replace(found.combined, value=sign * found.combined.value + 0.0)  # no -0.0
-        value, lower, upper = difference.inside(level, -1.0).values()
+        interval = difference.inside(level, -1.0)
         if abs(difference.value) > difference.half_width(level):
             more_labels = 0.0
         elif not found.labels.known or abs(difference.value) < SMALLEST:
@@ -290,14 +290,14 @@ def _rows(
                 "a": a,
                 "b": b,
                 "category": category,
-                "difference": value,
-                "lower": lower,
-                "upper": upper,
+                "difference": interval["value"],
+                "lower": interval["lower"],
+                "upper": interval["upper"],
                 "p_better": difference.probability_positive,
                 "label_free": sign * found.prior.value + 0.0,
                 "carried_over": sign * pair.carried + 0.0,
                 "more_labels": more_labels,
-                "distinguishable": lower > 0 or upper < 0,
+                "distinguishable": interval["lower"] > 0 or interval["upper"] < 0,
             }
         )
     return rows
@@ -336,21 +336,21 @@ def _ranked(
     rows = []
     for i in order:
         behind = table[i][order[0]]
-        value, lower, upper = behind.inside(level, -1.0).values()
+        interval = behind.inside(level, -1.0)
         rows.append(
             {
                 "detector": names[i],
                 "value": float(np.clip(accuracies[i], 0, 1)),
-                "behind": value,
-                "lower": lower,
-                "upper": upper,
+                "behind": interval["value"],
+                "lower": interval["lower"],
+                "upper": interval["upper"],
                 "p_best": float(best[i]),
             }
         )
         for name in known:
             half = whole[names[i], name].half_width(level)
-            around = np.clip([accuracies[i] - half, accuracies[i] + half], 0, 1)
-            rows[-1] |= dict(zip(("value_lower", "value_upper"), map(float, around), strict=True))
+            rows[-1]["value_lower"] = float(np.clip(accuracies[i] - half, 0, 1))
+            rows[-1]["value_upper"] = float(np.clip(accuracies[i] + half, 0, 1))
     return pd.DataFrame(rows)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 THRESHOLDS = np.arange(1, 20) / 20
-COLOURS = dict(zip(MEASURES, ("tab:blue", "tab:orange", "tab:green"), strict=True))
+COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 FINE = np.arange(1, 100) / 100
 MOST_DECIMALS = 9
 TINY = 1e-9  # a threshold is over 0

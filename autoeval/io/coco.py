@@ -270,8 +270,10 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
     for image in labels.images:
         if image.size is None and with_sizes:
             raise InputError(f"{labels.path}: image {image.image_id} has no height and width.")
-        size = dict(zip(("height", "width"), image.size or (), strict=False))
-        images.append({"id": ids[image.image_id], "file_name": image.file_name, **size})
+        entry: dict[str, Any] = {"id": ids[image.image_id], "file_name": image.file_name}
+        if image.size is not None:
+            entry["height"], entry["width"] = image.size
+        images.append(entry)
     annotations: list[dict[str, Any]] = []
     for box in labels.boxes:
         # an area that is ignored for any category is written once for each of them

@@ -156,13 +156,15 @@ def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | Vi
 
 
 def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
-    kinds: dict[str, list[str]] = {
-        VIDEOS_SKIPPED: [],
-        "images in formats that OpenCV does not read, passed over": [],
-        "other files passed over": [],
+    videos: list[str] = []
+    unread: list[str] = []
+    other: list[str] = []
+    kinds = {
+        VIDEOS_SKIPPED: videos,
+        "images in formats that OpenCV does not read, passed over": unread,
+        "other files passed over": other,
         "hidden files passed over": [printable(name) for name in hidden],
     }
-    videos, unread, other, _ = kinds.values()
     for name in rest:
         suffix = suffix_of(name)
         kind = videos if suffix in VIDEOS else unread if suffix in _UNREAD else other

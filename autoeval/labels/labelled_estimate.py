@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 GOALS = (0.05, 0.03)
 BESIDE = 0.3  # rows between the two intervals of a category, in a plot
-FREE = ("label_free", "label_free_lower", "label_free_upper")
 NOTHING_FOUND = "nothing-found"  # code of a plan's warning that only holds without labels
 FIRST = 5  # labels with which the history begins
 STEPS = 20  # numbers of labels in the history
@@ -169,12 +168,14 @@ class LabelledEstimate(Result):
 
         rows = []
         for name, estimates in {"": self.whole[self.target], **self.by_category}.items():
-            free = dict(zip(FREE, self.label_free(name).values(), strict=True))
+            free = self.label_free(name)
             rows.append(
                 {
                     "category": name,
                     **estimates.combined.estimate.inside(self.level),
-                    **free,
+                    "label_free": free["value"],
+                    "label_free_lower": free["lower"],
+                    "label_free_upper": free["upper"],
                     "measured": estimates.measured,
                 }
             )

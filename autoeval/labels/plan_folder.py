@@ -288,12 +288,15 @@ class Prelabels:
                 "original_height": height,
                 "score": float(score),
                 "value": {
-                    **dict(zip(("x", "y", "width", "height"), share, strict=True)),
+                    "x": x,
+                    "y": y,
+                    "width": w,
+                    "height": h,
                     "rotation": 0,
                     "rectanglelabels": [name],
                 },
             }
-            for k, (share, score, name) in enumerate(
+            for k, ((x, y, w, h), score, name) in enumerate(
                 zip(shares.tolist(), self.scores, self.categories, strict=True), 1
             )
         ]

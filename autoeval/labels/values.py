@@ -91,8 +91,8 @@ class ValueWithError:
         lowest: 0 of an accuracy, -1 of a difference of two.
         """
         half = self.half_width(level)
-        ends = np.clip([self.value, self.value - half, self.value + half], lowest, 1).tolist()
-        return dict(zip(("value", "lower", "upper"), ends, strict=True))
+        ends = np.clip([self.value, self.value - half, self.value + half], lowest, 1)
+        return {"value": float(ends[0]), "lower": float(ends[1]), "upper": float(ends[2])}
 
     @property
     def probability_positive(self) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from autoeval.accuracy.measures import OperatingPoint, find_target
 from autoeval.labels.joint import JointOutlook
-from autoeval.labels.labelled_estimate import FREE, GOALS, LabelledEstimate
+from autoeval.labels.labelled_estimate import GOALS, LabelledEstimate
 from autoeval.labels.plan import LabelPlan, inclusion_probabilities
 from autoeval.labels.plan_folder import drawn_with
 from autoeval.labels.values import FEWEST_HOLDING, ValueWithError
@@ -46,7 +46,6 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
-from autoeval.result_base import ENDS
 from autoeval.sites.label_warnings import contradicted
 from autoeval.words import counted
 
@@ -433,11 +432,15 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
             f"{MORE_IMAGES} more images with the category"
         )
         blocks.append(Table("most_helpful", helpful, shown, formats, caption, on_page=any_helps))
-    rows = estimate.to_pandas()
-    columns = ([ALL, *rows["category"][1:]], *(rows[name] for name in (*ENDS, *FREE)))
     intervals = [
-        IntervalRow(name, value, lower, upper, tuple(label_free))
-        for name, value, lower, upper, *label_free in zip(*columns, strict=True)
+        IntervalRow(
+            row["category"] or ALL,
+            row["value"],
+            row["lower"],
+            row["upper"],
+            (row["label_free"], row["label_free_lower"], row["label_free_upper"]),
+        )
+        for row in estimate.to_pandas().to_dict("records")
     ]
     note = f". {estimate.n_behind} of {n} categories are measured by labels"
     if estimate.n_behind < n:

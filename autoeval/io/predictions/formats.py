@@ -508,8 +508,14 @@ def _columns_of_arrow(columns: Mapping[str, pa.Array]) -> RawColumns:
         if sides == CORNERS:
             xywh[:, 2:] -= xywh[:, :2]
     scores = _values(columns["score"], NAN)
-    image_id, file_name, category_id, word = coded.values()
-    return RawColumns(image_id, file_name, category_id, word, xywh, scores)
+    return RawColumns(
+        image_id=coded["image_id"],
+        file_name=coded["file_name"],
+        category_id=coded["category_id"],
+        word=coded["category"],
+        xywh=xywh,
+        scores=scores,
+    )
 
 
 def _values(column: pa.Array, missing: pa.Scalar) -> np.ndarray:

@@ -406,5 +406,8 @@ class PublishedEstimate(Estimate):
 
     def figures(self) -> dict[str, float]:
         """Return the value, its standard deviation and its ends, by the name of the target."""
-        value, *ends = super().figures().items()
-        return dict([value, (f"{self.target}_std", self.std), *ends])
+        return {
+            self.target: self.value,
+            f"{self.target}_std": self.std,
+            **super().figures(),
+        }

@@ -89,8 +89,8 @@ def method_text(
     ...         for s, v in rows for k, d in kinds
     ...     ]
     ... )
-    >>> method_text(PublishedEstimator("bos").fit(table))[:50]
-    'Mean absolute error on the 3 sources when each was'
+    >>> method_text(PublishedEstimator("bos").fit(table))[:49]
+    'Mean absolute error on the 3 sites when each was '
     """
     fit = estimator.fit_result_
     compared = compared_text(_estimates(estimator, estimate, others), fit)
