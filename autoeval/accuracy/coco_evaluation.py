@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autoeval.accuracy.measures import AP_TARGETS, RankedDetections
+from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import Boxes, LabelledImage, box_area, overlapping_pairs
 from autoeval.detections import Detections
 
