@@ -59,7 +59,8 @@ class MatchedPasses:
     def split(self, sizes: Sequence[int]) -> list[Self]:
         """Split them into parts of so many passes, in their order."""
         ends = np.append(0, np.cumsum(sizes))
-        first, first_true = (np.searchsorted(at, ends) for at in (self.at, self.true_at))
+        first = np.searchsorted(self.at, ends)
+        first_true = np.searchsorted(self.true_at, ends)
         parts = []
         for k, size in enumerate(sizes):
             boxes = slice(first[k], first[k + 1])

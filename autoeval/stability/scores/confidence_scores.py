@@ -164,10 +164,8 @@ class DetectionRatio(RatioScore):
     source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[tuple[float, int], tuple[int, int]]:
-        n, *counts = (
-            int((boxes.scores > self.score_thr).sum())
-            for boxes in (evidence.clean, *evidence.perturbed)
-        )
+        n = int((evidence.clean.scores > self.score_thr).sum())
+        counts = [int((boxes.scores > self.score_thr).sum()) for boxes in evidence.perturbed]
         skipped = sum(not n or not m for m in counts)
         repeats = len(counts)
         return (sum(counts) / n if n else 0.0, skipped), (repeats if n else 0, repeats)
