@@ -17,7 +17,6 @@ from autoeval.api.options import (
     found_images,
     given_boxes_of,
     load_estimator,
-    load_for_target,
 )
 from autoeval.errors import InputError
 from autoeval.words import refuse_given
@@ -176,7 +175,7 @@ def compare(
             f"{target or 'the target of the fits'}: name one of these, or leave it out.",
         )
     fits = {
-        name: load_for_target(fitted, target, score_thr, iou)
+        name: load_estimator(fitted, target, score_thr, iou)
         for name, fitted in named_estimators(estimators).items()
     }
     folders = estimators.values() if isinstance(estimators, Mapping) else estimators

@@ -16,7 +16,6 @@ from autoeval.api.options import (
     check_names,
     given_boxes_of,
     load_estimator,
-    load_for_target,
 )
 from autoeval.errors import InputError
 from autoeval.words import refuse_given
@@ -168,7 +167,7 @@ def monitor(
     check_names(boxes, ResultsOptions)
     if images is None and predictions is None:
         raise InputError("Expected --images ROOT, or --predictions PATH.")
-    fitted = load_for_target(estimator, target, score_thr, iou)
+    fitted = load_estimator(estimator, target, score_thr, iou)
     settings = MonitorSettings(
         by=by,
         depth=depth,

@@ -192,17 +192,31 @@ class SiteOptions(BoxOptions, total=False):
     group: str
 
 
-def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
-    """Load an estimator, where it is not one already; a file that did not change is read once."""
+def load_estimator(
+    estimator: AccuracyEstimator | PathLike,
+    target: str | None = None,
+    score_thr: float | None = None,
+    iou: float = IOUS[0],
+) -> AccuracyEstimator:
+    """Load an estimator, where it is not one already; a file that did not change is read once.
+
+    target, score_thr, iou: what is to be estimated, as `autoeval.estimate` takes them; by default
+        what the fit estimates.
+    """
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.fit_file import artefact_path
 
-    if isinstance(estimator, AccuracyEstimator):
+    if score_thr is None:
+        refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
+    if not isinstance(estimator, AccuracyEstimator):
+        path = artefact_path(estimator)
+        if path.is_file():
+            estimator = copy.copy(_loaded(str(path.resolve()), path.stat().st_mtime_ns))
+        else:
+            estimator = AccuracyEstimator.load(estimator)  # which says what is wrong
+    if target is None:
         return estimator
-    path = artefact_path(estimator)
-    if not path.is_file():
-        return AccuracyEstimator.load(estimator)  # which says what is wrong
-    return copy.copy(_loaded(str(path.resolve()), path.stat().st_mtime_ns))
+    return estimator.for_target(named_target(target, score_thr, iou))
 
 
 @lru_cache(maxsize=2)  # of one command: what it computes by, and what its page shows
@@ -225,19 +239,6 @@ def load_any_estimator(path: PathLike) -> Any:
         return load_estimator(path)
     module, name = OF_METHODS  # by name: the core imports no published method
     return getattr(import_module(module), name).load(path)
-
-
-def load_for_target(
-    estimator: AccuracyEstimator | PathLike,
-    target: str | None,
-    score_thr: float | None,
-    iou: float,
-) -> AccuracyEstimator:
-    """Load the estimator of a target, that of the fit where none is named."""
-    if score_thr is None:
-        refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
-    fitted = load_estimator(estimator)
-    return fitted if target is None else fitted.for_target(named_target(target, score_thr, iou))
 
 
 def given_boxes_of(

@@ -19,7 +19,6 @@ from autoeval.api.options import (
     found_images,
     given_boxes_of,
     load_estimator,
-    load_for_target,
     predict_site,
 )
 from autoeval.errors import InputError
@@ -102,7 +101,7 @@ def estimate(
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
         given = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
         of_fit = given.fit_result_.warnings if given.fit_result_ else ()
-    fitted = load_for_target(given, target, score_thr, iou)
+    fitted = load_estimator(given, target, score_thr, iou)
     estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
     # Nobody has seen the result of a fit that is made here.
     return replace(estimated, warnings=tuple(dict.fromkeys((*of_fit, *estimated.warnings))))
@@ -194,7 +193,7 @@ def plan_labels(
         raise InputError("--compare-predictions goes with --compare: give that, too.")
     if prelabel and work_dir is None:
         raise InputError("`prelabel` writes into `work_dir`: give that, too, or leave it out.")
-    fitted = load_for_target(estimator, target, score_thr, iou)
+    fitted = load_estimator(estimator, target, score_thr, iou)
     estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
     folder = None if work_dir is None else Path(work_dir)
     request = PlanRequest(n, seed=seed, frames=frames, everywhere=compare is not None)

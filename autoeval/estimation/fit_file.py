@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -269,15 +270,18 @@ class FittedSites:
 
     def write(self, estimator: Path) -> None:
         """Write them beside the file of an estimator; nothing where they are not known."""
-        sets, arrays, described = self.read(), dict[str, np.ndarray](), []
-        if not sets:
+        path, arrays, described = estimator.with_suffix(SUFFIX), dict[str, np.ndarray](), []
+        if not self.sets:
+            if self.path is not None:  # of a fit that was saved before
+                with atomic_path(path) as temporary:
+                    shutil.copyfile(self.path, temporary)
             return
-        for k, labelled in enumerate(sets):
+        for k, labelled in enumerate(self.sets):
             values, columns = _described(labelled)
             described.append(values)
             arrays |= {f"{k}/{name}": column for name, column in columns.items()}
         text = json.dumps({"format": SITES_FORMAT, "sets": described})
-        with atomic_path(estimator.with_suffix(SUFFIX)) as temporary, temporary.open("wb") as file:
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **{SITES: np.array(text)}, **arrays)  # type: ignore[arg-type]
 
 

@@ -165,7 +165,7 @@ def fit_page(
             Table("pairs", pairs, None, formats, caption),
             Heading("What was run"),
             Facts(run_facts(estimator, DEFAULT_METHOD, detector)),
-            *time_table(fit, None),
+            *(time_table(fit, None) if fit and fit.seed_sets else ()),  # detectors of a task ran
             Facts(about, "What this page is about"),
         ],
     )

@@ -108,7 +108,7 @@ def test_a_file_that_is_no_estimator_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"x\.parquet"):
         PublishedEstimator.load(path)
     make_table(WORLDS).to_parquet(path)
-    with pytest.raises(InputError, match="saved by autoeval"):
+    with pytest.raises(InputError, match=r"x\.parquet .* cannot be read as one"):
         PublishedEstimator.load(path)
 
 

@@ -153,7 +153,7 @@ def test_labels_tell_images_of_equal_names_apart():
     first, second = (make_site(k, categories=WORDS, name="annotations") for k in (0, 1))
     assert first.boxes.images == second.boxes.images
     joined = join_fits({"a": fit_of(first), "b": fit_of(second)})
-    assert joined.regression_.sources_ == ["a/annotations", "b/annotations"]
+    assert joined.regression_.sites_ == ["a/annotations", "b/annotations"]
     moved = replace(first.truth, boxes=first.truth.boxes + 0.01)
     with pytest.raises(InputError, match="in more than one of"):
         join_fits({"a": fit_of(first), "b": fit_of(replace(first, truth=moved))})
