@@ -337,7 +337,7 @@ class AccuracyEstimator:
             watch=watch,
         )
         new_site = replace(new_site, known=known, group=of_group)
-        if not known and "boxes" in self.context_:
+        if self.looks_ and not known:
             again = boxes_of_fit(new_site.boxes, self.looks_, self.sites_.read)
             new_site = replace(new_site, warnings=(*new_site.warnings, *again))
         return self.predict_site(new_site, score_thr, iou)
