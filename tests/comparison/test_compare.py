@@ -21,7 +21,7 @@ from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
 from autoeval.labels.values import NOTHING
-from autoeval.report.comparison import comparison_text, comparison_values
+from autoeval.report.comparison import comparison_page, comparison_text, comparison_values
 from autoeval.runtime.files import plain
 from autoeval.words import as_notice
 
@@ -242,6 +242,16 @@ def test_result_as_table_dict_and_picture(world):
     assert matrix.loc["strong", "weak"] + matrix.loc["weak", "strong"] == pytest.approx(1)
     ax = result.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
+
+
+def test_the_page_shows_how_far_each_is_behind_the_first(world):
+    result = compared(world)
+    (plot,) = [block for block in comparison_page(result).blocks if block.kind == "intervals"]
+    assert [row.name for row in plot.rows] == ["strong", "weak"]
+    assert [row.value for row in plot.rows] == result.ranking["behind"].tolist()
+    ends = result.ranking[["lower", "upper"]].to_numpy()
+    assert plot.low <= ends.min() and max(ends.max(), 0) <= plot.high
+    assert plot.high - plot.low < 5 * (ends.max() - ends.min())  # they fill the scale
 
 
 @pytest.mark.parametrize("given", [{"words": {"auto": "thing 0"}}, {"img_dir": "photos"}])

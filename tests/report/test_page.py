@@ -8,8 +8,20 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from autoeval.accuracy.measures import find_target
 from autoeval.report.charts import picture_rows
-from autoeval.report.page import Chart, Heading, Headline, Page, Table, Text, Thumbnails, Warnings
+from autoeval.report.page import (
+    Chart,
+    Heading,
+    Headline,
+    IntervalRow,
+    Intervals,
+    Page,
+    Table,
+    Text,
+    Thumbnails,
+    Warnings,
+)
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
@@ -38,6 +50,17 @@ def whole_page():
         Thumbnails([(np.zeros((8, 6, 3), np.uint8), HOSTILE)], HOSTILE),
     ]
     return Page(HOSTILE, blocks)
+
+
+def test_a_scale_of_differences_has_negative_values():
+    """From -10 to 10: -5 is at a quarter, an interval of -10 to 0 fills the left half."""
+    plot = Intervals(
+        [IntervalRow("b", -0.05, -0.1, 0.0)], find_target("mAP"), "b less a", low=-0.1, high=0.1
+    )
+    html = Page("t", [plot]).render()
+    assert 'class="dot now" style="left: 25.00%"' in html
+    assert 'class="reach now" style="left: 0.00%; right: 50.00%"' in html
+    assert re.findall(r'left: \d+%">(-?\d+)<', html) == ["-10", "-5", "0", "5", "10"]
 
 
 def page_of(frame, **options):
