@@ -302,7 +302,7 @@ def estimate_by_labels(
     name: str, fitted: AccuracyEstimator, labelled: PairedLabels
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
     """Estimate one detector as `estimate --labels` does: the whole, and each category."""
-    estimate = fitted.predict_site(labelled.sites[name])
+    estimate = fitted.predict_site(labelled.sites[name], brief=True)
     try:
         plan = plan_estimated(fitted, estimate, PlanRequest(1, everywhere=True))
     except InputError:  # too few labelled boxes in the fit, or a pass that the site lacks
