@@ -24,20 +24,23 @@ demo: $(READY)
 # What has a job of its own: pages that are run as they stand, counting, and what is marked as rare.
 DOCS_TESTS := tests/test_docs_run.py tests/test_docs_network.py tests/test_examples.py
 COUNTING := autoeval/counting tests/counting tests/commands/test_estimate_counting_error.py
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# the files that have a rare test: to collect all of them takes as long as many a test
+RARE = $(shell grep -rlw --include='test_*.py' 'mark.rare' tests)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n
 EVERYWHERE := not slow and not clients
 
 test: lint
-	$(PYTEST) -m "$(EVERYWHERE) and not rare" $(addprefix --ignore=,$(DOCS_TESTS) $(COUNTING))
+	$(PYTEST) 2 -m "$(EVERYWHERE) and not rare" $(addprefix --ignore=,$(DOCS_TESTS) $(COUNTING))
 
 test-docs: $(READY)
-	$(PYTEST) $(DOCS_TESTS)
+	$(PYTEST) 2 $(DOCS_TESTS)
 
 test-counting: $(READY)
-	$(PYTEST) $(COUNTING)
+	$(PYTEST) 2 $(COUNTING)
 
+# they often wait, for other processes, a browser or a cluster
 test-rare: $(READY)
-	$(PYTEST) -m "$(EVERYWHERE) and rare" tests
+	$(PYTEST) 3 -m "$(EVERYWHERE) and rare" $(RARE)
 
 test-all: test test-docs test-counting test-rare
 

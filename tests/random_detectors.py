@@ -19,8 +19,7 @@ from autoeval.detectors.loading import build_model, read_config
 QUICK = ["faster_rcnn_r50", "retinanet_r18", "retinanet_swin_t", "rtmdet_tiny", "yolox_nano"]
 OTHERS = ["faster_rcnn_swin_t", "retinanet_r50", "yolox_tiny"]
 RARE = ("retinanet_swin_t", "rtmdet_tiny")
-KNOWN = [pytest.param(name, marks=[pytest.mark.rare] if name in RARE else []) for name in QUICK]
-KNOWN += [pytest.param(name, marks=pytest.mark.slow) for name in OTHERS]
+KNOWN = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 
 @cache

@@ -21,8 +21,6 @@ from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
 from tests.doc_pages import PAGES, ROOT, name_of, python_of, shell_of, snippet
 from tests.test_docs_commands import commands_of
 
-pytestmark = pytest.mark.usefixtures("drawn")
-
 CLIENTS = {
     *("datumaro", "fiftyone", "label_studio_sdk", "mlflow", "supervision", "torchvision"),
     *("ultralytics", "wandb"),
@@ -78,6 +76,7 @@ def label_plan_by_hand(folder, plan):
     labels_of(folder / "new", names, folder / plan / "annotations.json")
 
 
+@pytest.mark.usefixtures("drawn")
 def test_predictions_from_files(here):
     done = run_block(block("docs/how-to/predictions.md", "autoeval fit --labels val.json"))
     assert len(done) == 2

@@ -104,6 +104,7 @@ def test_the_first_screen_has_command_output_and_picture():
     assert readme_picture.PICTURE.stat().st_size < MOST_BYTES
 
 
+@pytest.mark.rare
 def test_the_picture_is_the_top_of_the_page_of_the_sample(printed, tmp_path):
     with chromium():  # skips where there is none
         pass

@@ -303,6 +303,12 @@ def test_no_two_files_of_tests_have_the_same_name():
     assert sorted(names) == sorted(set(names))
 
 
+def test_rare_tests_are_marked_in_their_own_files():
+    """`make test-rare` collects the files that have the mark."""
+    files = (path for path in (ROOT / "tests").rglob("*.py") if path.name[:5] != "test_")
+    assert [path.name for path in files if "mark.rare" in path.read_text()] == []
+
+
 def test_what_is_imported_from_the_package_is_there():
     known = {f"autoeval.{name}" for name in modules()} | {"autoeval"}
     for name, path in modules().items():

@@ -254,6 +254,7 @@ def test_what_a_comparison_reads_is_not_refused(world, tmp_path, capsys):
     assert "recall@0.3:0.75 on 80 images, 80 of them labelled" in shown
 
 
+@pytest.mark.rare
 def test_the_page_in_a_browser(world, tmp_path):
     given = words(world, tmp_path)
     given[given.index("--images") + 1] = str(world / "images")

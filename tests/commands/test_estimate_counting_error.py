@@ -79,7 +79,8 @@ def test_another_target_scores_nothing_again(ran, command, tmp_path, capsys):
     assert again.equals(pd.read_parquet(io.BytesIO(before)))
 
 
-def test_a_saved_estimator_needs_the_detector_and_the_images_alone(command, tmp_path, capsys):
+def test_a_saved_estimator_needs_the_detector_and_the_images_alone(ran, command, tmp_path, capsys):
+    shutil.copytree(ran[0] / "work", tmp_path / "work")  # what was observed is kept
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images")]
     assert main([*command, *images, "--count-thr", "0.5", "--json"]) == 0

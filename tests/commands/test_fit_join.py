@@ -13,7 +13,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 
 
 def fit_on_predictions(folder, name, *, seed):
-    labels, predictions = write_world(folder, name, seed=seed)
+    labels, predictions = write_world(folder, name, seed=seed, n_categories=4)
     files = ["--labels", str(labels), "--predictions", str(predictions)]
     assert main(["fit", *files, "--work-dir", str(folder / name)]) == 0
     return str(folder / name)

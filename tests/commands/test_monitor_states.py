@@ -280,7 +280,7 @@ def test_a_second_run_without_times_loses_nothing(world, tmp_path):
     content = (tmp_path / "sites/gate.json").read_text()
     for k in range(60):
         (tmp_path / "sites" / f"{k:02}.json").write_text(content)
-    for _ in range(3):
+    for _ in range(2):
         assert monitor(world, tmp_path, "--by", "folder") == 0
         found = sites(tmp_path)
         assert len(found) == 63 and {site["n_images"] for site in found.values()} == {5}

@@ -12,7 +12,7 @@ from autoeval.stability.commands import search_dropout
 from autoeval.stability.commands.meta_set_options import note_sources_of_search
 from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
 
-pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("drawn")]
+pytestmark = pytest.mark.rare
 
 
 @pytest.fixture
@@ -23,6 +23,7 @@ def words(tmp_path, monkeypatch):
     return [*words, "--n-sets", "1", "--n-images", "2", "--work-dir", str(tmp_path / "out")]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_writes_table_pictures_and_configuration(words, tmp_path, capsys):
     config = tmp_path / "out" / "dropout.py"
     assert main([*words, "--strategy", "greedy"]) == 0

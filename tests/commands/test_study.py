@@ -8,7 +8,7 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.stability.commands.study import STUDIES, Study, read_settings
 
-pytestmark = [pytest.mark.rare, pytest.mark.usefixtures("drawn")]
+pytestmark = pytest.mark.rare
 
 METHODS = ["--set", "methods=bos_strict,constant"]
 
@@ -55,6 +55,7 @@ def study(world, name, *options):
         ("examples", ["--set", "most=2", "min-boxes=1"], "least stable"),
     ],
 )
+@pytest.mark.usefixtures("drawn")
 def test_each_study_writes_a_picture_a_page_and_a_table(world, capsys, name, options, word):
     if name == "thresholds":  # the stand-in detector gives every box the same score
         shake_scores(world[0] / "scores" / "scores.parquet")

@@ -18,6 +18,7 @@ def test_every_model_has_a_category():
     assert set(categories_of(list(MODELS))) == set(range(len(KINDS)))
 
 
+@pytest.mark.rare
 def test_it_tells_most_vehicles_apart(classifier):
     """Better than calling every vehicle a sedan, on pictures that it was not fitted on."""
     shares, true = [], []
@@ -30,6 +31,7 @@ def test_it_tells_most_vehicles_apart(classifier):
     assert np.mean(shares.argmax(axis=1) == true) > np.mean(true == KINDS.index("sedan")) + 0.05
 
 
+@pytest.mark.rare
 def test_an_image_without_boxes(classifier):
     image = np.zeros((192, 320, 3), np.uint8)
     assert classifier.predict_proba(image, np.zeros((0, 4))).shape == (0, len(KINDS))

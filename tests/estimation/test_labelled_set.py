@@ -182,6 +182,7 @@ def test_lists_cut_to_the_best_few_boxes():
         assert len(check_limit(cut, "p.json")) == warned
 
 
+@pytest.mark.rare
 def test_no_real_list_is_taken_for_a_cut_one(shared):
     paths = sorted((shared / "real_predictions").glob("*/*/*.json"))
     assert len(paths) >= 100

@@ -97,6 +97,7 @@ def test_a_stable_site_seldom_raises_an_alarm_however_often_it_is_looked_at():
     assert np.mean(ever) <= 0.05
 
 
+@pytest.mark.rare
 def test_a_stable_site_of_several_categories_seldom_raises_an_alarm():
     """Over all looks and categories together; images of a minute are alike."""
     rng = np.random.default_rng(0)

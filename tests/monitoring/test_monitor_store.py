@@ -175,6 +175,7 @@ def test_two_processes_may_make_a_store_at_the_same_time(tmp_path):
             assert process.exitcode == 0
 
 
+@pytest.mark.rare
 def test_twenty_rounds_of_two_processes_lose_nothing_and_keep_nothing_twice(tmp_path):
     context = multiprocessing.get_context("fork")
     for k in range(20):

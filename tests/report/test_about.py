@@ -7,6 +7,7 @@ from datetime import datetime
 
 import numpy as np
 import pandas as pd
+import pytest
 from PIL import Image
 
 from autoeval.cli import main
@@ -78,6 +79,7 @@ def test_pages_of_labels_and_monitoring_do_so_too(tmp_path):
     assert made["planned"]["labels"] == made["unplanned"]["labels"] == str(labels)
 
 
+@pytest.mark.rare
 def test_a_table_that_goes_on_to_the_side_shows_it(tmp_path):
     wide = pd.DataFrame({f"column {k}": [1.0, 2.0] for k in range(40)})
     page = Page("t", [Table("", wide), Table("", wide[["column 0"]])])

@@ -20,8 +20,6 @@ from stub_endpoint import KEY, ok
 from autoeval.cli import main
 from autoeval.counting.capture.split import open_split
 
-pytestmark = pytest.mark.usefixtures("drawn")
-
 CONFIGS = Path(__file__).resolve().parents[3] / "configs/counting/capture"
 
 
@@ -37,12 +35,13 @@ def capture(*words):
     return main(["count", "capture", *map(str, words)])
 
 
+@pytest.mark.usefixtures("drawn")
 def test_generate_writes_pairs_metadata_and_a_sheet(split, capsys, tmp_path):
     assert len(open_split(split).items) == 50
     assert len(list((split / "occluded").iterdir())) == 50
-    assert cv2.imread(str(split / "contact_sheet.png")) is not None
     assert capture("generate", tmp_path, "--counts", "5", "--patterns", "rectangle") == 0
     assert "40 of them have an object outside" in capsys.readouterr().out
+    assert cv2.imread(str(tmp_path / "contact_sheet.png")) is not None
 
 
 BAD_OPTIONS = [
@@ -60,6 +59,7 @@ def test_bad_options_are_explained(tmp_path, capsys, options, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("drawn")
 def test_run_and_report_a_baseline(split, tmp_path, capsys):
     config = CONFIGS / "visible_only.py"
     words = ("run", split, "--counter", config, "--work-dir", tmp_path / "answers")

@@ -27,8 +27,6 @@ from autoeval.counting.capture.making import (
 from autoeval.counting.capture.split import open_split, read_items, to_items, write_contact_sheet
 from autoeval.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("drawn")
-
 
 @pytest.mark.parametrize(("dot_shape", "area"), [("circle", np.pi * 25), ("square", 100)])
 @pytest.mark.parametrize("point", [(20, 20), (20.5, 17.25)])
@@ -110,6 +108,7 @@ def test_touching_is_exact_at_edges_and_corners():
     assert touched(points, box, 5, "square").tolist() == [True, False, True, True]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_split_is_written_and_read_back(tmp_path):
     spec = SyntheticSpec(counts=(6,), size=100, patterns=("triangle", "staggered"))
     split = write_synthetic(spec, tmp_path)

@@ -188,6 +188,7 @@ def test_counters_without_a_model_take_the_default_tasks(tmp_path, monkeypatch, 
     for centres in ("detected", "oracle"):
         config = f"examples/completion_{centres}.py"
         run = ["count", "capture", "run", "split", "--counter", config, "--work-dir", "answers"]
+        run += ["--limit", "12"]
         assert cli.main(run) == 0, capsys.readouterr()
     assert cli.main(["count", "capture", "report", "split", "answers", "--work-dir", "report"]) == 0
     table = pd.read_csv("report/measures.csv").set_index(["model", "task"])["sMAPE"]

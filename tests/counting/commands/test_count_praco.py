@@ -10,8 +10,6 @@ from counting_files import write_boxes, write_fsc147
 
 from autoeval.cli import main
 
-pytestmark = pytest.mark.usefixtures("drawn")
-
 SIZE = 40
 PER_CLASS = 4
 CLASSES = ["red", "green", "blue"]
@@ -72,6 +70,7 @@ def run(*words):
     return main(["count", "praco", "--data", "fsc", "--n-resamples", "50", *map(str, words)])
 
 
+@pytest.mark.usefixtures("drawn")
 def test_two_counters_end_to_end(data, capsys):
     """The one reads its prompt, the other counts red dots whatever it is asked."""
     words = ["--counter", "good.py", "--counter", "stubborn.py", "--work-dir", "out"]

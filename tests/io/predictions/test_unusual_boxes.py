@@ -100,6 +100,7 @@ def test_more_than_a_third_is_refused():
         unseen_images(found(more), np.arange(N), "p.json", refuse=True)
 
 
+@pytest.mark.rare
 def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
     """All sets and detectors at hand: the detectors were run on every image."""
     paths = sorted((shared / "real_predictions").glob("*/*/*.json"))
@@ -146,6 +147,7 @@ REAL = ["yolo26n/vehicle", "nanodet_plus/all", "fastestdet/person", "yolov8n/two
 
 
 @pytest.mark.parametrize("folder", REAL)
+@pytest.mark.rare
 def test_corners_are_recognised_without_the_sizes_of_images(folder, shared, tmp_path):
     """Real files are read, and refused once their widths and heights are corners."""
     for file in sorted((shared / "real_predictions" / folder).glob("*.json"))[:4]:
