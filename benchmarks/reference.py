@@ -154,7 +154,7 @@ def points(known: dict[str, CalibratedDetector], student: str, reference: str) -
             reference_probabilities=other.probabilities[name][0],
         )
         for k in np.flatnonzero(own.sets[name].evaluation.enough).tolist():
-            row = CategoryScores(site, k, READ, probabilities=own.probabilities[name]).row()
+            row = CategoryScores(site, k, READ, probabilities=own.probabilities[name]).row
             rows.append({"source": name, **{of: row[of] for of in ("category", *READ)}})
     return pd.DataFrame(rows).assign(student=student, reference=reference)
 

@@ -454,7 +454,7 @@ class ComparedDetector:
         """
         regression = fitted.regression_
         scores = site_scores(site, regression.features_)
-        rows = table_of([category_scores.row() for category_scores in scores])
+        rows = table_of([category_scores.row for category_scores in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
         if fitted.target.startswith(PRECISION) and nothing_over(rows, fitted.target).all():
             raise InputError(

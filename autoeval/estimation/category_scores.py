@@ -69,6 +69,8 @@ class CategoryScores:
         which it is found, by this detector or by the reference.
     probabilities (10, N): of all boxes, by a calibration that has not seen these labels; by default
         by that of the site.
+    row: the category, the number of images, the features and expected counts by name, and the
+        highest score of its boxes on all images of the site; see `nothing_over`.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class CategoryScores:
         self.category = found.categories[category]
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
-        self._highest = float(found.scores[rows].max(initial=0.0))
+        highest = float(found.scores[rows].max(initial=0.0))
         self._features = [
             name for name in features if reference is not None or name not in REFERENCE_FEATURES
         ]
@@ -136,24 +138,18 @@ class CategoryScores:
                 q[others],
                 at_thresholds=agreed,
             )
-
-    def row(self) -> dict[str, Any]:
-        """Return the category, the number of images, the features and expected counts by name.
-
-        And the highest score of its boxes on all images of the site; see `nothing_over`.
-        """
         calibrated = self._calibrated.values
         unknown = dict.fromkeys(self._unknown, np.nan)
         computed = calibrated | (self._reference.values if self._reference else unknown)
-        agreed = {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
+        agreement = {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
-        return {
-            "category": self.category,
-            "n_images": max(len(self.images), 1),
-            HIGHEST: self._highest,
+        self.row: dict[str, Any] = {
+            "category": found.categories[category],
+            "n_images": max(len(images), 1),
+            HIGHEST: highest,
             **{name: computed[name] for name in (*self._features, *weights)},
             EXPECTED_COUNTS: self._calibrated.curve,
-            **agreed,
+            **agreement,
         }
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
@@ -188,7 +184,7 @@ def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str,
     """Lay out the scores of a site as one row a category, with whether it counts."""
     at = presence.candidates
     return {
-        **table_of([category.row() for category in scores]),
+        **table_of([category.row for category in scores]),
         COUNTED: presence.counts[at],
         LIKELY_BOXES: presence.likely[at],
         EXPECTED_OBJECTS: presence.expected[at],
@@ -229,7 +225,7 @@ def labelled_pairs(
         root = np.sqrt(n - 1) if n > 1 else np.nan
         precision |= {f"{name}_std": of_ap.std() / root for name, of_ap in influence.items()}
         counts = {COUNTS: count_curve(evaluated)}
-        row = {name: value for name, value in scores.row().items() if name != HIGHEST}
+        row = {name: value for name, value in scores.row.items() if name != HIGHEST}
         if REFERENCE_AP in row:
             of_reference = labelled.of_reference.rankings[k]
             if not labelled.everywhere:

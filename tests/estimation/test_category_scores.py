@@ -55,7 +55,7 @@ def test_the_features_of_a_category_are_those_of_its_boxes_on_these_images(categ
     boxes = Site(found, calibration=USUAL)
     ours = CategoryScores(boxes, category, FEATURES, images=np.array(images))
     expected = features_of(found, category, images)
-    row = {name: value for name, value in ours.row().items() if name in FEATURES}
+    row = {name: value for name, value in ours.row.items() if name in FEATURES}
     assert row == pytest.approx(expected.values, abs=1e-12)
     times = resampled_counts(len(images), resamples=4, seed=1)
     drawn = expected.resample(times)
@@ -80,7 +80,7 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
 def test_nothing_found(found):
     empty = found.where(np.zeros(len(found), bool))
     boxes = Site(empty, calibration=USUAL)
-    row = CategoryScores(boxes, 0, FEATURES, images=np.arange(N_IMAGES)).row()
+    row = CategoryScores(boxes, 0, FEATURES, images=np.arange(N_IMAGES)).row
     assert np.isnan([row[name] for name in FEATURES]).all()
     values = values_of(pd.DataFrame([row]), FEATURES)  # as the regression reads it
     np.testing.assert_array_equal(values, [[0, 0, -1.8]])
@@ -93,7 +93,7 @@ def test_a_column_that_is_no_feature(found):
 
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     boxes = Site(found, calibration=USUAL)
-    row = CategoryScores(boxes, 0, LABELLED_FEATURES, images=np.arange(3)).row()
+    row = CategoryScores(boxes, 0, LABELLED_FEATURES, images=np.arange(3)).row
     assert set(row) == {"category", "n_images", "highest_score", *FEATURES, "expected_counts"}
 
 
@@ -152,10 +152,10 @@ def test_a_site_takes_images_where_a_category_is_found_and_categories_that_are_l
     assert [pair.category for pair in pairs] == ["car", "bus", "dog", "cow"]
     seen = np.unique(found.image[(found.label == 0) & (right > 0.05)])
     np.testing.assert_array_equal(pairs[0].images, seen)
-    assert pairs[0].row()["n_images"] == len(seen)
+    assert pairs[0].row["n_images"] == len(seen)
     more = site_scores(replace(boxes, present=("cat",)), FEATURES)
     assert [pair.category for pair in more] == ["car", "bus", "cat", "dog", "cow"]
-    assert more[0].row() == pairs[0].row()
+    assert more[0].row == pairs[0].row
 
 
 BOX = np.array([[0.0, 0, 20, 20]])

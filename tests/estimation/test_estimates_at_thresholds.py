@@ -81,7 +81,7 @@ def scored(estimator, site, names):
 def test_scores_are_ratios_of_expected_counts_on_both_ways(estimator, site):
     names = [*points_at(0.4), *points_at(0.3, 0.75)]
     features, (car, *_) = scored(estimator, site, names)
-    row = car.row()
+    row = car.row
     boxes = site.boxes
     mine = boxes.label == 0
     p = estimator.calibration_.probabilities(boxes.scores[mine])
@@ -98,7 +98,7 @@ def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator
     counts = np.random.default_rng(0).integers(0, 3, (2, N_IMAGES))
     drawn, once = car.resample(counts), car.resample(np.ones((1, N_IMAGES), int))
     for feature in features:
-        assert once[feature][0] == pytest.approx(car.row()[feature])
+        assert once[feature][0] == pytest.approx(car.row[feature])
     found = site.boxes
     score = car._calibrated
     for feature, measure in zip(features, ("precision", "recall", "f1"), strict=True):
@@ -114,7 +114,7 @@ def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator
 def test_the_weights_of_categories_make_the_ratio_of_summed_counts(estimator, site):
     names = points_at(0.4)
     features, every = scored(estimator, site, names)
-    rows = pd.DataFrame([of.row() for of in every])
+    rows = pd.DataFrame([of.row for of in every])
     for name, feature in zip(names, features, strict=True):
         weights = category_weights(rows, name)
         point = OperatingPoint.of(name)
