@@ -131,7 +131,7 @@ def fit(
     refuse_given({"data_root": data_root}, "goes with --task")
     settings = FitSettings(target, level, trained_here)
     folder = None if work_dir is None else Path(work_dir)
-    named = named_categories(categories)
+    named = named_categories(categories) if categories else None
     if isinstance(given, Predictions):
         fitted = fit_files(
             given,

@@ -270,12 +270,10 @@ def estimate_site(
             estimate = replace(estimate, sampling_std=std)
         few_blocks = checks.few_blocks(n_images, n_units)
     rows["n_images"] = np.minimum(rows["n_images"], n_units)
-    of_site = (
-        *site.warnings,
-        *site.left_out,
-        *checks.reference_at_site(rows_where(rows, rows[COUNTED]), regression.features_),
-        *unseen_warning(site.unseen),
-    )
+    of_site = [*site.warnings, *site.left_out]
+    if regression.reference_weight_:
+        of_site += checks.reference_at_site(rows_where(rows, rows[COUNTED]), regression.features_)
+    of_site += unseen_warning(site.unseen)
     return replace(
         estimate,
         n_images=n_images,

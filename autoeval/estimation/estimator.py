@@ -378,8 +378,10 @@ class AccuracyEstimator:
                     "This estimator does not know what the boxes of its fit look like, so new "
                     "predictions cannot be compared with them: fit it by `autoeval.fit`."
                 )
+            if len(given.references) > 1:
+                given = with_chosen_reference(given, self.context_)
             site = site_of_files(
-                with_chosen_reference(given, self.context_),
+                given,
                 self.looks_,
                 images,
                 categories=named,

@@ -101,7 +101,10 @@ def artefact_path(path: PathLike) -> Path:
 
 
 def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what `write_artefact` wrote; see `artefact_path`."""
+    """Read what `write_artefact` wrote; see `artefact_path`.
+
+    Columns of whole numbers are float64 where one is missing.
+    """
     path = artefact_path(path)
     if not path.is_file():
         raise InputError(
@@ -118,7 +121,6 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
             raise InputError(f"{path} was written by another version of autoeval; fit it again.")
         digest = hashlib.sha256(note).hexdigest().encode()
         unchanged = arrow.schema.metadata.get(DIGEST) == digest
-        table = _to_table(arrow)
     except InputError:
         raise
     except PermissionError as error:
@@ -137,23 +139,15 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
                 f"Expected {path} to be an estimator saved by autoeval but its '{name}' is "
                 f"{value!r}; save it again."
             )
-    if not unchanged or metadata.pop("columns") != list(table):
+    if not unchanged or metadata.pop("columns") != arrow.column_names:
         raise InputError(
             f"{path} does not match its checksum: its content has changed on disk. Fit again, or "
             "copy it again from where it was made."
         )
-    return table, metadata
-
-
-def _to_table(arrow: pyarrow.Table) -> dict[str, np.ndarray]:
-    """Return Arrow's columns as arrays.
-
-    Texts and bytes are objects, None where one is missing; integers are float64 where one is.
-    """
-    table = {}
+    table: dict[str, np.ndarray] = {}
     for name, column in zip(arrow.column_names, arrow.columns, strict=True):
         values = column.to_pylist()
-        dtype: Any = object
+        dtype: Any = object  # of texts and bytes, None where one is missing
         if pyarrow.types.is_floating(column.type):
             dtype = np.float64
         elif pyarrow.types.is_integer(column.type):
@@ -162,7 +156,7 @@ def _to_table(arrow: pyarrow.Table) -> dict[str, np.ndarray]:
             dtype = bool
         table[name] = np.empty(len(values), dtype)
         table[name][:] = values
-    return table
+    return table, metadata
 
 
 def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:

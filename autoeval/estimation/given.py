@@ -91,7 +91,7 @@ class Predictions:
         kind: of the files of the fit; see `autoeval.io.predictions.category_words.kind_of`.
         of_images: word of each category number by the list of images; `names` go before.
         """
-        if self.reference_names and self.reference is None:
+        if self.reference_names and not self.references:
             raise InputError(
                 "`reference_names` belongs to the boxes of a reference detector, and there are "
                 "none: give `reference`, too, or leave it out."

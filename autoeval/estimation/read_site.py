@@ -41,14 +41,11 @@ GivenImages = Images | Sequence[LabelledImage] | None
 
 
 def with_chosen_reference(files: Predictions, context: Mapping[str, Any]) -> Predictions:
-    """Keep the reference that a fit has chosen, where new images have boxes of several.
+    """Keep the reference that a fit has chosen, of the several whose boxes new images have.
 
     context: of the fit; see `AccuracyEstimator`.
     """
-    several = files.references
-    if len(several) < 2:
-        return replace(files, reference=several[0] if several else None)
-    choice = context.get(CHOSEN)
+    several, choice = files.references, context.get(CHOSEN)
     if choice is None or choice["of"] != len(several):
         fitted = (
             f"{choice['of']} reference detectors" if choice else "one reference detector or none"

@@ -135,7 +135,9 @@ def monitor_predictions(
             f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
             f"{time_form!r}: results files hold no images to read it from."
         )
-    given = with_chosen_reference(predictions, estimator.context_)
+    given = predictions
+    if len(given.references) > 1:
+        given = with_chosen_reference(given, estimator.context_)
     reference = next(iter(given.references), None)
     names, reference_names = read_names(given.names), read_names(given.reference_names)
     given = replace(given, names=names, reference_names=reference_names)
