@@ -35,7 +35,13 @@ from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
 from autoeval.sites.site import Site
 from autoeval.words import Notice, as_notice
 
-THRESHOLDS = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")  # of mmdet, in settings
+OF_MMDET = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")
+THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
+    "ultralytics": ("conf",),
+    "onnx": ("conf",),
+    "torchvision": ("score_thresh",),
+    "transformers": ("threshold",),
+}
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``
 GivenImages = Images | Sequence[LabelledImage] | None
 
@@ -214,9 +220,15 @@ def has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:
     from autoeval.estimation.observation.pass_settings import of_plain_pass
 
     fitted, now = looks.detector, of_plain_pass(run.settings)
-    without = dict.fromkeys(THRESHOLDS)  # compared by themselves
+    thresholds, thresholds_now = _score_thresholds(fitted), _score_thresholds(now)
+    without = dict.fromkeys((*thresholds, *thresholds_now))  # compared by themselves
     refuse_differences({**fitted, **without}, {**now, **without}, "detector.")
-    return all((now.get(name) or 0.0) <= (fitted.get(name) or 0.0) for name in THRESHOLDS)
+    return all(value <= thresholds.get(name, 0.0) for name, value in thresholds_now.items())
+
+
+def _score_thresholds(settings: Mapping[str, Any]) -> dict[str, float]:
+    names = THRESHOLDS.get(settings.get("framework", ""), OF_MMDET)
+    return {name: settings[name] or 0.0 for name in names if name in settings}
 
 
 def over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
@@ -224,10 +236,10 @@ def over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
 
     Suppression goes from high scores to low ones, so those over a threshold do not depend on it.
     """
-    highest = max(looks.detector.get(name) or 0.0 for name in THRESHOLDS)
-    kept = site.boxes.scores.astype(np.float32) > np.float32(highest)  # as mmdet compares
+    highest = max(_score_thresholds(looks.detector).values(), default=0.0)
+    kept = site.boxes.scores.astype(np.float32) > np.float32(highest)  # as detectors compare
     site = replace(site, unseen=0.0)
-    if kept.all() or not any(name in run.settings for name in THRESHOLDS):
+    if kept.all() or not _score_thresholds(run.settings):
         return site
     text = (
         f"boxes up to {highest:g}, the threshold of the detector in the fit: "

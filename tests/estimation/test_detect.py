@@ -298,8 +298,17 @@ def test_a_word_that_stands_twice_moves_no_label(sites, fitted, tmp_path):
     assert numbers_of(by_longer.predict(tmp_path / "new.parquet")) == numbers_of(estimate)
 
 
-def thresholded(name, threshold):
-    """The detector with a threshold of scores as those of mmdet have it."""
+OF_MMDET = {"test_cfg.score_thr": None}
+OF_FRAMEWORKS = [
+    {"framework": "ultralytics", "conf": None},
+    {"framework": "onnx", "conf": None},
+    {"framework": "torchvision", "score_thresh": None},
+    {"framework": "transformers", "threshold": None},
+]
+
+
+def thresholded(name, threshold, settings=OF_MMDET):
+    """The detector with a threshold of scores, as those of a framework have it in their settings."""
     inner = load_black_box(name)
 
     def find(images):
@@ -311,15 +320,17 @@ def thresholded(name, threshold):
             kept[2].append([word for word, there in zip(words, over, strict=True) if there])
         return kept
 
-    settings = {"test_cfg.score_thr": threshold}
+    settings = {key: threshold if of is None else of for key, of in settings.items()}
     return BlackBoxDetector(find, inner.categories, settings=settings)
 
 
-def test_boxes_from_a_lower_threshold_are_those_of_the_fit_above_its_own(sites, tmp_path):
+@pytest.mark.parametrize("settings", [OF_MMDET, *OF_FRAMEWORKS])
+def test_boxes_from_a_lower_threshold_are_those_of_the_fit_above_its_own(sites, tmp_path, settings):
     known, new, name = sites
-    high = thresholded(name, 0.05)
+    high = thresholded(name, 0.05, settings)
     fitted = autoeval.fit(known / LABELS, high, img_dir=known / IMAGES)
-    low = autoeval.detect(thresholded(name, 0.001), new / IMAGES, tmp_path / "low.parquet")
+    of_low = thresholded(name, 0.001, settings)
+    low = autoeval.detect(of_low, new / IMAGES, tmp_path / "low.parquet")
     assert low.floor < 0.05
     by_file = fitted.predict(tmp_path / "low.parquet")
     assert numbers_of(by_file) == numbers_of(fitted.predict(images=new / IMAGES))
