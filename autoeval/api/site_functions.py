@@ -99,6 +99,10 @@ def estimate(
     else:
         if estimator is not None:
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
+        if predictions is None:  # a mistyped path is found before the detector is run
+            site = {**site, "images": found_images(site, labels=True)}
+            site.pop("every", None)
+            site.pop("img_dir", None)
         given = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
         of_fit = given.fit_result_.warnings if given.fit_result_ else ()
     fitted = load_estimator(given, target, score_thr, iou)

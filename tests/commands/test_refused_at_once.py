@@ -45,6 +45,7 @@ def here(tmp_path, monkeypatch):
         ("search-dropout --rates 1", "--rates"),
         ("reproduce bos --search 0", "--search"),
         ("search-dropout --detector x --stages a,b,c,d,e", "--stages"),
+        ("estimate --detector x --fit-labels gone.json --images gone_site", "gone_site"),
         ("estimate-map --every 2", "--every"),
         ("estimate-map --img-dir folder", "--img-dir"),
     ],
