@@ -308,7 +308,7 @@ OF_FRAMEWORKS = [
 
 
 def thresholded(name, threshold, settings=OF_MMDET):
-    """The detector with a threshold of scores, as those of a framework have it in their settings."""
+    """The detector with a threshold of scores, as a framework has it in its settings."""
     inner = load_black_box(name)
 
     def find(images):
