@@ -20,7 +20,7 @@ from autoeval.errors import InputError
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, quantile
 from autoeval.result_base import Result
-from autoeval.words import as_notice, listed
+from autoeval.words import as_notice, counted, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -241,6 +241,12 @@ class Comparison(Result):
         """What the value is, in words."""
         first, second = self.detectors[:2]
         return f"{self.target} of {first} less that of {second}"
+
+    @property
+    def basis(self) -> str:
+        """How many images were compared, and how many of them are labelled."""
+        labelled = f", {self.n_labelled} of them labelled" if self.n_labelled else ""
+        return f"on {counted(self.n_images, 'image')}{labelled}"
 
     def gate(self, max_loss: float, candidate: str | None = None) -> Gate:
         """Decide whether a candidate may replace the other detectors.

@@ -60,7 +60,7 @@ def comparison_text(result: Comparison, gate: Gate | None = None, *, verbose: bo
         for place, row in enumerate(result.ranking.itertuples(), 1)
     ]
     differences = [difference_text(result, row) for row in result.overall[first].to_dict("records")]
-    lines = [f"{_on_images(result)}:", *ranking, *differences, about_values(result)]
+    lines = [f"{result.target} {result.basis}:", *ranking, *differences, about_values(result)]
     head = "\n".join(filter(None, lines))
     details = []
     if verbose:
@@ -157,7 +157,8 @@ def comparison_markdown(
 
     label_command: what plans the labels that would probably decide the gate.
     """
-    parts = [f"### {escaped_markdown(', '.join(result.detectors))}: {_on_images(result)}"]
+    names = escaped_markdown(", ".join(result.detectors))
+    parts = [f"### {names}: {result.target} {result.basis}"]
     if gate is not None:
         parts.append(f"**{escaped_markdown(gate)}**")
         parts.append("\n".join(f"- {escaped_markdown(line)}" for line in loss_lines(gate)))
@@ -314,8 +315,3 @@ def _likely(site: Site, image: int) -> Detections:
     boxes = site.boxes.detections(image)
     scored = replace(boxes, scores=site.calibration.at_half(boxes.scores))
     return scored[scored.scores > FOUND]
-
-
-def _on_images(result: Comparison) -> str:
-    labelled = f", {result.n_labelled} of them labelled" if result.n_labelled else ""
-    return f"{result.target} on {counted(result.n_images, 'image')}{labelled}"

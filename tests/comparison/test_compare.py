@@ -71,6 +71,7 @@ def test_the_better_detector_is_ranked_first(world):
     assert result.ranking["behind"].tolist() == [0, pytest.approx(-row["difference"])]
     assert "strong - weak: +" in comparison_text(result)
     assert result.value == row["difference"] and "strong" in str(result).splitlines()[0]
+    assert str(result).splitlines()[0].endswith(", on 80 images")
 
 
 def test_the_order_in_which_they_are_named_changes_nothing(world):
