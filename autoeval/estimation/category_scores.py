@@ -91,7 +91,6 @@ class CategoryScores:
                 others = reference.rows_of[category]
                 images = np.append(images, reference.image[others[q[others] > FOUND]])
             images = np.unique(images)
-        self.category = found.categories[category]
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
         highest = float(found.scores[rows].max(initial=0.0))

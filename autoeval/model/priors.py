@@ -57,6 +57,8 @@ SYNONYMS = {
 """Other words of labels and detectors for a category that the prior knows by name."""
 TRAINED = "trained_here_prior.json"
 PAIRS = "panel_pairs.json"
+"""The pairs of site and category of all detectors of the panel, which the prior was fitted on: by
+score floor, and by name of a score or of an average precision the values of all pairs."""
 FULL = 0.0  # floor of files as they come, from .05 on or lower
 REFERENCE_PRIOR = "reference_prior.json"
 READ_BY = dict(zip(("mAP", "mAP50", "mAP75"), REFERENCE_FEATURES, strict=True))
@@ -118,16 +120,6 @@ def regression_prior(target: str, floor: float = FULL) -> Prior:
 def away_prior(target: str) -> Away:
     """Return what is known of detectors away from the site that they were trained on."""
     return Away(**shipped(TRAINED)[target.partition("@")[0]])
-
-
-def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
-    """Return the pairs of site and category that the prior was fitted on, of all its detectors.
-
-    By name of a score or of an average precision, the values of all pairs, (N,). For `floor` see
-    `regression_prior`.
-    """
-    columns = {name: column for name, column in shipped(PAIRS, floor).items() if name != "floor"}
-    return {name: np.array(column, np.float64) for name, column in columns.items()}
 
 
 @cache

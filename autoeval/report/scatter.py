@@ -15,7 +15,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.model import predict_intervals
-from autoeval.model.priors import panel_pairs
+from autoeval.model.priors import PAIRS, shipped
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import Scatter, explained
 from autoeval.result_base import ENDS
@@ -238,10 +238,12 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
     import pandas as pd
 
     regression, cloud = estimator.regression_, None
-    pairs, target = panel_pairs(regression.floor), regression.target
+    pairs, target = shipped(PAIRS, regression.floor), regression.target
     if target in pairs:  # the panel has not all targets
-        scores = {feature: pairs[feature] for feature in regression.features_ if feature in pairs}
-        cloud = Cloud(scores, pairs[target], f"{len(pairs[target])} {PANEL}")
+        read = [feature for feature in regression.features_ if feature in pairs]
+        scores = {feature: np.array(pairs[feature], np.float64) for feature in read}
+        true = np.array(pairs[target], np.float64)
+        cloud = Cloud(scores, true, f"{len(true)} {PANEL}")
     n_images = estimate.n_images if estimate else int(np.median(regression.pairs_["n_images"]))
     labelled = pd.DataFrame(regression.pairs_)[list(regression.features_)]
     usual = labelled if cloud is None else pd.DataFrame(cloud.scores)

@@ -149,12 +149,12 @@ def test_a_site_takes_images_where_a_category_is_found_and_categories_that_are_l
     unsure = found.where((found.label != 2) | (right < 0.3))
     boxes = Site(unsure, calibration=USUAL)
     pairs = site_scores(boxes, FEATURES)
-    assert [pair.category for pair in pairs] == ["car", "bus", "dog", "cow"]
+    assert [pair.row["category"] for pair in pairs] == ["car", "bus", "dog", "cow"]
     seen = np.unique(found.image[(found.label == 0) & (right > 0.05)])
     np.testing.assert_array_equal(pairs[0].images, seen)
     assert pairs[0].row["n_images"] == len(seen)
     more = site_scores(replace(boxes, present=("cat",)), FEATURES)
-    assert [pair.category for pair in more] == ["car", "bus", "cat", "dog", "cow"]
+    assert [pair.row["category"] for pair in more] == ["car", "bus", "cat", "dog", "cow"]
     assert more[0].row == pairs[0].row
 
 

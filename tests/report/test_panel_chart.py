@@ -10,7 +10,7 @@ import pytest
 from made_reports import blocks
 
 import autoeval
-from autoeval.model.priors import panel_pairs
+from autoeval.model.priors import FULL, PAIRS, shipped
 from autoeval.model.train_prior import FLOORS, shown_pairs
 from autoeval.report.estimate import estimate_page
 from autoeval.report.fit import fit_figures, fit_page
@@ -36,15 +36,15 @@ def estimate(fitted):
 def test_the_shipped_pairs_are_those_that_the_prior_is_fitted_on():
     content = json.loads(shipped_config("panel_pairs.json").read_text())
     assert content == {"floors": [shown_pairs(floor) for floor in FLOORS]}
-    assert len(panel_pairs()["mAP"]) == 460
-    np.testing.assert_array_equal(panel_pairs(0.31)["mAP50"], panel_pairs(0.3)["mAP50"])
+    assert len(shipped(PAIRS, FULL)["mAP"]) == 460
+    assert shipped(PAIRS, 0.31) == shipped(PAIRS, 0.3) != shipped(PAIRS, FULL)
 
 
 def test_the_chart_of_an_estimate_holds_the_panel_the_labelled_pairs_and_the_star(fitted, estimate):
     (chart,) = (of.data for of in blocks(estimate_page("t", fitted, estimate), "scatter"))
-    pairs, rows = panel_pairs(), fitted.regression_.pairs_
+    pairs, rows = shipped(PAIRS, FULL), fitted.regression_.pairs_
     assert list(chart["scores"])[:3] == list(SCORES)
-    np.testing.assert_allclose(chart["cloud"]["y"], 100 * pairs["mAP"])
+    np.testing.assert_allclose(chart["cloud"]["y"], 100 * np.array(pairs["mAP"]))
     assert [point["y"] for point in chart["points"]] == pytest.approx(100 * rows["mAP"], rel=1e-5)
     assert [point["set"] for point in chart["points"]] == rows["category"].tolist()
     for name in SCORES:
@@ -60,7 +60,7 @@ def test_the_chart_of_an_estimate_holds_the_panel_the_labelled_pairs_and_the_sta
 @pytest.mark.parametrize("name", SCORES)
 def test_the_line_is_what_the_fit_predicts_where_other_scores_are_as_usual(fitted, estimate, name):
     band = chart_of_panel(fitted, estimate).lines[name]
-    pairs = panel_pairs()
+    pairs = shipped(PAIRS, FULL)
     k = len(band.x) // 2
     row = {"category": "new", name: band.x[k], "n_images": estimate.n_images}
     for other in SCORES:
