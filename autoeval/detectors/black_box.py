@@ -17,6 +17,7 @@ from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
 Find = Callable[[Sequence[np.ndarray]], Any]
+ROUNDING = 1.0  # pixels by which edges may cross, as those that a network scales and clips
 
 
 def read_found(
@@ -63,6 +64,13 @@ def _one(
         raise InputError(f"The answer for image '{image_id}' is malformed: {error}") from error
     if not np.isfinite(detections.boxes).all():
         raise InputError(f"Expected finite boxes but image '{image_id}' has NaN or infinite ones.")
+    turned = (detections.boxes[:, 2:] < detections.boxes[:, :2] - ROUNDING).any(axis=1)
+    if turned.any():
+        raise InputError(
+            "Expected boxes as left, top, right and bottom edge (xyxy) but image "
+            f"'{image_id}' has {detections.boxes[turned][0].round(1).tolist()}, which ends before "
+            "it begins: is this left, top, width and height?"
+        )
     if not ((detections.scores >= 0) & (detections.scores <= 1)).all():
         odd = detections.scores[~((detections.scores >= 0) & (detections.scores <= 1))]
         raise InputError(f"Expected scores in [0, 1] but image '{image_id}' has {listed(odd)}.")

@@ -69,6 +69,7 @@ def test_a_callable_that_raises():
         (([[]] * 2, [[]] * 2, [[]] * 2), "of 1 images, one array each, but got 2, 2 and 2"),
         (([[[1, 2, np.nan, 4]]], [[0.5]], [[0]]), "image 'a' has NaN"),
         (([[[1, 2, 3, 4]]], [[np.nan]], [[0]]), "image 'a' has nan"),
+        (([[[40, 30, 20, 10]]], [[0.5]], [[0]]), "left, top, width and height"),  # xywh
         (([[[1, 2, 3, 4]]], [[1.5]], [[0]]), r"scores in \[0, 1\] but image 'a' has 1.5"),
         (([[[1, 2, 3, 4]]], [[0.5, 0.4]], [[0]]), "image 'a' is malformed"),
         (([[[1, 2, 3]]], [[0.5]], [[0]]), "image 'a' is malformed"),
@@ -83,11 +84,11 @@ def test_answers_that_are_refused(answer, told):
 
 
 def test_boxes_outside_are_clipped_or_dropped_and_counted():
-    boxes = [[[-5, -5, 70, 20], [70, 0, 80, 20], [5, 5, 5, 9]]]
-    detector = answering((boxes, [[0.5, 0.4, 0.3]], [[0, 1, 1]]))
+    boxes = [[[-5, -5, 70, 20], [70, 0, 80, 20], [5, 5, 5, 9], [5, 5, 4.5, 9]]]
+    detector = answering((boxes, [[0.5, 0.4, 0.3, 0.2]], [[0, 1, 1, 1]]))
     (found,) = detector.observe([street()], ["a"])
     np.testing.assert_array_equal(found.clean.boxes, [[0, 0, 64, 20]])
-    assert detector.n_outside == 2
+    assert detector.n_outside == 3
 
 
 def test_its_representation_says_what_it_is():
