@@ -78,8 +78,7 @@ class HostCopy:
         """Begin to copy what was added."""
         if all(map(is_on_host, self._tensors)):
             return
-        flat = [x.contiguous().reshape(-1).view(torch.uint8) for x in self._by_width()]
-        content = torch.cat(flat)
+        content = torch.cat([_bytes(x) for x in self._by_width()])
         if content.device.type == "cuda":
             self._content = torch.empty(content.shape, dtype=torch.uint8, pin_memory=True)
             self._content.copy_(content, non_blocking=True)
@@ -114,6 +113,13 @@ class HostCopy:
             arrays[id(tensor)] = part.view(tensor.dtype).reshape(tensor.shape).numpy()
             start += len(part)
         return [arrays[id(tensor)] for tensor in self._tensors]
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    """Return the bytes of a tensor in order, uint8; its own memory where that has the order."""
+    # A column of one row counts as contiguous whatever its stride, which a view as bytes refuses:
+    # the last dimension, added here, has a stride of 1.
+    return tensor.contiguous().reshape(-1).unsqueeze(-1).view(torch.uint8).reshape(-1)
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,9 @@ def test_tensors_of_a_device_come_in_one_copy(monkeypatch):
         torch.arange(5) - 2**40,
         torch.zeros(0, 4),
         torch.rand(2, 6)[:, ::2],
+        torch.rand(1, 5)[:, -1],  # the scores of an image with one box
+        torch.rand(0, 5)[:, -1],
+        torch.rand(1, 7, 3)[:, ::7, 1:],
         torch.tensor(1.5),
     ]
     copies, of_tensor = [], torch.Tensor.cpu
