@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
+
+import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
@@ -35,10 +37,14 @@ _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
 _BOX = 5
 # Beyond this, numbers are pixels; a little beyond 1 is rounding, which loading clips.
 _MOST = 1.5
+_ROUNDING = 0.01  # of the image, by which a point lies outside its box
 _LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
 _NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
 _START = 200  # bytes
 _NUMBER_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*-?\d+(?:\.\d*)?[ \t,;]").match
+# Lines of keypoints behind a box: see `_refuse_keypoints`.
+FEWEST_LINES, CORNERS_OF_BOX = 10, 8
+MOSTLY, FILLED = 0.9, 0.4
 SPLITS = ("train", "val", "test")
 LABEL_SUFFIX = ".txt"
 
@@ -122,7 +128,8 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
         split_of = dict[str, str]()
     else:
         pairs, split_of = of_yaml
-    images, boxes, unknown, hulls = [], [], [], 0
+    images, boxes, unknown = list[LabelledImage](), list[LabelledBox](), list[str]()
+    shapes: list[list[float]] = []
     bad, texts = BadItems("", "lines of labels", "{item}: {fault}"), BadItems("", "label files")
     for name, file in pairs.labelled.items():
         size = image_size(pairs.img_dir / name)
@@ -136,14 +143,16 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
             for k, words in lines:
                 with bad.item(f"{printable(file)}, line {k}"):
                     number, numbers = _parsed(words, names)
-                    hulls += len(numbers) > _BOX - 1
+                    if len(numbers) > _BOX - 1:
+                        shapes.append(numbers)
                     boxes.append(_box(image, number, numbers, names))
+    _refuse_keypoints(path, shapes)
     warnings = [
         *pairs.warnings,
         *texts.warnings(),
         *bad.warnings(),
         *without_size(unknown),
-        *around_shapes(hulls),
+        *around_shapes(len(shapes)),
     ]
     if not names.names:
         warnings.append(
@@ -162,6 +171,31 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
         tuple(map(printable, pairs.unlabelled)),
         tuple(warnings),
     )
+
+
+def _refuse_keypoints(path: Path, shapes: Sequence[Sequence[float]]) -> None:
+    """Refuse keypoints behind boxes that would be read as polygons, where no data.yaml says so.
+
+    All lines then have as many numbers, and the first four are a box that holds the points that
+    follow and is about as large as they reach.
+    """
+    n = len(shapes[0]) if shapes else 0
+    if len(shapes) < FEWEST_LINES or n <= CORNERS_OF_BOX or any(len(of) != n for of in shapes):
+        return
+    numbers = np.array(shapes)
+    centre, sides = numbers[:, None, :2], numbers[:, 2:4]
+    points = numbers[:, 4:].reshape(-1, n // 2 - 2, 2)
+    shown = np.asarray(np.any(points > 0, axis=2))  # a point that is not labelled is 0 0
+    inside = (np.abs(points - centre) <= 0.5 * sides[:, None] + _ROUNDING).all(axis=2) | ~shown
+    low = np.where(shown[..., None], points, np.inf).min(axis=1)
+    high = np.where(shown[..., None], points, -np.inf).max(axis=1)
+    filled = (high - low).max(axis=1) >= FILLED * sides.max(axis=1)
+    if (inside.all(axis=1) & filled).mean() >= MOSTLY:
+        raise InputError(
+            f"{path}: {len(shapes)} lines hold {n // 2 - 2} points behind a box, which look like "
+            f"keypoints and not like polygons. Add `kpt_shape: [{n // 2 - 2}, 2]` to a data.yaml "
+            "beside them."
+        )
 
 
 def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:

@@ -1,6 +1,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 from autoeval.errors import InputError
@@ -99,6 +100,33 @@ def test_keypoints_behind_a_box_are_not_a_polygon(write):
     text, names = BOX.strip() + " 0 0 1 1", NAMES + "kpt_shape: [2, 2]\n"
     folder = write({A: IMAGE, "labels/a.txt": text, "data.yaml": names})
     assert [box.xywh for box in load_labels(folder).boxes] == [(15, 5, 10, 10)]
+
+
+def lines_of(make, n=40):
+    rng = np.random.default_rng(0)
+    return "\n".join("0 " + " ".join(f"{x:.5f}" for x in make(rng)) for _ in range(n))
+
+
+def keypoints(rng):
+    centre, sides = rng.uniform(0.3, 0.7, 2), rng.uniform(0.05, 0.4, 2)
+    points = centre + sides * rng.uniform(-0.5, 0.5, (12, 2))
+    points[rng.random(12) < 0.2] = 0  # not labelled
+    return [*centre, *sides, *points.ravel()]
+
+
+def polygon(rng):
+    """Of 14 corners each, about a centre anywhere: often within what their first two make a box."""
+    radius, angles = rng.uniform(0.02, 0.2), np.arange(14) * 2 * np.pi / 14
+    centre = rng.uniform(0.2, 0.8, 2)
+    return (centre + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)).ravel()
+
+
+def test_keypoints_that_no_file_tells_of_are_refused_and_polygons_are_not(write):
+    folder = write({A: IMAGE, "labels/a.txt": lines_of(keypoints), "labels/classes.txt": "car"})
+    with pytest.raises(InputError, match=r"12 points behind a box.*kpt_shape: \[12, 2\]"):
+        load_labels(folder)
+    folder = write({A: IMAGE, "labels/a.txt": lines_of(polygon), "labels/classes.txt": "car"})
+    assert len(load_labels(folder).boxes) == 40
 
 
 def test_shares_are_of_the_photograph_as_it_is_shown(write, upright_photo):
