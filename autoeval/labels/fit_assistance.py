@@ -225,7 +225,8 @@ def fit_box_model(
         top = top_detections(found.image, found.label, found.scores)
         hits, ignored = site.evaluation.matches.of(top)
         usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.image])
-        usable = drawn_boxes(site.pool, usable, most)
+        if len(usable) > most:
+            usable = drawn_boxes(site.pool, usable, most)
         of_boxes.append(site.pool.features[usable])
         of_matches.append(hits[:, usable])
     features, matched = np.concatenate(of_boxes), np.concatenate(of_matches, axis=1)
@@ -251,12 +252,10 @@ def fit_box_model(
 
 
 def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
-    """Draw so many boxes by a fixed seed, where there are more, as positions (n,), int64.
+    """Draw so many of more boxes by a fixed seed, as positions (n,), int64.
 
     Drawn by images, categories and what boxes are: the order of a file changes nothing.
     """
-    if len(usable) <= most:
-        return usable
     boxes, scores = found.boxes[usable], found.scores[usable]
     images = image_ranks([image.image_id for image in found.images])[found.image[usable]]
     words = np.argsort(np.argsort(found.categories))[found.label[usable]]
