@@ -283,17 +283,6 @@ def _box(value: Any) -> list[float]:
     return [float("nan")] * 4
 
 
-def first_fields(path: Path) -> list[str]:
-    """Return the names of the fields of the first entry of a JSON file; empty for another file."""
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
-            text = stream.read(LONGEST_LINE).decode(errors="replace").lstrip("\ufeff \t\r\n[")
-        first, _ = json.JSONDecoder().raw_decode(text)
-    except (OSError, EOFError, ValueError, RecursionError):
-        return []
-    return [*first] if isinstance(first, dict) else []
-
-
 # Streams of JSON: a list, or an object a line.
 
 

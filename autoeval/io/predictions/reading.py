@@ -7,6 +7,8 @@ categories (`category_words`), and what is odd about them.
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +33,13 @@ from autoeval.io.image_identity import Named, normal_id
 from autoeval.io.image_lists import FARTHEST
 from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.io.predictions.covered_images import place_images, uncovered_images
-from autoeval.io.predictions.formats import SUFFIXES, Coded, RawColumns, first_fields, read_columns
+from autoeval.io.predictions.formats import (
+    LONGEST_LINE,
+    SUFFIXES,
+    Coded,
+    RawColumns,
+    read_columns,
+)
 from autoeval.io.predictions.text_folder import read_text_folder
 from autoeval.runtime.files import name_of
 from autoeval.words import Notice, listed
@@ -298,7 +306,7 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
     )
     n_usable = n - sum(map(len, faults.values()))
     if n_usable <= FEWEST_USABLE * n:
-        fields = first_fields(path)
+        fields = _first_fields(path)
         there = f"; the first has {listed(fields, 10)}" if fields else ""
         raise InputError(
             f"{path} is not a COCO results file: {n_usable} of its {n} entries can be "
@@ -325,6 +333,17 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
         joined["scores"],
         warnings,
     )
+
+
+def _first_fields(path: Path) -> list[str]:
+    """Return the names of the fields of the first entry of a JSON file; empty for another file."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            text = stream.read(LONGEST_LINE).decode(errors="replace").lstrip("\ufeff \t\r\n[")
+        first, _ = json.JSONDecoder().raw_decode(text)
+    except (OSError, EOFError, ValueError, RecursionError):
+        return []
+    return [*first] if isinstance(first, dict) else []
 
 
 def _no_confidences(path: Path, n_scores: str, lowest: float, highest: float) -> InputError:
