@@ -52,9 +52,9 @@ def pictures_left_empty():
         yield draw
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def drawn(pictures_left_empty):
-    """Draw charts, for tests that look at them."""
+    """Draw charts, for the tests of a module that look at them."""
     from matplotlib.figure import Figure
 
     with pytest.MonkeyPatch.context() as patched:
