@@ -5,13 +5,17 @@ import json
 import pytest
 from golden.flows import FLOWS, RECORDED, differences, run
 
+# of the longest flows, whose commands are in others too; `pytest tests/golden` runs all
+RARE = ("five_sites", "photos_reference")
+
+
+def marks_of(name, flow):
+    return [pytest.mark.slow] * flow.slow + [pytest.mark.rare] * (name in RARE)
+
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if flow.slow else [])
-        for name, flow in FLOWS.items()
-    ],
+    [pytest.param(name, marks=marks_of(name, flow)) for name, flow in FLOWS.items()],
 )
 def test_results_are_as_recorded(name, tmp_path, request):
     flow = FLOWS[name]

@@ -48,7 +48,7 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
         observer,
         task.load_seed_sets(),
         Keeping(tmp_path / "work"),
-        meta_set=MetaSetConfig(n_sets=3, n_images=4),
+        meta_set=MetaSetConfig(n_sets=1, n_images=4),
         methods=["bos"],
     )
     for name in ("mAP", "mAP50", "mAP75", "bos", "ac"):

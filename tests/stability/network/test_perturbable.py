@@ -68,7 +68,7 @@ def unsplittable(build, monkeypatch):
     return known, other
 
 
-@pytest.mark.parametrize("position", ["after", "before"])
+@pytest.mark.parametrize("position", ["after", pytest.param("before", marks=pytest.mark.rare)])
 def test_fallback_gives_the_same_boxes(unsplittable, images, position):
     known, other = unsplittable
     assert known.splits_backbone and not other.splits_backbone
