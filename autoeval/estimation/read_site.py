@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ THRESHOLDS = {  # of scores, in settings; by their framework, since a black box 
     "transformers": ("threshold",),
 }
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``
-GivenImages = Images | Sequence[LabelledImage] | None
+GivenImages = Images | Sequence[LabelledImage] | LabelSet | None
 
 
 def with_chosen_reference(files: Predictions, context: Mapping[str, Any]) -> Predictions:
@@ -149,10 +149,14 @@ def listed_images(
     in_document = images_in_memory(images, numbers)
     if in_document is not None:
         return in_document, (), left_out
-    described = [image for image in images if isinstance(image, LabelledImage)]  # as of a plan
-    if described and len(described) == len(images):
+    if isinstance(images, LabelSet):
+        numbers |= zip(images.numbers, images.categories, strict=False)  # text has no numbers
+        images = images.images
+    items = list[Any](images) if isinstance(images, Iterable) else [images]
+    described = [image for image in items if isinstance(image, LabelledImage)]  # as of a plan
+    if described and len(described) == len(items):
         return described, (), left_out
-    found = list_images(images)  # type: ignore[arg-type]
+    found = list_images(items)
     sized = list[LabelledImage]()
     for image in found:
         name, size = image.image_id, None

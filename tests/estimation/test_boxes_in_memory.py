@@ -136,3 +136,14 @@ def test_numbers_of_the_list_of_images_are_not_silently_those_of_the_fit(world, 
             assert "--numbering images" in str(error)
         else:
             assert "category-numbers-guessed" in [w.code for w in estimate.warnings]
+
+
+def test_labels_that_were_read_list_their_images_and_a_number_lists_none(world, fitted):
+    wanted = fitted.predict(world[3], images=world[2])
+    names = [image["file_name"] for image in read(world[2])["images"]]
+    for images in (autoeval.load_labels(world[2]), iter(names)):
+        estimate = fitted.predict(world[3], images=images)
+        assert estimate.n_images == wanted.n_images == len(names)
+    assert fitted.predict(world[3], images=autoeval.load_labels(world[2])).value == wanted.value
+    with pytest.raises(autoeval.InputError, match="Expected images as a folder.*of int"):
+        fitted.predict(world[3], images=5)
