@@ -145,5 +145,5 @@ def test_labels_that_were_read_list_their_images_and_a_number_lists_none(world, 
         estimate = fitted.predict(world[3], images=images)
         assert estimate.n_images == wanted.n_images == len(names)
     assert fitted.predict(world[3], images=autoeval.load_labels(world[2])).value == wanted.value
-    with pytest.raises(autoeval.InputError, match="Expected images as a folder.*of int"):
+    with pytest.raises(autoeval.InputError, match=r"Expected images as a folder.*of int"):
         fitted.predict(world[3], images=5)
