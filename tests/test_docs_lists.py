@@ -24,7 +24,7 @@ from tests.doc_pages import PAGES, ROOT
 def test_the_rows_of_a_page_name_all_there_are(page, known):
     text = (ROOT / page).read_text("utf-8")
     rows = set(re.findall(r"^\| `?([\w-]+)`? \|", text, re.MULTILINE))
-    assert sorted(set(known) - rows) == []
+    assert sorted(set(known) - rows) == [], f"add a row for each to {page}"
 
 
 def test_every_command_is_named_on_some_page():

@@ -34,12 +34,18 @@ def severities_in_source():
 
 
 def test_the_list_has_every_code_once_and_in_order():
-    assert sorted(severities_in_source()) == LISTED
+    made = severities_in_source().keys()
+    assert made - set(LISTED) == set(), "add a row for each to docs/reference/warnings.md"
+    assert set(LISTED) - made == set(), "no Notice has these codes: remove their rows"
+    assert sorted(made) == LISTED, "the rows are in alphabetical order, each code once"
 
 
 def test_the_list_has_the_severities_of_each_code():
     listed = {code: set(severities.split(", ")) for code, severities, *_ in ROWS}
-    assert listed == severities_in_source()
+    made = severities_in_source()
+    differing = {code: made[code] for code in made.keys() & listed if made[code] != listed[code]}
+    assert differing == {}, "the column 'severity' of docs/reference/warnings.md has others"
+    assert listed == made
     assert set.union(*listed.values()) == set(SEVERITIES)
 
 

@@ -111,7 +111,8 @@ def package_of(name):
 
 def test_the_page_has_these_layers():
     rows = re.findall(r"^\| (\d+) \| `([\w.]+)` \|", ARCHITECTURE.read_text(), re.M)
-    assert {package: int(layer) for layer, package in rows} == LAYER_OF
+    written = {package: int(layer) for layer, package in rows}
+    assert written == LAYER_OF, "the layers of docs/explanation/architecture.md and LAYERS differ"
 
 
 def test_the_page_has_what_each_program_imports():
@@ -154,7 +155,8 @@ def test_the_operators_import_nothing_of_the_project():
 
 
 def test_every_module_has_a_package():
-    assert [name for name in modules() if name and not package_of(name)] == []
+    without = [name for name in modules() if name and not package_of(name)]
+    assert without == [], "name a new package in LAYERS and in docs/explanation/architecture.md"
 
 
 def test_imports_point_down():
@@ -165,7 +167,7 @@ def test_imports_point_down():
         and package_of(a) != package_of(b)
         and LAYER_OF[package_of(b)] >= LAYER_OF.get(package_of(a), 99)
     ]
-    assert up == []
+    assert up == [], "import from lower layers only: see docs/explanation/architecture.md"
 
 
 def part_of_estimation(name):
@@ -294,7 +296,7 @@ def test_no_two_files_have_the_same_name():
         if package_of(name) not in SAME_NAMES_IN and path.name != "__init__.py":
             found.setdefault(path.stem, []).append(name)
     twins = {name: places for name, places in found.items() if len(places) > 1}
-    assert twins.keys() - SAME_MEANING == set(), twins
+    assert twins.keys() - SAME_MEANING == set(), f"rename one of each: {twins}"
 
 
 def test_no_two_files_of_tests_have_the_same_name():

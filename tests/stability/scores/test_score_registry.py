@@ -38,7 +38,10 @@ def line_of(score):
 def test_the_table_in_the_docs_is_that_of_the_registry():
     listed = DOCS.read_text().partition("## What the default reads")[0]
     rows = [row for row in listed.splitlines() if row.startswith("| `")]
-    assert rows == [line_of(score) for score in scores().values()]
+    expected = [line_of(score) for score in scores().values()]
+    lacking = [row for row in expected if row not in rows]
+    assert lacking == [], "docs/reference/scores.md lacks these rows, or has them otherwise"
+    assert rows == expected, "docs/reference/scores.md: in alphabetical order, and no others"
 
 
 def test_a_registered_score_is_computed_listed_and_regressed_on(widest):
