@@ -1,21 +1,35 @@
 """Estimates with a few labels from one labelled set and prediction files.
 
-    python -m benchmarks.labels DATA PREDICTIONS [--draws N] [--target recall@0.3] [--fit-on set]
-        [--out DIR] > tables.md
+    python -m benchmarks.labels pairs DATA PREDICTIONS [--draws N] [--target recall@0.3]
+        [--fit-on set] [--out DIR] > tables.md
+    python -m benchmarks.labels sites DATA NAME=PREDICTIONS ... [--draws N] [--work-dir DIR]
+        [--out FILE]
 
-DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. All that is used (box model,
-mixing weights, small-sample bias, label-free estimate) is fitted on the `val` images of coco_mini;
-and on single sites of one category in turn, the three largest of different groups for each
-category. Of each site of another group that has 60 images k are drawn, again and again, and taken
-as labelled. Error: mean absolute difference to the value on all its images, mean over sites;
-coverage and half-width of nominal 90 % intervals; effective: simply drawn labels whose sample
-estimate has the same squared error, median over sites. *sample*: simple random draws and no
-assistance; the others are drawn by plan.
+DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them.
+
+*pairs*: all that is used (box model, mixing weights, small-sample bias, label-free estimate) is
+fitted on the `val` images of coco_mini; and on single sites of one category in turn, the three
+largest of different groups for each category. Of each site of another group that has 60 images k
+are drawn, again and again, and taken as labelled. Error: mean absolute difference to the value on
+all its images, mean over sites; coverage and half-width of nominal 90 % intervals; effective:
+simply drawn labels whose sample estimate has the same squared error, median over sites. *sample*:
+simple random draws and no assistance; the others are drawn by plan.
+
+*sites*: the whole way of a user, by `autoeval.fit` and a plan. Each site of `FEWEST_ON_THE_WAY`
+images or more, but those of COCO, is estimated by fits on one other labelled site alone: in turn
+the three largest sites of different groups of its task, without its own group; those of ``all`` by
+a fit on the `val` images of coco_mini. Of each site k images are drawn by a plan again and again,
+and taken as labelled, as in `benchmarks/many_categories.py`; the truth is the mAP by all labels.
+Draws of a site share its truth and its boxes, so that the site is the unit: coverage is the mean
+over sites of their own (over detectors, fits and draws), ± its standard error from the spread over
+sites. *forecast*: the half-width that the plan promises; *wider*: the share of draws whose
+half-width is over 1.25 times that. Points of 100, nominal 90 %.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +38,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import autoeval
 from autoeval.accuracy.measures import OperatingPoint, RankedDetections, image_counts, influence_on
+from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.estimate import bounds
@@ -44,7 +60,9 @@ from autoeval.labels.values import OF_ONE_SET, ValueWithError
 from autoeval.model.regression import Regression
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
-from benchmarks.panel import LABELLED, read_sets
+from benchmarks.many_categories import SET, WORDS, Pool, estimates, planned_pool, write_boxes
+from benchmarks.many_categories import write_part as write_split
+from benchmarks.panel import LABELLED, TASKS, add_detectors, group_of, read_sets
 
 CATEGORIES = ("vehicle", "person")
 FIRST = 3  # sites of each category that are fitted on
@@ -56,20 +74,42 @@ FORMATS = {
     **dict.fromkeys(("coverage", "dropped"), "{:.1%}"),
     "effective": "{:.0f}",
 }
+SIZES_ON_THE_WAY = (10, 20, 40, 80)
+FEWEST_ON_THE_WAY = 40  # images of a site
+WIDER = 1.25
+FORMATS_ON_THE_WAY = {
+    **dict.fromkeys(("MAE", "half-width", "forecast", "±"), "{:.1f}"),
+    **dict.fromkeys(("coverage", "lowest site"), "{:.1f}%"),
+    "wider": "{:.0f}%",
+}
 
 Priors = Mapping[tuple[str, str], ValueWithError]
 
 
 def main() -> None:
-    """Print the tables."""
+    """Run one of the two."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("predictions", type=Path)
-    parser.add_argument("--draws", type=int, default=60)
-    parser.add_argument("--target", default="mAP", help="such as recall@0.3 (%(default)s)")
-    parser.add_argument("--fit-on", choices=("set", "site"), help="one of the two; both by default")
-    parser.add_argument("--out", type=Path, help="folder for the figures of every site as CSV")
+    commands = parser.add_subparsers(dest="command", required=True)
+    pairs = commands.add_parser("pairs", help="categories of sites, by all that estimates use")
+    pairs.add_argument("data", type=Path)
+    pairs.add_argument("predictions", type=Path)
+    pairs.add_argument("--draws", type=int, default=60)
+    pairs.add_argument("--target", default="mAP", help="such as recall@0.3 (%(default)s)")
+    pairs.add_argument("--fit-on", choices=("set", "site"), help="one of the two; both by default")
+    pairs.add_argument("--out", type=Path, help="folder for the figures of every site as CSV")
+    pairs.set_defaults(run=print_pairs)
+    sites = commands.add_parser("sites", help="every site, the whole way of a user")
+    add_detectors(sites)
+    sites.add_argument("--draws", type=int, default=30)
+    sites.add_argument("--work-dir", type=Path, default=Path("work_dirs/label_coverage"))
+    sites.add_argument("--out", type=Path, help="CSV of every draw")
+    sites.set_defaults(run=print_sites)
     args = parser.parse_args()
+    args.run(args)
+
+
+def print_pairs(args: argparse.Namespace) -> None:
+    """Print the tables of pairs of site and category."""
     sets = list(read_sets(args.data, args.predictions))
     sites = [of for of in sets if set(of.boxes.categories) <= set(CATEGORIES)]
     for kind in (args.fit_on,) if args.fit_on else ("set", "site"):
@@ -321,6 +361,91 @@ def _evaluate(
             "half_width": halves.mean(),
             "dropped": dropped if name == "combined" else np.nan,
         }
+
+
+def print_sites(args: argparse.Namespace) -> None:
+    """Print coverage and error at every site, by number of labels."""
+    rows: list[dict] = []
+    for name, folder in args.detectors:
+        for pool, fit in read_pools(args.data, name, folder, args.work_dir / name):
+            own = drawn_labels(pool, args.draws)
+            rows += [{"detector": name, "site": pool.name, "fit": fit, **row} for row in own]
+            print(f"{name} {pool.name} by {fit}: {len(own)} draws", flush=True)
+    table = pd.DataFrame(rows)
+    if args.out:
+        table.to_csv(args.out, index=False)
+    for by in (["labels"], ["detector", "labels"]):
+        print("\n" + to_markdown(format_cells(site_summary(table, by), FORMATS_ON_THE_WAY)))
+
+
+def read_pools(
+    data: Path, detector: str, predictions: Path, folder: Path
+) -> Iterator[tuple[Pool, str]]:
+    """Yield each site with a plan for it, and what the fit behind it was fitted on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for task, names in TASKS.items():
+        words = {name: [w for w, of in WORDS.items() if of == name] for name in names} or None
+        size_of = {}
+        for boxes in sorted((predictions / task).glob("*.json")):
+            labels = data / task / boxes.stem / "annotations.json"
+            if labels.exists() and group_of(boxes.stem) != "coco":
+                size_of[boxes.stem] = len(json.loads(labels.read_bytes())["images"])
+        fits = {}
+        for name in fitted_on(size_of) if names else [SET]:
+            labels = data / task / name / "annotations.json"
+            if name == SET:
+                labels = write_split(labels, "val", folder / "val.json")
+            boxes = write_boxes(predictions / task / f"{name}.json", labels, folder / "boxes.json")
+            try:
+                fits[name] = autoeval.fit(labels, boxes, categories=words)
+            except InputError as error:
+                print(f"{detector} {name}: {error}")
+        for name in (name for name, n in size_of.items() if n >= FEWEST_ON_THE_WAY):
+            labels = data / task / name / "annotations.json"
+            boxes = write_boxes(predictions / task / f"{name}.json", labels, folder / "boxes.json")
+            for other in (other for other in fits if group_of(other) != group_of(name)):
+                try:
+                    pool = planned_pool(fits[other], detector, name, labels, boxes, words)
+                except InputError as error:
+                    print(f"{detector} {name} by {other}: {error}")
+                else:
+                    yield pool, other
+
+
+def fitted_on(size_of: dict[str, int]) -> list[str]:
+    """Return the largest sites of a task, one a group."""
+    largest = sorted(size_of, key=lambda name: (-size_of[name], name))
+    first = {group_of(name): name for name in reversed(largest)}
+    return [name for name in largest if first[group_of(name)] == name][:FIRST]
+
+
+def drawn_labels(pool: Pool, draws: int) -> list[dict]:
+    """Return a row for each number of labels and draw."""
+    rows = []
+    for k in (k for k in SIZES_ON_THE_WAY if k <= MOST_LABELLED * pool.plan.n_pool):
+        forecast = pool.plan.forecast(k)
+        for _, found in estimates(pool, k, draws):
+            value = found.whole.combined.estimate
+            error, half = abs(value.value - pool.true), value.half_width()
+            covered = error <= half + 1e-9
+            row = {"labels": k, "error": error, "half_width": half, "forecast": forecast}
+            rows.append({**row, "covered": covered})
+    return rows
+
+
+def site_summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Average over sites, in points of 100."""
+    wider = rows["half_width"] > WIDER * rows["forecast"]
+    of_sites = rows.assign(wider=wider).groupby([*by, "site"])
+    columns = ["covered", "error", "half_width", "forecast", "wider"]
+    groups = (100 * of_sites[columns].mean()).groupby(list(by))
+    covered = groups["covered"]
+    table = pd.DataFrame({"sites": groups.size(), "coverage": covered.mean()})
+    table["±"] = covered.std(ddof=1) / np.sqrt(table["sites"])
+    table["lowest site"] = covered.min()
+    means = groups[["error", "half_width", "forecast", "wider"]].mean()
+    names = {"error": "MAE", "half_width": "half-width"}
+    return table.join(means.rename(columns=names)).reset_index()
 
 
 if __name__ == "__main__":

@@ -128,10 +128,11 @@ def test_a_warning_of_a_fit_that_detectors_share_is_given_once(estimator, world)
 
 
 def test_detectors_that_found_nothing_are_compared_by_labels_alone(estimator, world):
+    (world / "none_too.json").write_bytes((world / "no_boxes.json").read_bytes())
     with pytest.raises(InputError, match=f"nothing found in {N} images"):
-        compared(estimator, world, "no_boxes.json", "no_boxes.json")
+        compared(estimator, world, "no_boxes.json", "none_too.json")
     labels = world / "site_labels.json"
-    result = compared(estimator, world, "no_boxes.json", "no_boxes.json", labels=labels)
+    result = compared(estimator, world, "no_boxes.json", "none_too.json", labels=labels)
     assert result.ranking["value"].tolist() == [0, 0]
     assert (result.lower, result.value, result.upper) == (0, 0, 0)
 
