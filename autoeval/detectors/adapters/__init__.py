@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
 ACCELERATOR_BATCH = 16
+SHARES = ("conf", "iou", "threshold")  # and what torchvision calls ``..._thresh``
 
 
 def adapters() -> Iterator[Any]:
@@ -69,13 +70,20 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def chosen(defaults: Mapping[str, Any], given: Mapping[str, Any] | None, what: str) -> dict:
-    """Return options with those that are given; `InputError` for one that there is not."""
+    """Return options with those that are given.
+
+    `InputError` for one that there is not, and for a threshold outside [0, 1]: none would be found.
+    """
     unknown = sorted(set(given or {}) - set(defaults))
     if unknown:
         raise InputError(
             f"Expected --cfg-options of {what} out of {listed(sorted(defaults))} but got "
             f"{listed(unknown)}."
         )
+    for name, value in (given or {}).items():
+        is_share = name in SHARES or name.endswith("_thresh")
+        if is_share and not (isinstance(value, int | float) and 0 <= value <= 1):
+            raise InputError(f"Expected {name} of {what} in [0, 1] but got {value!r}.")
     return {**defaults, **(given or {})}
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from framework_images import scenes, two_sizes
 
+from autoeval.detectors.adapters import chosen
 from autoeval.detectors.adapters.onnx_model import letterbox
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
@@ -113,6 +114,15 @@ def test_options_of_the_suppression(tmp_path):
     assert plain.fingerprint != confident.fingerprint and plain.is_identified
     copy = write(tmp_path / "renamed.onnx", yolov8())
     assert found_in(copy)[1].fingerprint == plain.fingerprint
+
+
+@pytest.mark.parametrize("given", [{"conf": 2}, {"iou": -0.1}, {"box_score_thresh": "high"}])
+def test_a_threshold_that_no_score_can_have_is_refused(given):
+    defaults = {"conf": 0.01, "iou": 0.7, "box_score_thresh": 0.05, "imgsz": 96}
+    ((name, _),) = given.items()
+    with pytest.raises(InputError, match=rf"Expected {name} of the detector in \[0, 1\]"):
+        chosen(defaults, given, "the detector")
+    assert chosen(defaults, {"conf": 1, "imgsz": 640}, "the detector")["imgsz"] == 640
 
 
 def test_what_is_seen(tmp_path):
