@@ -3,15 +3,16 @@
 A file here is an adapter. It imports its framework only inside its functions, and has
 
 - ``EXTRA``: the extra that installs the framework,
-- ``PACKAGE``: the package whose version is noted with what it found,
+- ``PACKAGE``: the package whose version is noted with what it found, by the name it is imported by,
 - ``SETTINGS``: the fields of a `DetectorSpec` that it reads, besides the name,
 - ``named(name)``: whether ``--detector NAME`` is its own, without touching the framework,
 - ``load(spec)``: the `BlackBoxDetector` of a spec,
 - ``OBJECTS``: beginnings of the names of modules whose objects it takes; ``()`` for none,
 - ``wrap(model)``: the `BlackBoxDetector` of such an object, unless there are none.
 
-Nothing else registers it. ``tests/detectors/adapters`` has a test for each, against the call of the
-framework itself.
+Nothing else registers it; help, messages and pages name its form of ``--detector``, CONTRIBUTING.md
+lists where. ``tests/detectors/adapters`` has a test for each, against the call of the framework
+itself.
 """
 
 from __future__ import annotations
