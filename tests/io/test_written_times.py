@@ -86,4 +86,4 @@ def test_the_monitor_refuses_a_day_first(tmp_path):
     file = tmp_path / "gate.json"
     file.write_text(json.dumps(listed_at("02.03.2026 08:15")))
     with pytest.raises(InputError, match="year first"):
-        _ = ResultsFile(tmp_path / "boxes.json", "", None, file).images
+        ResultsFile(tmp_path / "boxes.json", "", None, file).images()
