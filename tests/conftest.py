@@ -1,5 +1,6 @@
 """Fixtures shared by every test."""
 
+import contextlib
 import functools
 import gc
 import hashlib
@@ -52,13 +53,26 @@ def pictures_left_empty():
         yield draw
 
 
-@pytest.fixture(scope="module")
-def drawn(pictures_left_empty):
-    """Draw charts, for the tests of a module that look at them."""
+@contextlib.contextmanager
+def drawing(draw):
     from matplotlib.figure import Figure
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Figure, "savefig", pictures_left_empty)
+        patched.setattr(Figure, "savefig", draw)
+        yield
+
+
+@pytest.fixture(scope="module")
+def drawn(pictures_left_empty):
+    """Draw charts, for modules whose tests look at them."""
+    with drawing(pictures_left_empty):
+        yield
+
+
+@pytest.fixture
+def drawn_here(pictures_left_empty):
+    """Draw charts, for one test that looks at them."""
+    with drawing(pictures_left_empty):
         yield
 
 

@@ -76,7 +76,7 @@ def label_plan_by_hand(folder, plan):
     labels_of(folder / "new", names, folder / plan / "annotations.json")
 
 
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("drawn_here")
 def test_predictions_from_files(here):
     done = run_block(block("docs/how-to/predictions.md", "autoeval fit --labels val.json"))
     assert len(done) == 2

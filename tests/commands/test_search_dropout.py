@@ -23,7 +23,7 @@ def words(tmp_path, monkeypatch):
     return [*words, "--n-sets", "1", "--n-images", "2", "--work-dir", str(tmp_path / "out")]
 
 
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("drawn_here")
 def test_writes_table_pictures_and_configuration(words, tmp_path, capsys):
     config = tmp_path / "out" / "dropout.py"
     assert main([*words, "--strategy", "greedy"]) == 0

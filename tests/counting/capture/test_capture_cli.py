@@ -35,7 +35,7 @@ def capture(*words):
     return main(["count", "capture", *map(str, words)])
 
 
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("drawn_here")
 def test_generate_writes_pairs_metadata_and_a_sheet(split, capsys, tmp_path):
     assert len(open_split(split).items) == 50
     assert len(list((split / "occluded").iterdir())) == 50
@@ -59,7 +59,7 @@ def test_bad_options_are_explained(tmp_path, capsys, options, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("drawn_here")
 def test_run_and_report_a_baseline(split, tmp_path, capsys):
     config = CONFIGS / "visible_only.py"
     words = ("run", split, "--counter", config, "--work-dir", tmp_path / "answers")

@@ -108,7 +108,7 @@ def test_touching_is_exact_at_edges_and_corners():
     assert touched(points, box, 5, "square").tolist() == [True, False, True, True]
 
 
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("drawn_here")
 def test_a_split_is_written_and_read_back(tmp_path):
     spec = SyntheticSpec(counts=(6,), size=100, patterns=("triangle", "staggered"))
     split = write_synthetic(spec, tmp_path)

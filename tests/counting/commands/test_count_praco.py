@@ -70,7 +70,7 @@ def run(*words):
     return main(["count", "praco", "--data", "fsc", "--n-resamples", "50", *map(str, words)])
 
 
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("drawn_here")
 def test_two_counters_end_to_end(data, capsys):
     """The one reads its prompt, the other counts red dots whatever it is asked."""
     words = ["--counter", "good.py", "--counter", "stubborn.py", "--work-dir", "out"]
