@@ -15,7 +15,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-CARD, HOST = torch.device("cuda", 0), torch.device("cpu")
+CARD = torch.device("cuda", 0)
+HOST = torch.device("cpu")
 READS = {"item", "tolist", "__int__", "__float__", "__bool__", "__index__"}
 GUARDED = {  # methods that switch to the device of a tensor before they call the operation
     "copy_": torch.ops.aten.copy_.default,

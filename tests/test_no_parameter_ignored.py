@@ -624,7 +624,8 @@ def outcome(call, arguments):
         result = call(**arguments)
     except InputError as error:
         return f"refused: {error}"
-    codes_in(result)
+    for part in result if isinstance(result, list | tuple) else [result]:
+        codes_in(part)
     folder = arguments.get("work_dir")
     return plain([result, sorted(path.name for path in folder.iterdir()) if folder else []])
 

@@ -183,7 +183,7 @@ def show_estimate(
     )
     title = f"Estimate on {Path(typed['predictions'] or typed['images']).name}"
     shown: dict[str, Any] = {"verbose": verbose}
-    shown["of_fit"] = () if fits_here else estimator.looks_.warnings
+    shown["of_fit"] = () if fits_here else estimator.known_looks().warnings
     step = ""
     if labels:
         from autoeval.report.labels import unplanned_page, unplanned_text, unplanned_values
@@ -279,7 +279,7 @@ def show_threshold(
     names = ("images", "predictions", "labels", "plan", "estimator", "detector")
     facts = about(given.command_line, **{name: typed[name] for name in names})
     fitted = typed["estimator"] and load_estimator(typed["estimator"])
-    of_fit = fitted.looks_.warnings if fitted else ()
+    of_fit = fitted.known_looks().warnings if fitted else ()
     values = choice_values(choice, facts)
     print_result(choice_text(choice, verbose=verbose, of_fit=of_fit), values, as_json=json)
     written = choice_page(choice, facts).write(Path(work_dir) / PAGE, values)

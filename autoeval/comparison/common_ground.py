@@ -123,7 +123,7 @@ def on_common_ground(
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
     words_of = {  # that each detector can find: here, or where it was fitted
-        name: {*site.boxes.categories, *(() if site.named else fits[name].looks_.categories)}
+        name: {*site.boxes.categories, *(() if site.named else fits[name].known_looks().categories)}
         for name, site in common_sites.items()
     }
     chosen_of = {  # where other categories were chosen to count, here or in the fit

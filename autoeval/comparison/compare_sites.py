@@ -112,7 +112,7 @@ def compare_sites(
     check_fits(fits, known.trained_here, known.accuracy)
     if labels is not None:
         of_boxes = [word for site in sites.values() for word in site.boxes.categories]
-        of_fits = [word for fitted in fits.values() for word in fitted.looks_.categories]
+        of_fits = [word for fitted in fits.values() for word in fitted.known_looks().categories]
         images = next(iter(sites.values())).boxes.images
         words_known = [*(labels.words or (*of_boxes, *of_fits))]
         labels = replace(labels, content=labels_on(labels.content, images, words_known))

@@ -109,7 +109,7 @@ class AccuracyEstimator:
     level: float = 0.9
     _: KW_ONLY
     context_: Mapping[str, Any] = field(default_factory=dict)
-    looks_: Looks = None  # type: ignore[assignment]
+    looks_: Looks | None = None
     calibration_: ScoreCalibration = None  # type: ignore[assignment]
     reference_calibration_: ScoreCalibration | None = None
     assistance_: LabelAssistance | Mapping[str, Any] | None = None
@@ -201,7 +201,7 @@ class AccuracyEstimator:
         return replace(
             self,
             rows_=there.rows,
-            looks_=replace(self.looks_, floor=floor, floors=(), confident=()),
+            looks_=replace(self.known_looks(), floor=floor, floors=(), confident=()),
             calibration_=there.calibration,
             floors_={},
             fit_result_=None,
@@ -223,6 +223,15 @@ class AccuracyEstimator:
         if task is None or (np.asarray(self.rows_["kind"]) == CATEGORY).any():
             return None
         return {name: list(words) for name, words in task["words"].items()}
+
+    def known_looks(self) -> Looks:
+        """Return how the boxes of the fit look; refused where it was fitted on rows alone."""
+        if self.looks_ is None:
+            raise InputError(
+                "This estimator does not know what the boxes of its fit look like, so new "
+                "predictions cannot be compared with them: fit it by `autoeval.fit`."
+            )
+        return self.looks_
 
     def check_reference(self, given: bool) -> None:
         """Refuse a reference detector that the fit did not have, and none where it reads one."""
@@ -373,16 +382,12 @@ class AccuracyEstimator:
                     f"{listed(unread)}: for a detector that is run, and predictions are read. "
                     "Leave that out."
                 )
-            if self.looks_ is None:
-                raise InputError(
-                    "This estimator does not know what the boxes of its fit look like, so new "
-                    "predictions cannot be compared with them: fit it by `autoeval.fit`."
-                )
+            looks = self.known_looks()
             if len(given.references) > 1:
                 given = with_chosen_reference(given, self.context_)
             site = site_of_files(
                 given,
-                self.looks_,
+                looks,
                 images,
                 categories=named,
                 present=present,

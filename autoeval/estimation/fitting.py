@@ -466,7 +466,8 @@ def _labelled_categories(labelled: Site) -> list[str]:
 
 def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
     """Refuse other detectors and passes; a reference that some had is not read."""
-    words, words_of_first = set(other.looks_.categories), set(one.looks_.categories)
+    words = set(other.known_looks().categories)
+    words_of_first = set(one.known_looks().categories)
     if not words & words_of_first:
         raise InputError(
             f"{name} knows {listed(sorted(words), 10)}, the first fit "

@@ -147,10 +147,11 @@ def monitor_predictions(
             "give `reference`, too, or leave it out."
         )
     estimator.check_reference(reference is not None)
-    reader = ResultsReader(given, estimator.looks_, Clock(time_form), shared.settings.depth)
+    looks = estimator.known_looks()
+    reader = ResultsReader(given, looks, Clock(time_form), shared.settings.depth)
     files = find_results(given.path, reference=reference, image_list=images_list)
     warnings, of_files = read_results(files, reader, store)
-    words = store.add_words(estimator.looks_.categories)
+    words = store.add_words(looks.categories)
     categories = replace(shared.categories, words=words)
     warnings = (*warnings, *categories.check(words))
     index = store.index()

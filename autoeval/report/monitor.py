@@ -281,10 +281,10 @@ def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) 
         if not math.isnan(site.p_worst):
             note += f"; among the {monitored.settings.k} worst: {site.p_worst:.0%}"
         alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in site.alarms)
+        level = site.history["value"][site.history["baseline"].to_numpy(bool)].mean()
         rows = site.history.tail(MOST_POINTS // n_sites)
         rows = rows if rows["value"].notna().any() else rows[:0]  # nothing to draw
         baseline = rows["baseline"].to_numpy(bool)
-        level = rows["value"][baseline].mean()
         changes = np.clip(level + rows[list(CHANGE)].to_numpy(float), 0, 1)
         columns = {
             "whole": [[site.value, site.lower, site.upper]],

@@ -105,6 +105,10 @@ def test_other_methods_stand_beside_box_stability(estimated, tmp_path, capsys):
         again_alone = json.loads(capsys.readouterr().out)["estimate"]
         for end in ("value", "lower", "upper"):
             assert again_alone[end] == estimate[end]
+        if name == "estimator":  # the run that fitted warns of the fit, too
+            of_fit = {"warnings", "warning_codes", "notes"}
+            alike = {key: value for key, value in estimate.items() if key not in of_fit}
+            assert {key: again_alone[key] for key in alike} == alike
     page = (folder / "work" / "report.html").read_text()
     assert "By method" in page
 
@@ -122,11 +126,12 @@ def test_few_images_of_each_source(command, tmp_path):
     assert set(table.loc[table["kind"] == "seed", "n_images"]) == {3}
 
 
-def test_a_saved_estimator_has_settings_and_a_pass_of_its_own(estimated, capsys):
+def test_a_saved_estimator_has_settings_and_a_pass_of_its_own(estimated, tmp_path, capsys):
     folder = estimated[0]
     images = ["--images", str(folder / "new" / "images")]
     saved = ["--estimator", str(folder / "work" / "estimator.parquet")]
-    alone = ["estimate-map", "--detector", "rectangles", *saved, *images]
+    work = ["--work-dir", str(tmp_path / "again")]
+    alone = ["estimate-map", "--detector", "rectangles", *saved, *images, *work]
     assert main([*alone, "--preset", "released"]) == 2
     assert "--preset is for a fit, and --estimator carries its own" in capsys.readouterr().err
     assert main([*alone, "--repeats", "3"]) == 2

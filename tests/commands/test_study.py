@@ -55,7 +55,7 @@ def study(world, name, *options):
         ("examples", ["--set", "most=2", "min-boxes=1"], "least stable"),
     ],
 )
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("drawn_here")
 def test_each_study_writes_a_picture_a_page_and_a_table(world, capsys, name, options, word):
     if name == "thresholds":  # the stand-in detector gives every box the same score
         shake_scores(world[0] / "scores" / "scores.parquet")

@@ -8,7 +8,7 @@ import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
 
 from autoeval.monitoring.monitored import Monitored, MonitoredSite, MonitorSettings
-from autoeval.report.monitor import MOST_PICTURES, OF_SITE, monitored_page
+from autoeval.report.monitor import MOST_PICTURES, OF_SITE, monitored_page, site_board
 from autoeval.report.pictures import thumbnail_uri
 
 pytestmark = pytest.mark.rare
@@ -75,6 +75,17 @@ def browser():
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     return write(tmp_path_factory.mktemp("page"), 12)
+
+
+def test_changes_are_drawn_against_all_of_the_baseline(monkeypatch):
+    """Also where the page leaves the first windows of a long history out."""
+    now = seen(2)
+    for site in now.sites:
+        site.history[["change", "change_lower", "change_upper"]] = 0.02, -0.01, 0.05
+    monkeypatch.setattr("autoeval.report.monitor.MOST_POINTS", 2 * 3)
+    item = site_board(now)["items"][1]  # of the worst, whose baseline is .10 and .11
+    assert len(item["times"]) == 3 and not item.get("baseline")
+    np.testing.assert_allclose(item["changes"], [[12.5, 9.5, 15.5]] * 3)
 
 
 @pytest.mark.parametrize("viewport", [LAPTOP, PHONE], ids=["laptop", "phone"])

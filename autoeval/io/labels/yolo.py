@@ -43,8 +43,10 @@ _NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"
 _START = 200  # bytes
 _NUMBER_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*-?\d+(?:\.\d*)?[ \t,;]").match
 # Lines of keypoints behind a box: see `_refuse_keypoints`.
-FEWEST_LINES, CORNERS_OF_BOX = 10, 8
-MOSTLY, FILLED = 0.9, 0.4
+FEWEST_LINES = 10
+CORNERS_OF_BOX = 8
+MOSTLY = 0.9
+FILLED = 0.4
 SPLITS = ("train", "val", "test")
 LABEL_SUFFIX = ".txt"
 

@@ -207,6 +207,8 @@ def _read_numbers(
             f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{how.numbering}'."
         )
     fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
+    if text and how.numbering != IMAGES:  # classes of text are positions, whatever a list says
+        fits.pop(IMAGES, None)
     if not fits or (how.numbering and how.numbering not in fits):
         raise _without_word(path, used, ways[LABELS], how.numbering)
     of_fit, _, usual = how.kind.partition(":")
@@ -215,7 +217,9 @@ def _read_numbers(
     way = how.numbering or (usual if usual in fits else next(iter(fits)))
     chosen = fits[way]
     readings, others = {tuple(chosen[number] for number in used)}, {}
-    for other, words in fits.items():  # that give some number another word, each reading once
+    # Those that give some number another word, each reading once, that of the list of images first.
+    for other in sorted(fits, key=lambda way: way != IMAGES):
+        words = fits[other]
         reading = tuple(words[number] for number in used)
         if reading not in readings and not how.numbering:
             readings.add(reading)

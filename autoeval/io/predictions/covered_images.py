@@ -34,8 +34,11 @@ LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly eve
 SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
 MANY = 1 / 3  # so many more, and predictions with labels are refused
 # Images without a box that end a list, where scores begin higher; see `_empty_end`.
-FEWEST_AT_END, FEWEST_BEFORE = 5, 20
-SHARE_AT_END, EMPTY_BEFORE, LONGER = 0.05, 0.1, 3
+FEWEST_AT_END = 5
+FEWEST_BEFORE = 20
+SHARE_AT_END = 0.05
+EMPTY_BEFORE = 0.1
+LONGER = 3
 AT_ONCE = 1_000_000  # boxes
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 SHIFT = np.uint64(29)
@@ -262,7 +265,8 @@ def unseen_images(
     name, what : str
         Name of the file, and what the images are called, for messages.
     complete : bool
-        False where somebody says that all images were seen: then there is a warning alone.
+        False where somebody says that all images were seen: then there is a warning alone, and
+        none where scores begin over `LOW_FLOOR`.
     refuse : bool
         Whether a large excess is refused.
 

@@ -107,8 +107,8 @@ def fit_task(
         of_sets = [w for w in result.warnings if as_notice(w).code != "no-better-than-constant"]
         table = with_pairs(table, pair_rows(default.table_))
     if not at_threshold:  # there sample sets have no counts of boxes by score
-        evaluated = list(dict.fromkeys([*methods, BASELINE]))
-        results, of_evaluation = _evaluate(table, evaluated, target)
+        names = list(dict.fromkeys([*methods, BASELINE]))
+        results, of_evaluation = _evaluate(table, names, target)
         result = replace(result, cross_validation=results)
         warnings += of_evaluation
     # A method without features is a constant, which is evaluated and estimates nothing.
@@ -127,6 +127,11 @@ def fit_task(
             seen["boxes"] = replace(looks, warnings=repeated).to_dict()
         estimator = PublishedEstimator(method, target=target)
         fitted[method] = estimator.fit(table, context=seen, loading=how, detector=observer.detector)
+
+    if methods[0] == DEFAULT_METHOD:  # its file says what was evaluated here
+        evaluated = fitted[DEFAULT_METHOD]
+        assert isinstance(evaluated, AccuracyEstimator)
+        fitted[DEFAULT_METHOD] = replace(evaluated, held_out_=result.held_out)
 
     # Files, and the first method with the others beside it.
     files = [keep.folder / "scores.parquet"]
@@ -147,7 +152,7 @@ def fit_task(
         compared=fitted,
     )
     if isinstance(first, AccuracyEstimator):
-        return replace(first, fit_result_=result, held_out_=result.held_out)
+        return replace(first, fit_result_=result)
     first.fit_result_ = result
     return first
 

@@ -70,7 +70,7 @@ COMPOSED = {
     ),
     "bayes": NamedMethod(
         Bayes,
-        "Bayesian regression on confidence and agreement, every place and category a source",
+        "Bayesian regression on confidence and agreement, every site and category counts",
         published=False,
     ),
     "fused": NamedMethod(

@@ -140,6 +140,20 @@ def test_a_list_of_images_with_other_numbers_than_the_fit_is_never_silent():
     assert not same.numbering.others and not read([0, 2], text=True, of_images=of_images).warnings
 
 
+def test_a_list_that_counts_from_one_where_the_fit_counts_from_zero_is_never_silent():
+    """Its numbers then read as `--numbering 1` does; both are the same reading."""
+    of_images = {str(k): word for k, word in enumerate(WORDS, 1)}
+    by_list = read([1, 3, 3, 4] * 10, of_images=of_images)
+    assert not by_list.numbering.decided and [*by_list.numbering.others] == ["images"]
+    decided = numbered_by_fit(by_list, OFTEN, "file:labels", FILE)
+    assert words_of(decided)[:4] == ["person", "car", "car", "bus"]
+    assert [w.code for w in decided.warnings] == ["category-numbers-guessed"]
+    with pytest.raises(InputError, match="--numbering images"):
+        numbered_by_fit(by_list, {}, "file:labels", FILE)
+    of_text = read([1, 3], text=True, of_images=of_images)  # classes of text are positions
+    assert of_text.numbering.decided and words_of(of_text) == ["bicycle", "bus"]
+
+
 def test_own_words_of_a_file_that_are_spelt_otherwise_are_those_of_the_fit_in_every_way():
     own = {number: word.title() for number, word in FROM_0.items()}
     boxes = read([1, 3, 3, 4] * 10, {}, own=own, words=WORDS)

@@ -208,6 +208,7 @@ def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
     assert with_sets.looks_.floors == alone.looks_.floors
     assert with_sets.looks_.categories == alone.looks_.categories
     loaded = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet")
+    assert loaded.held_out_ == with_sets.held_out_ == with_sets.fit_result_.held_out
     repeated = {*alone.looks_.warnings}
     assert repeated == {*loaded.looks_.warnings} == {*with_sets.looks_.warnings}
     assert repeated

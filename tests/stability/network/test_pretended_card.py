@@ -15,7 +15,8 @@ from autoeval.stability.passes.presets import BY_PRODUCTS
 
 EVERYTHING = (*BY_PRODUCTS, "logits", "prototypes", "views", "reweighted")
 rare = pytest.mark.rare
-MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
+MIDDLE = DropoutSpec("after", (1, 2), 0.15)
+LAST = DropoutSpec("after", (3,), 0.15)
 
 
 def on_card(name, **options):
