@@ -3,9 +3,7 @@
 import contextlib
 import functools
 import gc
-import hashlib
 import os
-import pickle
 import sys
 from pathlib import Path
 
@@ -98,44 +96,6 @@ def model_index_read_once():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(utils, "_get_cfg_metainfo", functools.cache(utils._get_cfg_metainfo))
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def equal_fits_computed_once():
-    """Keep what a fit takes longest for: tests fit the same boxes again and again.
-
-    Each is a function of its arguments alone, which are compared byte by byte. Their own tests
-    import them before, and call them as they are.
-    """
-    from autoeval.labels import fit_assistance
-    from autoeval.model import calibration, pair_table
-
-    with pytest.MonkeyPatch.context() as patched:
-        for module, name in (
-            (calibration, "_fit_site"),
-            (fit_assistance, "measure_small_sample_bias"),
-            (fit_assistance, "_logistic"),
-            (pair_table, "count_curve"),
-        ):
-            patched.setattr(module, name, remembering(getattr(module, name)))
-        yield
-
-
-def remembering(function):
-    """Return a function that computes the result of equal arguments once."""
-    results = {}
-
-    @functools.wraps(function)
-    def remembered(*args, **kwargs):
-        try:
-            key = hashlib.sha256(pickle.dumps((args, kwargs))).digest()
-        except (AttributeError, TypeError, pickle.PicklingError):  # of a function in a test
-            return function(*args, **kwargs)
-        if key not in results:
-            results[key] = pickle.dumps(function(*args, **kwargs))
-        return pickle.loads(results[key])
-
-    return remembered
 
 
 @pytest.fixture(scope="session")

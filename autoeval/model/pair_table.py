@@ -5,9 +5,9 @@ may be read as one. Columns: ``source`` (the site; the word of the papers, and o
 ``group`` (sites of one origin), ``category``, ``n_images``, one column a score, and ``mAP``,
 ``mAP50``, ``mAP75`` in [0, 1], here of the category alone. ``counts``, ``expected_counts`` and
 ``reference_counts`` hold a `count_curve` each, from which precision, recall and F1 at any threshold
-follow. ``trained_here`` is true of a site that the
-detector was trained on other images of; it may be missing. Rows of a new site have ``counted``,
-``likely_boxes`` and ``expected_objects``; see `autoeval.sites.site`.
+follow. ``trained_here`` is true of a site that the detector was trained on other images of; it may
+be missing. Rows of a new site have ``counted``, ``likely_boxes`` and ``expected_objects``; see
+`autoeval.sites.site`.
 
 The scores of a pair are features of its boxes: what their true-positive probabilities predict
 (`CalibratedFeatures`), and what a reference detector says (`ReferenceFeatures`).

@@ -207,8 +207,6 @@ def _read_numbers(
             f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{how.numbering}'."
         )
     fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
-    if text and how.numbering != IMAGES:  # classes of text are positions, whatever a list says
-        fits.pop(IMAGES, None)
     if not fits or (how.numbering and how.numbering not in fits):
         raise _without_word(path, used, ways[LABELS], how.numbering)
     of_fit, _, usual = how.kind.partition(":")
