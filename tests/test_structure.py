@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import autoeval
+from autoeval.command_table import GROUPS
+
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = ROOT / "docs/explanation/architecture.md"
 APART = ("stability", "counting", "demo", "roadworld")  # beside the core
@@ -303,6 +306,67 @@ def test_no_two_files_of_tests_have_the_same_name():
     """Folders of tests are no packages: pytest collects one module of a name in a process."""
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
     assert sorted(names) == sorted(set(names))
+
+
+# These mirror mmcv's compiled operators, whose parameters are not ours.
+OPERATORS_OF_MMCV = {"softnms", "deform_conv", "pool_moved"}
+MOST_PARAMETERS, MOST_UNTYPED_OPTIONS = 7, 5
+
+
+def called_by_users():
+    """Functions (module, name) whose parameters are a user's options.
+
+    What a command runs and shows, what a counter's config names, what is in `autoeval`.
+    """
+    commands = [command for group in GROUPS.values() for command in group.values()]
+    named = {text for each in commands for text in (each.function, each.show) if text}
+    named |= {":".join(home.rpartition(".")[::2]) for home in types_of_configs()}
+    named |= set(autoeval._HOMES.values())
+    return {tuple(name.removeprefix("autoeval.").split(":")) for name in named}
+
+
+def types_of_configs():
+    for path in (ROOT / "configs/counting").rglob("*.py"):
+        yield from re.findall(r'type="(autoeval\.[\w.]+)"', path.read_text())
+
+
+def functions():
+    """Every function of the package: module, class or nothing, and its syntax."""
+    for module, path in modules().items():
+        tree = ast.parse(path.read_text())
+        inside = {
+            id(child): node.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+            for child in node.body
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                yield module, inside.get(id(node), ""), node
+
+
+def test_below_the_interface_a_function_has_at_most_seven_parameters():
+    """More of them are one thing with fields."""
+    public, many = called_by_users(), {}
+    for module, owner, node in functions():
+        arguments = node.args
+        names = [a.arg for a in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
+        n = len(names) - (bool(owner) and names[:1] in (["self"], ["cls"]))
+        is_public = package_of(module) == "api" or (module, owner or node.name) in public
+        if n > MOST_PARAMETERS and not is_public:
+            many[node.name] = (module, n)
+    assert many.keys() == OPERATORS_OF_MMCV, many
+
+
+def test_few_functions_take_options_of_any_kind():
+    untyped = [
+        (module, node.name)
+        for module, _, node in functions()
+        if node.args.kwarg is not None
+        and node.args.kwarg.annotation is not None
+        and ast.unparse(node.args.kwarg.annotation) == "Any"
+    ]
+    assert len(untyped) <= MOST_UNTYPED_OPTIONS, untyped
 
 
 def test_rare_tests_are_marked_in_their_own_files():

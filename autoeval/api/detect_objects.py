@@ -53,10 +53,9 @@ def detect(
     Parameters
     ----------
     detector : str, DetectorSpec, ImageDetector, Detector or object
-        Weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER, one of
-        configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or FILE.py:NAME of
-        a BlackBoxDetector. In Python also a detector that is loaded already, such as a `YOLO`
-        object, which is run as it is; or a `Detector`, which says how it is run.
+        As in `autoeval.api.options.NamedDetector`. In Python also a detector that is loaded
+        already, such as a `YOLO` object, which is run as it is; or a `Detector`, which says how it
+        is run.
     images : path-like or sequence
         The images: a folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of
         paths, or - for paths on standard input. In Python also a sequence of paths, of arrays

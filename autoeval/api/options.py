@@ -105,8 +105,22 @@ class DetectorOptions(NetworkOptions, PassOptions, total=False):
     """How a detector is loaded and run: as `NetworkOptions` and `PassOptions`."""
 
 
-class ResultsOptions(DetectorOptions, total=False):
-    """How results files are read, or which detector is run; and as `DetectorOptions`.
+class NamedDetector(TypedDict, total=False):
+    """Which detector is run: the one text of all commands that run one.
+
+    Parameters
+    ----------
+    detector : str
+        Detector to run: weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER,
+        one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or
+        FILE.py:NAME of a BlackBoxDetector.
+    """
+
+    detector: Any
+
+
+class ResultsOptions(DetectorOptions, NamedDetector, total=False):
+    """How results files are read; and as `DetectorOptions` and `NamedDetector`.
 
     Parameters
     ----------
@@ -127,10 +141,6 @@ class ResultsOptions(DetectorOptions, total=False):
         Words of the detector for the category numbers of the reference, as names.
     reference_checkpoint : path-like
         Weights of the reference detector.
-    detector : str
-        Detector to run: weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER,
-        one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or
-        FILE.py:NAME of a BlackBoxDetector.
     """
 
     names: Any
@@ -139,7 +149,6 @@ class ResultsOptions(DetectorOptions, total=False):
     reference: Sequence[str]
     reference_names: Any
     reference_checkpoint: str
-    detector: Any
 
 
 class BoxOptions(ResultsOptions, total=False):

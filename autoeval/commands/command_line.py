@@ -510,18 +510,34 @@ def _metavar(option: Option) -> str:
 
 
 def _explained(command: Command) -> dict[str, str]:
-    """Return the help of each option: what docstrings say of the parameter."""
-    import docstring_parser
+    """Return the help of each option: what docstrings say of the parameter.
 
+    "As in `module.Options`." is replaced by what that dictionary says of the same parameter.
+    """
     function = resolve_name(command.function)
     documented: list[Any] = [function]
     documented += [resolve_name(command.show)] if command.show else []
     documented += [options for options in option_dictionaries(function) if options.__doc__]
     found: dict[str, str] = {}
     for documented_object in documented:
-        text = inspect.getdoc(documented_object) or ""
-        style = docstring_parser.DocstringStyle.NUMPYDOC
-        for described in docstring_parser.parse(text, style).params:
-            for name in described.arg_name.split(", "):
-                found.setdefault(name, " ".join((described.description or "").split()))
+        for name, text in _documented(documented_object).items():
+            if shared := re.match(r"As in `([\w.]+)`\.", text):
+                module, _, options = shared[1].rpartition(".")
+                whole = _documented(resolve_name(f"{module}:{options}"))
+                text = whole[name] + text[shared.end() :]
+            found.setdefault(name, text)
     return found
+
+
+def _documented(documented_object: Any) -> dict[str, str]:
+    """Return what a numpy docstring says of each parameter, on one line."""
+    import docstring_parser
+
+    text = inspect.getdoc(documented_object) or ""
+    return {
+        name: " ".join((described.description or "").split())
+        for described in docstring_parser.parse(
+            text, docstring_parser.DocstringStyle.NUMPYDOC
+        ).params
+        for name in described.arg_name.split(", ")
+    }

@@ -213,16 +213,19 @@ class Builder:
     def inset(
         self,
         face: np.ndarray,
-        u0: float,
-        u1: float,
-        v0: float,
-        v1: float,
+        across: tuple[float, float],
+        upwards: tuple[float, float],
         colour: tuple[float, ...],
         *,
         light: int = DARK,
         paint: bool = False,
     ) -> None:
-        """Add a patch of a four-cornered face: u from left to right, v from bottom to top."""
+        """Add a patch of a four-cornered face (4, 3), as `box` returns them.
+
+        `across` is where the patch begins and ends from left to right, `upwards` the same from
+        bottom to top, both as shares of the face.
+        """
+        (u0, u1), (v0, v1) = across, upwards
         u, v = np.array([[u0], [u1], [u1], [u0]]), np.array([[v0], [v0], [v1], [v1]])
         low = face[0] + u * (face[1] - face[0])
         high = face[3] + u * (face[2] - face[3])

@@ -41,15 +41,15 @@ def building(floors: int, bays: int, bays_deep: int, lit: bool) -> Panels:
     for name, count in (("front", bays_deep), ("rear", bays_deep), ("left", bays), ("right", bays)):
         for floor in range(floors):
             low, high = (floor + 0.25) / floors, (floor + 0.75) / floors
-            builder.inset(faces[name], 0.03, 0.97, low, high, (0.42, 0.40, 0.38), paint=True)
+            builder.inset(faces[name], (0.03, 0.97), (low, high), (0.42, 0.40, 0.38), paint=True)
         for bay in range(count + 1):
             left, right = max(0.0, (bay - 0.15) / count), min(1.0, (bay + 0.15) / count)
-            builder.inset(faces[name], left, right, 0, 1, (1.0, 1.0, 1.0), paint=True)
+            builder.inset(faces[name], (left, right), (0, 1), (1.0, 1.0, 1.0), paint=True)
         for bay, floor in chance.integers((count, floors), size=(count * floors // 3 * lit, 2)):
             left, low = (bay + 0.15) / count, (floor + 0.25) / floors
-            builder.inset(faces[name], left, left + 0.7 / count, low, low + 0.5 / floors,
+            builder.inset(faces[name], (left, left + 0.7 / count), (low, low + 0.5 / floors),
                           (0.4, 0.5, 0.55), light=LAMP)  # fmt: skip
-    builder.inset(faces["roof"], 0.03, 0.97, 0.05, 0.95, (0.7, 0.7, 0.7), paint=True)
+    builder.inset(faces["roof"], (0.03, 0.97), (0.05, 0.95), (0.7, 0.7, 0.7), paint=True)
     return builder.done()
 
 
@@ -77,7 +77,7 @@ def crate(rng: np.random.Generator) -> Panels:
     faces = builder.box((*box, 0.0), (*box, height), tuple(colour), paint=False)
     for side in ("left", "right", "front", "rear"):
         for rib in np.linspace(0.1, 0.9, 5):
-            builder.inset(faces[side], rib, rib + 0.03, 0.03, 0.97, tuple(colour * 0.7))
+            builder.inset(faces[side], (rib, rib + 0.03), (0.03, 0.97), tuple(colour * 0.7))
     return builder.done()
 
 

@@ -90,30 +90,30 @@ def _car(builder: Builder, model: Model, kind: str) -> None:
     _face_of_car(builder, hull, kind)
     _wheels(builder, model, *wheels)
     for side in ("left", "right"):
-        builder.inset(hull[side], 0.06, 0.94, 0.0, 0.10, BLACK)
-        builder.inset(hull[side], 0.40, 0.41, 0.10, 0.95, BLACK)
+        builder.inset(hull[side], (0.06, 0.94), (0.0, 0.10), BLACK)
+        builder.inset(hull[side], (0.40, 0.41), (0.10, 0.95), BLACK)
     rear, front, rear_top, front_top = _CABINS[kind]
     cabin = builder.box(
         (rear, front, width * 0.96, belt), (rear_top, front_top, width * 0.76, model.height), PAINT
     )
     for side in ("left", "right"):
-        builder.inset(cabin[side], 0.05, 0.46, 0.10, 0.86, GLASS)
-        builder.inset(cabin[side], 0.52, 0.94, 0.10, 0.86, GLASS)
-    builder.inset(cabin["front"], 0.05, 0.95, 0.04, 0.92, GLASS)
-    builder.inset(cabin["rear"], 0.07, 0.93, 0.12, 0.88, GLASS)
+        builder.inset(cabin[side], (0.05, 0.46), (0.10, 0.86), GLASS)
+        builder.inset(cabin[side], (0.52, 0.94), (0.10, 0.86), GLASS)
+    builder.inset(cabin["front"], (0.05, 0.95), (0.04, 0.92), GLASS)
+    builder.inset(cabin["rear"], (0.07, 0.93), (0.12, 0.88), GLASS)
 
 
 def _face_of_car(builder: Builder, hull: dict[str, np.ndarray], kind: str) -> None:
     front, rear = hull["front"], hull["rear"]
-    builder.inset(front, 0.0, 1.0, 0.0, 0.14, BLACK)
-    builder.inset(front, 0.28, 0.72, 0.32, 0.68, BLACK)
-    builder.inset(front, 0.38, 0.62, 0.16, 0.30, PLATE)
-    builder.inset(rear, 0.0, 1.0, 0.0, 0.18, BLACK)
-    builder.inset(rear, 0.36, 0.64, 0.34, 0.54, PLATE)
+    builder.inset(front, (0.0, 1.0), (0.0, 0.14), BLACK)
+    builder.inset(front, (0.28, 0.72), (0.32, 0.68), BLACK)
+    builder.inset(front, (0.38, 0.62), (0.16, 0.30), PLATE)
+    builder.inset(rear, (0.0, 1.0), (0.0, 0.18), BLACK)
+    builder.inset(rear, (0.36, 0.64), (0.34, 0.54), PLATE)
     tall = 0.50 if kind == "sedan" else 0.40
     for left, right in ((0.03, 0.24), (0.76, 0.97)):
-        builder.inset(front, left, right, 0.50, 0.78, HEAD, light=HEADLIGHT)
-        builder.inset(rear, left, right, tall, 0.88, TAIL, light=TAILLIGHT)
+        builder.inset(front, (left, right), (0.50, 0.78), HEAD, light=HEADLIGHT)
+        builder.inset(rear, (left, right), (tall, 0.88), TAIL, light=TAILLIGHT)
 
 
 def _van(builder: Builder, model: Model, kind: str) -> None:
@@ -123,16 +123,16 @@ def _van(builder: Builder, model: Model, kind: str) -> None:
     hull = builder.box((-half, half, width, 0.28), (-half, half - 0.25, width, 1.15), PAINT,
                        new_part=False)  # fmt: skip
     _lamps(builder, hull, 0.35, 0.62)
-    builder.inset(hull["front"], 0.26, 0.74, 0.30, 0.62, BLACK)
+    builder.inset(hull["front"], (0.26, 0.74), (0.30, 0.62), BLACK)
     _wheels(builder, model, *wheels)
     top = builder.box(
         (-half, half - 0.45, width, 1.15), (-half + 0.05, half - 1.35, width * 0.9, height), PAINT
     )
-    builder.inset(top["front"], 0.06, 0.94, 0.06, 0.80, GLASS)
-    builder.inset(top["rear"], 0.10, 0.46, 0.30, 0.80, GLASS)
-    builder.inset(top["rear"], 0.54, 0.90, 0.30, 0.80, GLASS)
-    builder.inset(top["left"], 0.04, 0.24, 0.10, 0.74, GLASS)
-    builder.inset(top["right"], 0.76, 0.96, 0.10, 0.74, GLASS)
+    builder.inset(top["front"], (0.06, 0.94), (0.06, 0.80), GLASS)
+    builder.inset(top["rear"], (0.10, 0.46), (0.30, 0.80), GLASS)
+    builder.inset(top["rear"], (0.54, 0.90), (0.30, 0.80), GLASS)
+    builder.inset(top["left"], (0.04, 0.24), (0.10, 0.74), GLASS)
+    builder.inset(top["right"], (0.76, 0.96), (0.10, 0.74), GLASS)
 
 
 def _bus(builder: Builder, model: Model, kind: str) -> None:
@@ -142,15 +142,15 @@ def _bus(builder: Builder, model: Model, kind: str) -> None:
     body = builder.box((-half, half, width, 0.32), (-half, half - 0.15, width, height), PAINT,
                        new_part=False)  # fmt: skip
     for side in ("left", "right"):
-        builder.inset(body[side], 0.0, 1.0, 0.0, 0.10, BLACK)
+        builder.inset(body[side], (0.0, 1.0), (0.0, 0.10), BLACK)
         for pane in range(7):
             left = 0.03 + pane * 0.136
-            builder.inset(body[side], left, left + 0.122, 0.46, 0.84, GLASS)
-    builder.inset(body["front"], 0.05, 0.95, 0.36, 0.82, GLASS)
-    builder.inset(body["front"], 0.25, 0.75, 0.87, 0.96, (0.1, 0.45, 0.75))
-    builder.inset(body["rear"], 0.12, 0.88, 0.55, 0.84, GLASS)
-    builder.inset(body["roof"], 0.15, 0.30, 0.25, 0.75, (0.75, 0.75, 0.75))
-    builder.inset(body["roof"], 0.62, 0.80, 0.25, 0.75, (0.75, 0.75, 0.75))
+            builder.inset(body[side], (left, left + 0.122), (0.46, 0.84), GLASS)
+    builder.inset(body["front"], (0.05, 0.95), (0.36, 0.82), GLASS)
+    builder.inset(body["front"], (0.25, 0.75), (0.87, 0.96), (0.1, 0.45, 0.75))
+    builder.inset(body["rear"], (0.12, 0.88), (0.55, 0.84), GLASS)
+    builder.inset(body["roof"], (0.15, 0.30), (0.25, 0.75), (0.75, 0.75, 0.75))
+    builder.inset(body["roof"], (0.62, 0.80), (0.25, 0.75), (0.75, 0.75, 0.75))
     _lamps(builder, body, 0.12, 0.22)
     _wheels(builder, model, *wheels)
 
@@ -165,26 +165,26 @@ def _truck(builder: Builder, model: Model, kind: str) -> None:
     _wheels(builder, model, *wheels)
     cargo = builder.box((-half, half - 2.3, width, 1.0), (-half, half - 2.3, width, height),
                         (0.86, 0.86, 0.85), paint=False)  # fmt: skip
-    builder.inset(cargo["rear"], 0.49, 0.51, 0.0, 1.0, BLACK)
+    builder.inset(cargo["rear"], (0.49, 0.51), (0.0, 1.0), BLACK)
     for side in ("left", "right"):
-        builder.inset(cargo[side], 0.0, 1.0, 0.0, 0.06, BLACK)
-        builder.inset(cargo[side], 0.2, 0.8, 0.35, 0.65, PAINT, paint=True)
+        builder.inset(cargo[side], (0.0, 1.0), (0.0, 0.06), BLACK)
+        builder.inset(cargo[side], (0.2, 0.8), (0.35, 0.65), PAINT, paint=True)
     cab = builder.box((half - 2.1, half, width * 0.98, 0.6),
                       (half - 2.0, half - 0.3, width * 0.9, height * 0.86), PAINT)  # fmt: skip
-    builder.inset(cab["front"], 0.06, 0.94, 0.50, 0.86, GLASS)
-    builder.inset(cab["front"], 0.20, 0.80, 0.18, 0.40, BLACK)
+    builder.inset(cab["front"], (0.06, 0.94), (0.50, 0.86), GLASS)
+    builder.inset(cab["front"], (0.20, 0.80), (0.18, 0.40), BLACK)
     _lamps(builder, cab, 0.06, 0.18, rear=False)
-    builder.inset(cab["left"], 0.10, 0.62, 0.52, 0.86, GLASS)
-    builder.inset(cab["right"], 0.38, 0.90, 0.52, 0.86, GLASS)
+    builder.inset(cab["left"], (0.10, 0.62), (0.52, 0.86), GLASS)
+    builder.inset(cab["right"], (0.38, 0.90), (0.52, 0.86), GLASS)
 
 
 def _lamps(
     builder: Builder, body: Mapping[str, np.ndarray], low: float, high: float, *, rear: bool = True
 ) -> None:
     for left, right in ((0.04, 0.20), (0.80, 0.96)):
-        builder.inset(body["front"], left, right, low, high, HEAD, light=HEADLIGHT)
+        builder.inset(body["front"], (left, right), (low, high), HEAD, light=HEADLIGHT)
         if rear:
-            builder.inset(body["rear"], left, right, low, high + 0.06, TAIL, light=TAILLIGHT)
+            builder.inset(body["rear"], (left, right), (low, high + 0.06), TAIL, light=TAILLIGHT)
 
 
 def _wheels(builder: Builder, model: Model, radius: float, axles: tuple[float, ...]) -> None:

@@ -22,6 +22,7 @@ from autoeval.detectors.ops.support import at_least_float, gradients, sample, wr
 Pair = tuple[int, int]
 
 
+# The parameters are those of mmcv's compiled operators, whatever their number.
 def deform_conv(
     input: Tensor,
     offset: Tensor,

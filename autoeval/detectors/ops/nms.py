@@ -78,6 +78,7 @@ def pairwise_iou(one: np.ndarray, other: np.ndarray, offset: int) -> np.ndarray:
     return overlap / (area_a + area_b - overlap)
 
 
+# The parameters are those of mmcv's compiled operator, whatever their number.
 def softnms(
     boxes: Tensor,
     scores: Tensor,

@@ -151,6 +151,7 @@ def _weights(
     return weights, first, last
 
 
+# The parameters are those of mmcv's compiled operator, whatever their number.
 def pool_moved(
     input: Tensor,
     offset: Tensor,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from typing_extensions import TypedDict
 
 from autoeval.accuracy.measures import AP_TARGETS, TARGETS
-from autoeval.api.options import BoxOptions, NetworkOptions, given_boxes_of
+from autoeval.api.options import BoxOptions, NamedDetector, NetworkOptions, given_boxes_of
 from autoeval.errors import InputError
 from autoeval.stability.commands import road_world
 from autoeval.words import refuse_given
@@ -71,20 +71,15 @@ class TaskOptions(MetaSetOptions, total=False):
     max_images: int
 
 
-class StagedDetector(NetworkOptions, total=False):
-    """The detector that is perturbed; and as `NetworkOptions`.
+class StagedDetector(NetworkOptions, NamedDetector, total=False):
+    """Where the detector is perturbed; and as `NetworkOptions` and `NamedDetector`.
 
     Parameters
     ----------
-    detector : str
-        Weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER, one of
-        configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or FILE.py:NAME of
-        a BlackBoxDetector.
     stages : sequence of str
         Modules of the backbone at which features are dropped, as NAME,....
     """
 
-    detector: str
     stages: Sequence[str]
 
 

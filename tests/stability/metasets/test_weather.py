@@ -8,7 +8,7 @@ from pictures import picture, textured
 from autoeval.stability.metasets.transforms import TransformStep, apply_step
 from autoeval.stability.metasets.transforms.corruptions import brightness, fog, frost, plasma, snow
 
-GRAINS = dict(mean=0.1, size=3, threshold=0.5, radius=10, sigma=4)
+GRAINS = dict(mean=0.1, size=3, threshold=0.5, blur=(10, 4))
 
 
 def rng(seed=0):

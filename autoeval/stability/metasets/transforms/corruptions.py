@@ -299,22 +299,22 @@ def snow(
     mean: float,
     size: float,
     threshold: float,
-    radius: int,
-    sigma: float,
+    blur: tuple[int, float],
     keep: float,
 ) -> np.ndarray:
     """Whiten the scene and let flakes fall, in streaks (see `streak`).
 
     Alike the published one, with its numbers: flakes are where enlarged normal noise, of `mean` as
     a share of 255, standard deviation .3 and grains of `size` pixels, exceeds a threshold; the same
-    layer, turned by 180 degrees, falls too. `keep` is the share of the image in the blend with its
-    whitened version.
+    layer, turned by 180 degrees, falls too. `blur` is the radius and the width of the streaks, in
+    pixels. `keep` is the share of the image in the blend with its whitened version.
     """
     height, width = image.shape[:2]
     coarse = (math.ceil(height / size), math.ceil(width / size))
     grains = to_bytes(255 * rng.normal(mean, 0.3, coarse))
     flakes = cv2.resize(grains, (width, height), interpolation=cv2.INTER_LINEAR_EXACT)
     flakes[flakes < 255 * threshold] = 0
+    radius, sigma = blur
     flakes = streak(flakes, radius=radius, sigma=sigma, degrees=rng.uniform(-135, -45))
     flakes = cv2.add(flakes, flakes[::-1, ::-1])
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
@@ -332,8 +332,7 @@ WEATHER = (
             mean=[0.1, 0.2, 0.55, 0.55, 0.55],
             size=[3, 2, 4, 4.5, 2.5],
             threshold=[0.5, 0.5, 0.9, 0.85, 0.85],
-            radius=[10, 12, 12, 12, 12],
-            sigma=[4, 4, 8, 8, 12],
+            blur=[(10, 4), (12, 4), (12, 8), (12, 8), (12, 12)],
             keep=[0.8, 0.7, 0.7, 0.65, 0.55],
         ),
     ),
