@@ -219,9 +219,18 @@ def written_sides(boxes: np.ndarray) -> np.ndarray:
 class LabelledImage:
     """An image of a set, be it with boxes or without.
 
-    `image_id` is its name within its set: the id of a COCO file, else the path `file_name` relative
-    to the image folder. `size` is height and width in pixels, where they are known; `taken` is
-    without a time zone, where the file says so; `split` is that of a ``data.yaml``.
+    Parameters
+    ----------
+    image_id : str
+        Its name within its set: the id of a COCO file, else `file_name`.
+    file_name : str
+        Path relative to the image folder.
+    size : tuple of int, optional
+        Height and width in pixels; None where they are not known.
+    taken : datetime, optional
+        When it was taken, without a time zone; None where the file does not say.
+    split : str
+        Split of a ``data.yaml``, such as ``val``; empty for other formats.
     """
 
     image_id: str
@@ -441,7 +450,21 @@ class Boxes:
         return len(self.label)
 
     def where(self, mask: np.ndarray | Sequence[int]) -> Boxes:
-        """Keep the boxes that a mask or an index array selects, and all images."""
+        """Keep the boxes that a mask or an index array selects, and all images.
+
+        Parameters
+        ----------
+        mask : ndarray of shape (N,), bool, or sequence of int
+            Which boxes stay, or their rows, in the order that they are to have.
+
+        Examples
+        --------
+        >>> image, corners = LabelledImage("7", "7.jpg", (480, 640)), np.array([[1.0, 2, 3, 4]])
+        >>> boxes = Boxes((image,), ("car",), np.array([0]), np.array([0]), corners)
+        >>> none = boxes.where(boxes.scores < 0.5)  # scores are 1 by default
+        >>> len(boxes), len(none), len(none.images)
+        (1, 0, 1)
+        """
         mask = np.asarray(mask)
         if mask.dtype == bool and mask.all():
             return self
@@ -456,7 +479,13 @@ class Boxes:
         )
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Boxes:
-        """Keep the images of an index array without repetition, and their boxes."""
+        """Keep the images of an index array without repetition, and their boxes.
+
+        Parameters
+        ----------
+        chosen : ndarray or sequence of int
+            Positions in `images`, in the order that they are to have.
+        """
         chosen = np.asarray(chosen, np.int64)
         place = np.full(len(self.images), -1)
         place[chosen] = np.arange(len(chosen))
@@ -489,8 +518,17 @@ class Boxes:
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Boxes:
         """Translate words of categories into other categories; boxes of other words are dropped.
 
-        `words` has the new category of each word that counts. Raises `InputError` if no category
-        has a word that counts.
+        Parameters
+        ----------
+        names : sequence of str
+            The new categories, in their order.
+        words : mapping of str to str
+            The new category of each word that counts.
+
+        Raises
+        ------
+        InputError
+            If no category has a word that counts.
         """
         index = {name: k for k, name in enumerate(names)}
         lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)
@@ -516,7 +554,13 @@ class Boxes:
         return replace(self, label=labels, numbers=numbers, numbering=numbering)
 
     def detections(self, image: int) -> Detections:
-        """Return the boxes of one image, in the order of the file."""
+        """Return the boxes of one image, in the order of the file.
+
+        Parameters
+        ----------
+        image : int
+            Position in `images`.
+        """
         rows, ends = self._by_image
         rows = rows[ends[image] : ends[image + 1]]
         return Detections(self.boxes[rows], self.scores[rows], self.label[rows])

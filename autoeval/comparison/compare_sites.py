@@ -85,11 +85,21 @@ class KnownOfDetectors:
 
 @dataclass(frozen=True, eq=False)
 class PairDifference:
-    """The difference of two detectors at a site, the first less the second."""
+    """The difference in accuracy of two detectors at a site, the first less the second.
 
-    each: dict[str, LabelDifference]  # of each category, and of `ALL` where there are several
-    carried: float  # on the labelled sets of both fits; NaN where they have none in common
-    forecast: PairForecast  # of all categories together
+    Parameters
+    ----------
+    each : dict of str to LabelDifference
+        Of each category, and of `ALL` where there are several.
+    carried : float
+        Difference on the labelled sets of both fits; NaN where they have none in common.
+    forecast : PairForecast
+        Of all categories together.
+    """
+
+    each: dict[str, LabelDifference]
+    carried: float
+    forecast: PairForecast
 
 
 def compare_sites(

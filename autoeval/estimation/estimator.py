@@ -86,8 +86,8 @@ class AccuracyEstimator:
     sites_ : FittedSites
         The labelled sites that it was fitted on, from which fits are joined.
     held_out_ : HeldOutErrors, optional
-        How far estimates of what was left out of the fit are off, of the target of the fit; None
-        where nothing could be left out.
+        Errors of estimates of what was left out of the fit, of the target of the fit; None where
+        nothing could be left out.
     fit_result_ : FitResult, optional
         How it was evaluated when it was fitted; not saved.
     detector_ : ImageDetector, optional
@@ -141,7 +141,18 @@ class AccuracyEstimator:
         return pd.DataFrame(dict(self.rows_))
 
     def regression_of(self, target: str) -> Regression:
-        """Return the regression of a target on the rows."""
+        """Return the regression of a target on the rows, fitted when it is first wanted.
+
+        Parameters
+        ----------
+        target : str
+            As for `for_target`.
+
+        Raises
+        ------
+        InputError
+            If there is no such target, or no row has a finite accuracy of it.
+        """
         made = self.regressions_.get((target, self.level))
         if made is None:
             floor = self.looks_.floor if self.looks_ else FULL
@@ -160,8 +171,17 @@ class AccuracyEstimator:
     def regressions_of(self, targets: Iterable[str] | None = None) -> dict[str, Regression | None]:
         """Return the regression of each target; None for precision that the fit cannot estimate.
 
-        It cannot at a threshold that no box of the labelled images is over. By default of the other
-        average precisions that the rows have.
+        It cannot at a threshold that no box of the labelled images is over.
+
+        Parameters
+        ----------
+        targets : iterable of str, optional
+            By default the other average precisions that the rows have.
+
+        Raises
+        ------
+        InputError
+            If one cannot be fitted that is not a precision.
         """
         if targets is None:
             rows = self.regression_.pairs_
@@ -178,6 +198,12 @@ class AccuracyEstimator:
 
     def for_target(self, target: str) -> Self:
         """Return an estimator of another target, fitted on the same rows.
+
+        Parameters
+        ----------
+        target : str
+            A name in `autoeval.accuracy.measures.TARGETS`, or precision, recall or F1 at a score
+            threshold, such as ``recall@0.3``.
 
         Raises
         ------
@@ -225,7 +251,13 @@ class AccuracyEstimator:
         return {name: list(words) for name, words in task["words"].items()}
 
     def known_looks(self) -> Looks:
-        """Return how the boxes of the fit look; refused where it was fitted on rows alone."""
+        """Return how the boxes of the fit look.
+
+        Raises
+        ------
+        InputError
+            If it was fitted on rows alone, without boxes.
+        """
         if self.looks_ is None:
             raise InputError(
                 "This estimator does not know what the boxes of its fit look like, so new "
@@ -234,7 +266,18 @@ class AccuracyEstimator:
         return self.looks_
 
     def check_reference(self, given: bool) -> None:
-        """Refuse a reference detector that the fit did not have, and none where it reads one."""
+        """Refuse a reference detector that the fit did not have, and none where it reads one.
+
+        Parameters
+        ----------
+        given : bool
+            Whether new images come with boxes of a reference detector.
+
+        Raises
+        ------
+        InputError
+            If the two differ.
+        """
         of_pass, features = self.context_.get("pass", {}), {*REFERENCE_FEATURES}
         had = features & {*self.rows_} or of_pass.get("reference")
         if (given and not had) or (not given and features & {*self.regression_.features_}):
@@ -371,6 +414,18 @@ class AccuracyEstimator:
         labelled : LabelSet, optional
             Labels of some of the images, which tell images with equal boxes apart; copies among
             images that a detector is run on are known byte by byte.
+
+        Returns
+        -------
+        Site
+            The boxes in the categories that were given, or else in those of the fit. They are not
+            calibrated yet: `predict_site` does that.
+
+        Raises
+        ------
+        InputError
+            If there are neither predictions nor images, the detector or the reference is not that
+            of the fit, `keep` or `watch` comes with predictions, or nothing can be read.
         """
         named = named_categories(categories, self.categories_)
         given = None if predictions is None else given_boxes(predictions)
@@ -434,6 +489,17 @@ class AccuracyEstimator:
             Where precision, recall and F1 are estimated, too.
         brief : bool
             Leave out other average precisions, and the sampling error: for many windows of sites.
+
+        Returns
+        -------
+        Estimate
+            Values in the range of the target, in [0, 1] for accuracies; NaN where nothing was
+            found.
+
+        Raises
+        ------
+        InputError
+            If precision, recall or F1 are wanted at a known site, or the fit has no calibration.
         """
         if looks := self.looks_:
             cut = site.boxes.floor > looks.floor + SAME_FLOOR

@@ -88,12 +88,24 @@ class LeaveOneSourceOut:
 
 @dataclass(frozen=True)
 class HeldOutErrors:
-    """How far estimates of what was left out of a fit are off, in the range of its target.
+    """Errors of estimates of what was left out of a fit, in the range of its target.
 
-    n: pairs of site and category, or sites, that were left out.
-    by_category: see `LeaveOneSourceOut`.
-    mean_absolute_error, coverage, width: of the method in use and its intervals.
-    baseline: mean absolute error of the constant; NaN where it is in use, or was not evaluated.
+    Parameters
+    ----------
+    target : str
+        What was estimated.
+    n : int
+        Pairs of site and category, or sites, that were left out.
+    by_category : bool
+        See `LeaveOneSourceOut`.
+    mean_absolute_error : float
+        Of the method in use; like coverage and width the mean over groups, or sites without one.
+    coverage : float
+        Share of true values inside their intervals, in [0, 1].
+    width : float
+        Distance between the ends of the intervals.
+    baseline : float
+        Mean absolute error of the constant; NaN where it is in use, or was not evaluated.
     """
 
     target: str
@@ -211,17 +223,34 @@ class FitResult(Result):
     """The evidence for and against a fitted estimator: the accuracy on the labelled images.
 
     Its value is the mean over categories of the accuracy that was fitted, without an interval since
-    all images have labels; what estimates err by is in `cross_validation`, `str` and `to_dict`.
+    all images have labels; errors of estimates are in `held_out`, `cross_validation`, `str` and
+    `to_dict`.
 
-    table: score table that it was fitted on.
-    cross_validation: results of the estimator's method first, those of the constant last; empty
-        where there is too little to leave out.
-    reliability: see `reliability.reliability`; None where nothing was calibrated.
-    compared: estimators by other methods that were fitted on the same table, by method.
-    target, level: of the estimator.
-    labelled_sets: one row a labelled set: ``source``, ``n_images``, ``n_categories`` with a label,
-        ``n_fitted`` of them with labels enough, and ``mAP``, ``mAP50``, ``mAP75`` as pycocotools
-        prints them; None where the fit is of rows.
+    Parameters
+    ----------
+    table : DataFrame
+        Score table that it was fitted on.
+    cross_validation : tuple of LeaveOneSourceOut
+        Results of the estimator's method first, those of the constant last; empty where there is
+        too little to leave out.
+    warnings : tuple of str
+        Why the estimator may be wrong, each a `autoeval.words.Notice`.
+    reliability : DataFrame, optional
+        See `reliability.reliability`; None where nothing was calibrated.
+    labelled_sets : DataFrame, optional
+        One row a labelled set: ``source``, ``n_images``, ``n_categories`` with a label,
+        ``n_fitted`` of them with labels enough, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1] as
+        pycocotools computes them; None where the fit is of rows.
+    files : tuple of Path
+        Files that the call wrote.
+    seed_sets : tuple of SeedSet
+        The labelled images of a task; empty where the fit is not of one.
+    compared : mapping
+        Estimators by other methods that were fitted on the same table, by method.
+    target : str
+        A name in `autoeval.accuracy.measures.TARGETS`, or a measure at a score threshold.
+    level : float
+        Nominal coverage of the intervals of the estimator.
     """
 
     table: pd.DataFrame
@@ -243,7 +272,7 @@ class FitResult(Result):
 
     @property
     def basis(self) -> str:
-        """How many labelled sets there are, and how far estimates of what was left out err."""
+        """How many sites have labels, and the mean absolute error of what was left out."""
         text, held_out = f"from {counted(len(set(self._pairs['source'])), 'site')}", self.held_out
         if held_out is None:
             return text
@@ -253,7 +282,7 @@ class FitResult(Result):
 
     @cached_property
     def held_out(self) -> HeldOutErrors | None:
-        """How far estimates of what was left out are off; None where nothing was."""
+        """Errors of estimates of what was left out; None where nothing was."""
         return HeldOutErrors.of(self.cross_validation)
 
     @property

@@ -167,45 +167,106 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
 class LabelPlan(Result):
     """Which images to label, and what is known before: the label-free estimate is its value.
 
-    `found` are the boxes of the pool of M images, as evaluation takes them, in K categories. Each
-    image was drawn with probability n / M, or in proportion to `sizes`. `mixing` and
-    `small_sample_bias` are those of the `LabelAssistance` that predicted. `priors` are label-free
-    estimates by name: that of the target, such as ``mAP``, and ``mAP/<category>``, with the errors
-    that such estimates had elsewhere; `printed` are ``value``, ``lower`` and ``upper`` of the same
-    as the estimate without labels printed them.
+    Each image of the pool was drawn with probability n / M, or in proportion to `sizes`.
+
+    Parameters
+    ----------
+    found : Boxes
+        The N boxes of the pool of M images, as evaluation takes them, in K categories.
+    influence : ByImage
+        Predicted influence of each image on the average precision of each category (its influence
+        function): one number for each of `LEVELS`, mAP, mAP50 and mAP75.
+    holding : ndarray of shape (2, K)
+        Share of images that hold a category, in [0, 1], and the mean number of objects on these.
+    sequence : ndarray of shape (M,), int
+        Positions of all images, in the order in which they are to be labelled.
+    n : int
+        How many of them are drawn, from the first on.
+    seed : int
+        Of the draw.
+    order : str
+        What the draw is spread over: `BY_INFLUENCE`, `BY_DISAGREEMENT`, `BY_TIME` or `BY_CHANCE`.
+    blocks : ndarray of shape (M,), int
+        Number of the block of time of each image; images of one block are dependent.
+    mixing : MixingWeights
+        Of the `LabelAssistance` that predicted the influence.
+    small_sample_bias : float
+        Of the same `LabelAssistance`.
+    priors : mapping of str to ValueWithError
+        Label-free estimates by name, that of the target, such as ``mAP``, and ``mAP/<category>``,
+        with the errors that such estimates had on other sites.
+    target : str
+        What the plan is for; a name in `autoeval.accuracy.measures.TARGETS`, or precision, recall
+        or F1 at a score threshold, such as ``recall@0.3``.
+    level : float
+        Nominal coverage of the intervals.
+    detector : str
+        Fingerprint of the detector.
+    warnings : tuple of str
+        What was left out of the pool or assumed of it.
+    score_thr : float, optional
+        Score over which a box counts for precision, recall and F1, where these are wanted, too.
+    iou : float
+        IoU with a labelled object from which such a box is a true positive.
+    probabilities : ndarray of shape (N,), optional
+        That each box is a true positive at `iou`.
+    objects : ByImage, optional
+        Expected number of objects: one number for each image and category.
+    points : mapping of str to MixingWeights
+        The same as `mixing` for ``precision``, ``recall`` and ``f1``.
+    named : bool
+        Whether the categories were named, rather than those that were found.
+    rest : Boxes, optional
+        Boxes of categories without a likely one, on the same images.
+    known : str
+        Labelled set of the fit of which these are new images; empty for a new site.
+    group : str
+        Group of the fit that the site belongs to; empty for none.
+    nothing_found : bool
+        Whether no category has a likely box: those that count are then the labelled ones.
+    printed : mapping of str to mapping
+        ``value``, ``lower`` and ``upper`` under the names of `priors`, as the estimate without
+        labels printed them.
+    sizes : ndarray of shape (M,), optional
+        How often each image is drawn, relative to the others; None where all are drawn alike.
+    files : tuple of Path
+        Files that the call wrote; not stored with the plan.
+    pictures : tuple of UnlabelledImage
+        Where the images lie, where that is known; not stored.
+    difference : Outlook, optional
+        Forecast of the difference of two detectors that the images were drawn for; not stored.
     """
 
     found: Boxes
-    influence: ByImage  # predicted, of images on categories: one number for each of `LEVELS`
-    holding: np.ndarray  # share of images that hold a category, objects there, (2, K)
-    sequence: np.ndarray  # all images in the order in which they are to be labelled, (M,), int
-    n: int  # how many of them are drawn
+    influence: ByImage
+    holding: np.ndarray
+    sequence: np.ndarray
+    n: int
     seed: int
-    order: str  # what the draw is spread over: `BY_INFLUENCE`, `BY_TIME` or `BY_CHANCE`
-    blocks: np.ndarray  # of time, (M,), int: images of one block are dependent
+    order: str
+    blocks: np.ndarray
     mixing: MixingWeights
     small_sample_bias: float
     priors: Mapping[str, ValueWithError]
     target: str
-    level: float  # nominal coverage of the intervals
-    detector: str  # fingerprint
-    warnings: tuple[str, ...] = ()  # what was left out of the pool or assumed of it
-    score_thr: float | None = None  # at which precision, recall and F1 are wanted, too
-    iou: float = IOUS[0]  # of these
-    probabilities: np.ndarray | None = None  # that each of N boxes is a true positive at `iou`
-    objects: ByImage | None = None  # expected, one number
-    points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
-    named: bool = False  # whether the categories were named, rather than those that were found
-    rest: Boxes | None = None  # boxes of categories without a likely one, on the same images
-    known: str = ""  # site of the fit of which these are new images; empty for a new site
-    group: str = ""  # of the fit, that the site belongs to; empty for none
-    nothing_found: bool = False  # no category has a likely box: those that count are labelled
+    level: float
+    detector: str
+    warnings: tuple[str, ...] = ()
+    score_thr: float | None = None
+    iou: float = IOUS[0]
+    probabilities: np.ndarray | None = None
+    objects: ByImage | None = None
+    points: Mapping[str, MixingWeights] = field(default_factory=dict)
+    named: bool = False
+    rest: Boxes | None = None
+    known: str = ""
+    group: str = ""
+    nothing_found: bool = False
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    sizes: np.ndarray | None = None  # of images, (M,): how often each is drawn, where that differs
-    # of the call that made it alone, and not stored
-    files: tuple[Path, ...] = ()  # what was written
-    pictures: tuple[UnlabelledImage, ...] = ()  # where the images lie, where that is known
-    difference: Outlook | None = None  # forecast of the difference that the images were drawn for
+    sizes: np.ndarray | None = None
+    files: tuple[Path, ...] = ()
+    pictures: tuple[UnlabelledImage, ...] = ()
+    difference: Outlook | None = None
     kind = "plan"
 
     def __str__(self) -> str:
@@ -233,17 +294,17 @@ class LabelPlan(Result):
 
     @property
     def lower(self) -> float:
-        """Lower end of its interval."""
+        """Lower end of the interval of the label-free estimate; NaN where there is none."""
         return self._free(self.target)["lower"]
 
     @property
     def upper(self) -> float:
-        """Upper end of its interval."""
+        """Upper end of the interval of the label-free estimate; NaN where there is none."""
         return self._free(self.target)["upper"]
 
     @property
     def per_category(self) -> dict[str, dict[str, float]]:
-        """The same of each category."""
+        """``value``, ``lower`` and ``upper`` of the label-free estimate of each category."""
         return {name: self._free(self.target, name) for name in self.found.categories}
 
     def _free(self, target: str, category: str = "") -> dict[str, float]:
@@ -261,9 +322,15 @@ class LabelPlan(Result):
         return super().to_dict() | {name: v for name, v in more.items() if math.isfinite(v)}
 
     def forecast(self, k: int) -> float:
-        """Return the half-width to expect with k labels, 2 or more; 0 with those of all images.
+        """Return the expected half-width of the interval, in [0, 1] rather than points of 100.
 
-        Of the target, or of the difference of two detectors that the images were drawn for.
+        It is that of the target, or of the difference of two detectors that the images were drawn
+        for.
+
+        Parameters
+        ----------
+        k : int
+            Number of labelled images, 2 or more; with those of all images the half-width is 0.
         """
         return (self.difference or self.outlook).half_width(k)
 
@@ -307,7 +374,7 @@ class LabelPlan(Result):
 
     @property
     def drawn(self) -> np.ndarray:
-        """Images to label, (n,)."""
+        """Positions of the images to label in ``found.images``, (n,), int."""
         return self.sequence[: self.n]
 
     def measures(self, target: str) -> bool:
@@ -328,7 +395,15 @@ class LabelPlan(Result):
     def larger(self, n: int) -> Self:
         """Return the plan with more images; those that were drawn are kept.
 
-        Raises InputError if `n` is less than what was drawn, or more than there are.
+        Parameters
+        ----------
+        n : int
+            Number of images to draw in all, of the same sequence.
+
+        Raises
+        ------
+        InputError
+            If `n` is less than what was drawn, or more than there are.
         """
         if not self.n <= n <= self.n_pool:
             raise InputError(
@@ -355,7 +430,11 @@ class LabelPlan(Result):
         )
 
     def expected_counts(self, point: OperatingPoint) -> np.ndarray:
-        """Return expected true positives, boxes and expected objects of each image, (K, 3, M)."""
+        """Return expected true positives, boxes and expected objects of each image, (K, 3, M).
+
+        Boxes count that score more than the threshold of the point. Raises InputError if the plan
+        has no true-positive probabilities, or those of another IoU.
+        """
         if self.probabilities is None or self.objects is None or point.measure not in self.points:
             raise InputError(
                 f"This plan has no true-positive probabilities of boxes, which {point} needs: fit "

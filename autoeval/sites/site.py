@@ -79,7 +79,17 @@ class Presence:
 class Evaluation:
     """Boxes on images whose labels are known: matched when that is first read, and once.
 
-    known: matches of the boxes, where others that hold them have been matched.
+    Average precision is that of COCO: ten IoU thresholds from .5 to .95, at most 100 boxes an
+    image and category.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Those of the detector, N.
+    truth : Boxes
+        Labels of the same images, in the same K categories.
+    known : Matches, optional
+        Matches of the boxes, where others that hold them have been matched.
     """
 
     boxes: Boxes
