@@ -92,7 +92,7 @@ need (`pip install 'autoeval[open-vocabulary]'`); their text encoder is small an
   whole model.
 * **candidates**, **logits**, **features**: the evidence of that name. What is missing comes with
   its reason, and only the scores that need it are absent.
-* **classes**: how many names the config gives; `classes=FILE` where neither it nor the
+* **classes**: how many names the config gives; `--classes FILE` where neither it nor the
   checkpoint has them.
 
 | family | config | boxes | dropout | candidates | logits | features | classes |

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
 TUPLE = "tuple"
+CLASSES_OPTION = "--classes FILE (in Python classes=FILE)"
 LOW_SCORE = 0.01  # from which on boxes are worth keeping
 SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
 STAGES = "stages"  # where features are dropped, kept along; clean boxes do not depend on it

@@ -32,7 +32,7 @@ from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import SAME_FLOOR, ConfidentBoxes, Looks, unlike_fit
 from autoeval.sites.site import Site
-from autoeval.words import listed
+from autoeval.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ class AccuracyEstimator:
         row has a finite accuracy.
     """
 
-    rows_: Table
+    rows_: Table = None  # type: ignore[assignment]
     target: str = "mAP"
     level: float = 0.9
     _: KW_ONLY
@@ -123,10 +123,16 @@ class AccuracyEstimator:
     regression_: Regression = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.rows_, Mapping) and not hasattr(self.rows_, "columns"):
+            raise InputError(
+                "Expected the pairs of a fit as rows_, a mapping or a DataFrame, but got "
+                f"{self.rows_!r}: `autoeval.fit(labels, predictions)` makes an estimator, and "
+                "`autoeval.AccuracyEstimator.load(path)` reads a saved one."
+            )
         object.__setattr__(self, "regression_", self.regression_of(self.target))
 
     def __repr__(self) -> str:
-        state = f"fitted on {len(self.regression_.sites_)} sites"
+        state = f"fitted on {counted(len(self.regression_.sites_), 'site')}"
         return f"<AccuracyEstimator of {self.target}, level {self.level}, {state}>"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.boxes import Boxes, Categories
+from autoeval.detectors.detector_spec import CLASSES_OPTION
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import GivenLabels, Predictions, is_coco_file, read_labels
@@ -325,10 +326,13 @@ def observed_labels(
         return made, run.observer(task).context()
     common = tuple(dict.fromkeys(word for word in words if word in content.categories))
     if not common:
+        numbers = all(word.isdecimal() for word in words)
         raise InputError(
             f"The labels {content.path} and the detector have no word in common. The labels have "
             f"{listed(content.categories, most=10)}; the detector has {listed(words, most=10)}. "
-            "Convert the labels to the detector's words, or write a task file with `mapping`."
+            "Say which words of the detector count for a word of the labels: --category "
+            f"{next(iter(content.categories), 'vehicle')}={','.join(list(words)[:2])}"
+            + (f"; or name the detector's labels: {CLASSES_OPTION}." if numbers else ".")
         )
     seed_set = seed_set_of(content, name, common, {word: word for word in common})
     n_true = [

@@ -257,3 +257,15 @@ def test_files_of_earlier_versions_load_and_say_their_method(tmp_path):
     old, new = (load_any_estimator(tmp_path / f"{name}.parquet") for name in ("old", "new"))
     assert isinstance(old, AccuracyEstimator) and old.get_params() == new.get_params()
     assert old.predict_rows(rows.iloc[:1]).value == new.predict_rows(rows.iloc[:1]).value
+
+
+def test_an_estimator_without_a_fit_names_what_makes_one():
+    for given in ((), ("estimator.parquet",)):
+        with pytest.raises(InputError, match=r"autoeval\.fit\(.*AccuracyEstimator\.load"):
+            AccuracyEstimator(*given)
+
+
+def test_one_site_is_one_site():
+    rows = make_table(WORLDS).assign(expected_ap=0.5, likely_share=0.5, box_size=0.0)
+    rows = rows[rows["kind"] == "seed"].assign(category="car")
+    assert "fitted on 1 site>" in repr(AccuracyEstimator(rows.iloc[:1]))

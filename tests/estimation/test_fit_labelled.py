@@ -122,7 +122,11 @@ def test_bad_input(fitted, tmp_path):
         autoeval.fit(labels, BrightnessDetector(), img_dir=images)
     foreign = BrightnessDetector()
     foreign.categories = tuple("abcdefghi")
-    with pytest.raises(InputError, match=r"no word in common"):
+    with pytest.raises(InputError, match=r"no word in common.*--category") as refused:
+        autoeval.fit(labels, foreign, img_dir=images)
+    assert "--classes" not in str(refused.value)
+    foreign.categories = tuple("01234567")  # a network whose labels have no names
+    with pytest.raises(InputError, match=r"no word in common.*--classes FILE"):
         autoeval.fit(labels, foreign, img_dir=images)
     with pytest.raises(InputError, match="words of the detector but got wok"):
         fitted.predict(images=images, categories={"wok": ["wok"]})

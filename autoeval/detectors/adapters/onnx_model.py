@@ -19,9 +19,9 @@ import numpy as np
 
 from autoeval.detectors.adapters import chosen, needs, word_list
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
+from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, DetectorSpec
 from autoeval.errors import InputError, first_line
-from autoeval.words import listed
+from autoeval.words import counted, listed
 
 EXTRA = "onnx"
 PACKAGE = "onnxruntime"
@@ -68,8 +68,8 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     words = list(spec.words) or word_list(ast.literal_eval(meta.get("names", "{}")))
     if not words:
         raise InputError(
-            f"{spec.name} does not name its categories: classes=FILE behind --detector, a word a "
-            "line in the order of its labels."
+            f"{spec.name} does not name its categories: {CLASSES_OPTION}, a word a line in the "
+            "order of its labels."
         )
     if meta.get("task", "detect") not in ("detect", "segment"):
         raise InputError(
@@ -88,6 +88,13 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     )
     if options["resize"] not in RESIZING:
         raise InputError(f"Expected resize= {listed(RESIZING)} but got {options['resize']!r}.")
+    taken = session.get_inputs()[0].shape[-2:]  # a word where a side is open
+    given = np.broadcast_to(options["imgsz"], 2).tolist()
+    if any(isinstance(side, int) and side != one for side, one in zip(taken, given, strict=True)):
+        raise InputError(
+            f"Expected imgsz={taken[0]},{taken[1]}, the height and width that {spec.name} takes, "
+            f"but got {options['imgsz']}: leave imgsz out, or export another file."
+        )
     print(
         f"note: {spec.name} is read as layout={kind.layout}, resize={options['resize']} to "
         f"{options['imgsz']}, rgb={options['rgb']}, (pixels - {options['mean']}) / "
@@ -162,7 +169,15 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
     if layout not in LAYOUTS:
         raise InputError(
             f"The outputs of {spec.name} have no known layout: shapes {listed(shapes)}, with "
-            f"{n} categories. {EXPORT}"
+            f"{counted(n, 'category', 'categories')}. {CLASSES_OPTION} names other categories. "
+            f"{EXPORT}"
+        )
+    if not _may_be(layout, outputs, n):
+        raise InputError(
+            f"The outputs of {spec.name} cannot be layout={layout} of "
+            f"{counted(n, 'category', 'categories')}: their shapes are {listed(shapes)}. Give the "
+            f"layout that they have, one of {listed(LAYOUTS)}, and a word for each category: "
+            f"{CLASSES_OPTION}."
         )
     side = tuple(s for s in pixels.shape[-2:] if isinstance(s, int))
     if not side and "imgsz" in meta:
@@ -197,6 +212,24 @@ def _layout(session: Any, meta: Mapping[str, str], n: int) -> str:
     if columns == 4 + n and (not isinstance(rows, int) or rows <= MOST_QUERIES):
         return "rtdetr"
     return "yolov5" if columns == 5 + n + masks else ""
+
+
+def _may_be(layout: str, outputs: Sequence[Any], n: int) -> bool:
+    """Whether outputs have the shapes of a layout of n categories, as far as shapes are known."""
+    if layout == "boxes":
+        return len(outputs) in (2, 3) and any(map(_is_labels, outputs))
+    shape = next((output.shape for output in outputs if len(output.shape) == 3), None)
+    if shape is None:
+        return False
+    masks = 32 if len(outputs) == 2 else 0
+    axis = shape[1] if layout == "yolov8" else shape[2]
+    lengths = {
+        "yolov8": (4 + n, 4 + n + masks),
+        "yolov5": (5 + n, 5 + n + masks),
+        "rtdetr": (4 + n, 6),
+        "end2end": (6, 38),
+    }
+    return not isinstance(axis, int) or axis in lengths[layout]
 
 
 def _usual_resizing(kind: OnnxInput) -> str:

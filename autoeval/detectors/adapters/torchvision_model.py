@@ -10,7 +10,7 @@ import numpy as np
 
 from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
+from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, DetectorSpec
 from autoeval.detectors.settings import hash_json, hash_weights
 from autoeval.errors import InputError, first_line
 from autoeval.words import listed
@@ -64,7 +64,14 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
         ) from error
     chosen({**_parameters(get_model_builder(name)), **_parameters(type(model))}, options, name)
     path = find_checkpoint(source)
-    load_weights(model, read_checkpoint(path)["state_dict"], path)
+    weights = read_checkpoint(path)["state_dict"]
+    built, given = _number_of_labels(model), _labels_of_weights(weights, model)
+    if built != given:
+        raise InputError(
+            f"The checkpoint {path} has {given} labels but {name} was built for {built}: "
+            f"--cfg-options num_classes={given}, and their words by {CLASSES_OPTION}."
+        )
+    load_weights(model, weights, path)
     part = _post_processing(model)
     if not any(option.endswith("score_thresh") for option in options):
         part.score_thresh = min(part.score_thresh, LOW_SCORE)
@@ -142,6 +149,17 @@ def _number_of_labels(model: Any) -> int | None:
     return getattr(head, "num_classes", None) or getattr(head, "num_columns", None)
 
 
+def _labels_of_weights(weights: Mapping[str, Any], model: Any) -> int | None:
+    """Count the labels that weights are of: heads have as many biases, or so many an anchor."""
+    labels = _number_of_labels(model)
+    for name, own in model.state_dict().items():
+        if labels and name.endswith("bias") and ("cls_score" in name or "classif" in name):
+            given = [value for key, value in weights.items() if key.endswith(name)]
+            if given and len(given[0]) != len(own):
+                return labels * len(given[0]) // len(own)
+    return labels
+
+
 def _words(categories: Sequence[str], labels: int | None, kind: str) -> list[str]:
     """Return a word for each label."""
     words = list(categories)
@@ -151,9 +169,8 @@ def _words(categories: Sequence[str], labels: int | None, kind: str) -> list[str
         words = detection.FasterRCNN_ResNet50_FPN_Weights.DEFAULT.meta["categories"]
         if labels not in (None, len(words)):
             raise InputError(
-                f"{kind} gives {labels} labels, and their words are not known: "
-                "classes=FILE behind --detector, a word a line, or `from_torchvision(model, "
-                "categories)`."
+                f"{kind} gives {labels} labels, and their words are not known: {CLASSES_OPTION}, "
+                "a word a line, or `from_torchvision(model, categories)`."
             )
     if labels == len(words) + 1:
         return [BACKGROUND, *words]

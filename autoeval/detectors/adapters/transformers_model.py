@@ -1,7 +1,7 @@
 """transformers: ``hf:FOLDER`` or ``hf:NAME`` of its hub, or a model with its processor.
 
 DETR, RT-DETR, Deformable and Conditional DETR, YOLOS, D-FINE and all that
-`AutoModelForObjectDetection` loads; Grounding DINO, OWL-ViT and OWLv2 with ``classes=FILE``, the
+`AutoModelForObjectDetection` loads; Grounding DINO, OWL-ViT and OWLv2 with ``--classes FILE``, the
 words to look for.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device, word_list
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
+from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, DetectorSpec
 from autoeval.detectors.settings import hash_json, hash_weights
 from autoeval.errors import DownloadError, InputError, first_line
 
@@ -115,7 +115,7 @@ def from_transformers(
         )
     if by_words != bool(categories):
         raise InputError(
-            f"{kind} looks for words: classes=FILE behind --detector, a word a line."
+            f"{kind} looks for words: {CLASSES_OPTION}, a word a line."
             if by_words
             else f"{kind} has categories of its own: leave out classes=."
         )

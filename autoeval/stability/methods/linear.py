@@ -17,6 +17,7 @@ from autoeval.model.regression import MIN_SOURCES, Regression
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.scores.agreement import StabilityAP
 from autoeval.stability.scores.base import direction_of, feature_names
+from autoeval.words import listed
 
 OF_PAIRS = ("group", "category")
 # Share of the rows that may lack a score that is to be selected among others.
@@ -137,8 +138,9 @@ def _informative(family: Sequence[str], samples: Rows) -> list[str]:
     kept = [column for column in family if _is_informative(samples[column].astype(np.float64))]
     if not kept:
         raise InputError(
-            f"Expected sample sets with finite {family[0]} to {family[-1]} that vary "
-            "but too many lack them or all are the same: does the detector find any box?"
+            f"Expected sample sets with finite {family[0]} to {family[-1]} that vary but of the "
+            f"{len(samples)} of {listed(np.unique(samples['source']))} too many lack them or all "
+            "are the same: does the detector find any box there?"
         )
     return kept
 

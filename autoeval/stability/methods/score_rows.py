@@ -15,6 +15,7 @@ from autoeval.accuracy.measures import Target
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import REQUIRED, sources
 from autoeval.model.pair_table import SAMPLE, SEED
+from autoeval.words import listed
 
 ROUNDING = 1e-9
 _THRESHOLDED = re.compile(r"(?P<score>.+)@(?P<threshold>\d\.\d\d)")
@@ -61,11 +62,12 @@ def check_target(values: pd.Series, target: Target) -> None:
 
 
 def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
-    """Make sure that a regression has something to go by."""
+    """Make sure that a regression has something to go by; `rows` may lack a site left out."""
     if features and len(rows) > 1 and rows[list(features)].nunique().max() == 1:
         raise InputError(
             f"Expected {', '.join(features)} to vary over the sample sets but the value is the "
-            "same on all of them: such a score predicts nothing."
+            f"same on all {len(rows)} of {listed(sources(rows))}: from these nothing can be "
+            "learned. Take another method, or more sites or images."
         )
 
 

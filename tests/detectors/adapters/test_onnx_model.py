@@ -178,12 +178,49 @@ def test_files_that_are_refused(tmp_path):
         found_in(tmp_path / "torn.onnx")
     with pytest.raises(InputError, match=r"ONNX Runtime cannot load .*none"):
         found_in(tmp_path / "none.onnx")
-    with pytest.raises(InputError, match="does not name its categories: classes=FILE"):
+    with pytest.raises(InputError, match="does not name its categories: --classes FILE"):
         found_in(write(tmp_path / "a.onnx", yolov8(), meta={"names": "{}"}))
     with pytest.raises(InputError, match=r"for detect or segment but .* is one for pose"):
         found_in(write(tmp_path / "a.onnx", yolov8(), meta={"task": "pose"}))
     with pytest.raises(InputError, match="takes images"):
         found_in(write(tmp_path / "a.onnx", yolov8(), shape=(1, 1000)))
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        (yolov8, "boxes"),
+        (yolov8, "yolov5"),
+        (boxes, "yolov8"),
+        (yolov5, "rtdetr"),
+        (rtdetr, "end2end"),
+    ],
+)
+def test_a_layout_that_the_outputs_cannot_have_is_refused(made, given, tmp_path):
+    path = write(tmp_path / "a.onnx", made())
+    with pytest.raises(InputError, match=f"cannot be layout={given} of 3 categories"):
+        found_in(path, layout=given)
+
+
+def test_no_category_is_left_out_in_silence(tmp_path):
+    """Two words for scores of three categories, whatever the layout is said to be."""
+    path = write(tmp_path / "a.onnx", yolov8(), meta={"names": "{0: 'car', 1: 'bus'}"})
+    with pytest.raises(InputError, match=r"with 2 categories.*--classes FILE"):
+        found_in(path)
+    with pytest.raises(InputError, match=r"layout=yolov8 of 2 categories.*--classes FILE"):
+        found_in(path, layout="yolov8")
+
+
+def test_another_input_size_than_that_of_the_file_is_refused(tmp_path):
+    path = write(tmp_path / "a.onnx", yolov8())
+    for same in (SIDE, [SIDE, SIDE]):
+        assert len(found_in(path, imgsz=same)[0]) == 2
+    with pytest.raises(InputError, match=f"Expected imgsz={SIDE},{SIDE}"):
+        found_in(path, imgsz=2 * SIDE)
+    open_sides = {"meta": {"imgsz": f"[{SIDE}, {SIDE}]"}, "shape": (1, 3, "height", "width")}
+    path = write(tmp_path / "open.onnx", yolov8(), **open_sides)
+    for side in (SIDE, 2 * SIDE):
+        assert found_in(path, imgsz=side)[1].settings["imgsz"] == side
 
 
 @pytest.mark.parametrize("size", [(120, 160), (97, 61), (33, 200)])

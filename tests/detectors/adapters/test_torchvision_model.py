@@ -101,8 +101,21 @@ def test_a_checkpoint_of_other_categories(tmp_path):
     given["box_score_thresh"] = 0.2
     higher = DetectorSpec(spec.name, **loading, **named, cfg_options=given)()
     assert higher.settings["score_thresh"] == 0.2
-    with pytest.raises(InputError, match=r"does not fit.*another shape.*\(364,\)"):
-        spec()
+    for built in ({}, {"num_classes": 5}):
+        with pytest.raises(InputError, match=r"3 labels.*num_classes=3.*--classes FILE"):
+            DetectorSpec(spec.name, **loading, **named, cfg_options=built)()
+
+
+@pytest.mark.parametrize("name", ["retinanet_resnet50_fpn", "fcos_resnet50_fpn", "ssd300_vgg16"])
+def test_a_one_stage_checkpoint_of_other_categories(name, tmp_path):
+    """A head has as many biases for each label as anchors: 9, 1, and 4 or 6."""
+    import torch
+
+    model = build(name, num_classes=4)
+    torch.save(model.state_dict(), tmp_path / "last.pth")
+    loading = {"checkpoint": str(tmp_path / "last.pth"), "device": "cpu"}
+    with pytest.raises(InputError, match=r"has 4 labels.*built for 91: .*num_classes=4"):
+        DetectorSpec(f"torchvision:{name}", **loading)()
 
 
 def test_words_that_do_not_fit():

@@ -186,7 +186,7 @@ def test_words_to_look_for(tmp_path):
     np.testing.assert_array_equal(seen.clean.boxes, found["boxes"].numpy().clip(0, limits))
     np.testing.assert_array_equal(seen.clean.scores, found["scores"].numpy())
     assert set(seen.clean.labels) <= {0, 1}
-    with pytest.raises(InputError, match="looks for words: classes=FILE"):
+    with pytest.raises(InputError, match="looks for words: --classes FILE"):
         DetectorSpec(spec.name, device="cpu")()
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.stability.methods import BestThreshold, Fused, make_method, methods, readable
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.scores.base import feature_names
@@ -151,6 +152,23 @@ def test_a_score_that_never_varies_is_refused():
     table = table.assign(sample_set=np.arange(n).astype(str), n_images=60)
     with pytest.raises(InputError, match="Expected bos to vary"):
         PublishedEstimator("bos").fit(table)
+
+
+def test_a_score_that_varies_at_one_site_alone_names_the_others():
+    n = N_SOURCES * (N_SETS + 1)
+    table = pd.DataFrame(world(mAP=rng_column(9), bos=np.full(n, 0.5), repeat=np.zeros(n)))
+    table = table.assign(sample_set=np.arange(n).astype(str), n_images=60)
+    table.loc[table["source"] == "s1", "bos"] = np.linspace(0, 1, N_SETS + 1)
+    PublishedEstimator("bos").fit(table)
+    with pytest.raises(InputError, match="Expected bos to vary") as refused:
+        leave_one_source_out(table, "bos")
+    assert f"all {(N_SOURCES - 1) * N_SETS} of s0, s2" in str(refused.value)
+    for name in ES:
+        table[name] = table["bos"]
+    with pytest.raises(InputError, match=r"finite es@0\.00") as refused:
+        leave_one_source_out(table, "es")
+    # Without s0, whose interval is that of errors at each of the others: here at s1.
+    assert f"of the {(N_SOURCES - 2) * N_SETS} of s2, s3, s4, s5 " in str(refused.value)
 
 
 def test_one_sample_set_of_a_source_is_enough():
