@@ -69,18 +69,20 @@ def test_other_precisions_run_on_a_card(images, precision):
 
 @rare
 def test_memory_that_runs_out_leaves_numbers_as_they_are(images):
-    """First fewer repeats are stacked, then batches are halved."""
+    """First fewer repeats are stacked, then batches are halved; in the end each image is alone."""
     two, options = [images[0], images[2]], {"dropout": LAST, "repeats": 4}
     with pretend_card():
-        expected = on_card("yolox_nano").observe(two, ["a", "b"], **options)
+        alone = on_card("yolox_nano")
+        alone.max_batch = 1
+        expected = alone.observe(two, ["a", "b"], **options)
     with pretend_card(most=1) as card:
         detector = on_card("yolox_nano")
         with pytest.warns(UserWarning, match="memory of cuda:0 does not hold"):
             seen = detector.observe(two, ["a", "b"], **options)
     assert detector.max_batch == 1 and card.waits
     for one, other in zip(expected, seen, strict=True):
-        for a, b in zip((one.clean, *one.perturbed), (other.clean, *other.perturbed), strict=True):
-            np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
+        passes = zip((one.clean, *one.perturbed), (other.clean, *other.perturbed), strict=True)
+        assert len(one.perturbed) == 4 and all(same(a, b) for a, b in passes)
 
 
 @pytest.mark.parametrize("name", ["yolox_nano", pytest.param("retinanet_r18", marks=rare)])
@@ -104,4 +106,4 @@ def test_a_stack_takes_less_than_a_twentieth_of_mmdets_launches_and_waits(
         of_image = (one_by_one - cost(2)) / 4  # the network launches as much for either stack
     of_stack = 8 * of_image - (one_by_one - together)
     assert all(of_image > 5)
-    assert all(of_stack < 64 * of_image / 20)
+    assert all(of_stack > 0) and all(of_stack < 64 * of_image / 20)

@@ -61,8 +61,15 @@ def in_order(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "sort", lambda x, **how: sort(x, **{**how, "stable": True}))
 
 
+@pytest.fixture(params=["together", "by mmcv"])
+def suppressed(request, monkeypatch):
+    """Let candidates of all images be suppressed together, or where there are many by mmcv."""
+    most = 2**26 if request.param == "together" else 50**2
+    monkeypatch.setattr(stacked_boxes, "MOST_PAIRS_ON_HOST", most)
+
+
 @pytest.mark.parametrize(("name", "precision", "changes"), CASES)
-def test_boxes_are_mmdets_to_the_last_bit(stack, in_order, name, precision, changes):
+def test_boxes_are_mmdets_to_the_last_bit(stack, in_order, suppressed, name, precision, changes):
     detector, batch = stack(name, precision, changes)
     assert known_head(detector.model)
     together, one_by_one = (boxes(detector, run, batch) for run in (predict_stack, predict))
@@ -71,10 +78,19 @@ def test_boxes_are_mmdets_to_the_last_bit(stack, in_order, name, precision, chan
     assert any(n) == (changes.get("score_thr", 0) < 0.9)
 
 
-def test_images_in_parts_as_memory_allows(stack, monkeypatch):
-    detector, batch = stack("yolox_nano")
+@pytest.mark.parametrize(
+    ("name", "limit", "most"),
+    [
+        ("yolox_nano", "MOST_PAIRS_ON_HOST", 2 * 189**2),
+        # one image at a time, and of three the last is left
+        ("yolox_nano", "MOST_SCORES", 1),
+        ("retinanet_r18", "MOST_SCORES", 3 * 720 * 129),  # places of all levels
+    ],
+)
+def test_images_in_parts_as_memory_allows(stack, monkeypatch, name, limit, most):
+    detector, batch = stack(name)
     expected = boxes(detector, predict_stack, batch)
-    monkeypatch.setattr(stacked_boxes, "MOST_PAIRS", 2 * 189**2)
+    monkeypatch.setattr(stacked_boxes, limit, most)
     assert all(map(same, boxes(detector, predict_stack, batch), expected))
 
 
