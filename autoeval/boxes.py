@@ -24,7 +24,7 @@ Categories = Mapping[str, Sequence[str]]
 """Categories, each with the detector's words for it."""
 MOST_PAIRS = 4_000_000
 AT_ONCE = 1_000_000
-ENOUGH_BOXES = 20  # to judge their units and their form by
+ENOUGH_BOXES = 20  # to decide their units and their form by
 BEYOND = 1.02
 OUTSIDE = 0.5  # of the boxes reach beyond their image
 MANY_CENTRES = 0.15  # of the boxes have their centre beyond it

@@ -188,8 +188,8 @@ class SiteOptions(BoxOptions, total=False):
         Labelled set, or site of a task, of the fit of which these are new images: the estimate is
         its labelled accuracy, changed as its scores are.
     group : str
-        Group of the fit that the new site belongs to, such as cameras of one make: how far its
-        labelled sets are off says how far this site is.
+        Group of the fit that the new site belongs to, such as cameras of one make: the errors of
+        its labelled sets correct the estimate of this site.
     """
 
     images: Any

@@ -65,7 +65,7 @@ def check_fits(
     if len(accuracy) > 1 or any(name not in fits for name in accuracy):
         raise InputError(
             f"`known` has {listed(list(accuracy))}. Expected one of the compared detectors, "
-            f"{listed(list(fits))}: one known accuracy says how far the estimates are off here."
+            f"{listed(list(fits))}: one known accuracy shows the error of the estimates here."
         )
     for name, value in accuracy.items():
         if not 0 <= value <= 1:

@@ -334,8 +334,8 @@ class AccuracyEstimator:
             estimate is its labelled accuracy, changed as its scores are.
         group : str, optional
             Group of the fit that the site belongs to, such as cameras of one make whose images the
-            same people label: how far labelled sets of the group are off the line says how far this
-            site is.
+            same people label: the residuals of labelled sets of the group correct the estimate of
+            this site.
         categories : mapping of str to sequence of str, optional
             Categories that may count, each with the detector's words for it, such as
             ``{"vehicle": ["car", "bus", "truck"]}``; one whose words the fit knows needs

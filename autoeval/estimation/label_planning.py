@@ -279,7 +279,7 @@ def with_error(
 
 
 def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
-    """Learn from pairs of site and category how far estimates are off, by what they state.
+    """Learn from pairs of site and category the errors of estimates, by what they state.
 
     Returned: None with fewer than `FEWEST_GROUPS` groups.
     """

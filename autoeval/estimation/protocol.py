@@ -44,7 +44,7 @@ class LeaveOneSourceOut:
     correlation: ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a
         method of one feature; empty otherwise.
     by_category: whether groups of categories of the same sites were left out, since there are fewer
-        than three groups. That tells nothing of other sites.
+        than three groups. It is no evidence about other sites.
     """
 
     method: str

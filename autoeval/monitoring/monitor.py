@@ -448,9 +448,10 @@ def _shown(
 ) -> tuple[Mapping[str, Any] | None, dict[str, str]]:
     """Return the window of a site that is shown first, and its states with their reasons.
 
-    That is the latest complete window; the latest where none is complete. Where it cannot be judged
-    (`unreadable`, `too_few`), an alarm of the latest one before it that could be judged stands, and
-    that window is shown: only a later window that can be judged ends an alarm.
+    That is the latest complete window; the latest where none is complete. Where it cannot be
+    evaluated (`unreadable`, `too_few`), an alarm of the latest one before it that could be
+    evaluated stands, and that window is shown: only a later window that can be evaluated ends an
+    alarm.
     """
     complete = [row for row in rows if row["complete"]]
     latest = next(iter((complete or list(rows))[-1:]), None)
@@ -461,7 +462,7 @@ def _shown(
         earlier = reasons_of(window, learning, settings, target.text)
         if NOT_JUDGED & earlier.keys():
             continue
-        since = f"; this is of {window['window']}, the latest window that could be judged"
+        since = f"; this is of {window['window']}, the latest window that could be evaluated"
         standing = {
             kind: earlier[kind] + since for kind in (BELOW, FELL, CHANGED) if kind in earlier
         }

@@ -252,7 +252,7 @@ class MonitoredSite(Result):
         requested.
     window : str
         The latest complete window; the latest one where none is complete. Where it cannot be
-        judged, the latest one that could be, if that has an alarm.
+        evaluated, the latest one that could be, if that has an alarm.
     value, lower, upper : float
         Estimated accuracy there, in [0, 1], with its prediction interval; NaN where nothing is
         known.

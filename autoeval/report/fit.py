@@ -216,7 +216,7 @@ def fit_figures(estimator: AccuracyEstimator) -> list[Headline]:
 
 
 def error_figures(errors: HeldOutErrors) -> list[Headline]:
-    """Return the error on what was left out of the fit, and how often intervals hold."""
+    """Return the error on what was left out of the fit, and the coverage of intervals."""
     target = find_target(errors.target)
     what = "categories of the same images" if errors.by_category else "sites"
     held_out = f"{errors.n} held-out {what}"

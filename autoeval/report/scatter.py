@@ -77,7 +77,7 @@ class Fitted(Protocol):
 
     @property
     def held_out_(self) -> HeldOutErrors | None:
-        """How far estimates of what was left out of the fit are off."""
+        """Errors of estimates of what was left out of the fit."""
 
     @property
     def context_(self) -> Mapping[str, Any]:

@@ -170,7 +170,7 @@ def test_an_alarm_stays_until_a_window_that_can_be_judged_ends_it(world, tmp_pat
     gate = found["gate"]
     assert gate["state"] == "fell" and list(gate["reasons"]) == ["fell", "too_few"]
     assert (gate["window"], gate["value"]) == ("2026-03-04", pytest.approx(fallen["value"]))
-    assert "2026-03-04, the latest window that could be judged" in gate["reason"]
+    assert "2026-03-04, the latest window that could be evaluated" in gate["reason"]
     assert 'autoeval_site_alarm{site="gate",target="mAP"} 1.0' in gauges(tmp_path)
     assert {found[name]["state"] for name in ("hall", "yard")} == {"too_few"}
     assert 'autoeval_site_alarm{site="hall"' not in gauges(tmp_path)

@@ -105,7 +105,7 @@ def _names(classes: Any) -> tuple[str, ...]:
 
 
 def takes_words(model: object) -> bool:
-    """Say whether a model is told what to look for."""
+    """Return whether a model takes the words of what it looks for."""
     return hasattr(model, "language_model")
 
 

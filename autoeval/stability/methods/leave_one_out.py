@@ -188,7 +188,7 @@ def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:
 def bench(
     table: pd.DataFrame, methods: Sequence[str], *, target: str = "mAP", level: float = 0.9
 ) -> BenchResult:
-    """Judge methods by leaving each source out; see `leave_one_source_out`."""
+    """Evaluate methods by leaving each source out; see `leave_one_source_out`."""
     check_level(level)
     results, absent, coverage = {}, {}, {}
     for method in methods:

@@ -156,7 +156,7 @@ class PublishedEstimator:
 
     @property
     def held_out_(self) -> HeldOutErrors | None:
-        """How far estimates of what was left out are off, where it was evaluated; not saved."""
+        """Errors of estimates of what was left out, where it was evaluated; not saved."""
         return self.fit_result_.held_out if self.fit_result_ else None
 
     def check_detector(self, detector: ImageDetector) -> None:

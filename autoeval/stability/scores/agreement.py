@@ -221,8 +221,8 @@ class StabilityAP(Agreement):
 class HardReferenceAP(Agreement):
     """Average precision of the clean boxes, the confident boxes of a reference detector as truth.
 
-    A small detector that is deployed can so be judged offline by a large one. See `Agreement`; here
-    the confidences are those of the reference.
+    A small detector that is deployed can so be evaluated offline by a large one. See `Agreement`;
+    here the confidences are those of the reference.
     """
 
     name = "hard_reference_ap"
