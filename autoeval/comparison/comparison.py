@@ -182,6 +182,8 @@ class Comparison(Result):
     Parameters
     ----------
     target : str
+        What is compared; a name in `autoeval.accuracy.measures.TARGETS`, or a measure at a score
+        threshold.
     level : float
         Nominal coverage of the intervals.
     value, lower, upper : float
@@ -189,6 +191,7 @@ class Comparison(Result):
     per_category : mapping of str to mapping
         The same of each category, where there are several.
     n_images, n_labelled : int
+        Images that all detectors saw, and those of them with labels.
     ranking : DataFrame
         One row a detector, the best first: ``detector``, ``value`` (estimated accuracy, whose error
         is greater than that of differences), ``behind`` (to the first, 0 or
@@ -201,6 +204,7 @@ class Comparison(Result):
         they have none in common), ``more_labels`` (expected, until zero is outside the interval; 0
         where it is) and ``distinguishable`` (whether it is).
     warnings : tuple of str
+        Why the differences may be wrong.
     sites : mapping of str to Site
         What each detector found.
     known : str

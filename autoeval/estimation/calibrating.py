@@ -48,9 +48,9 @@ USELESS_AREA = 0.55  # under the ROC curve
 REFUSED = 0.977  # probability that the area is smaller
 NOTICEABLE = 0.05  # probability that the area is smaller
 FEWEST_OF_EACH = 10  # true and false positives
-FIRST_BIN = 30
-SURELY_BENT = 3.0
-LEAST_DROP = 0.1
+FIRST_BIN = 30  # boxes with the highest confidences; each next bin has twice as many
+SURELY_BENT = 3.0  # standard errors: the largest of many differences is looked at
+LEAST_DROP = 0.1  # of the share of true positives, from a lower bin to a higher one
 # The reliability diagram.
 CALIBRATED = "calibrated"
 UNCALIBRATED = "confidence itself"

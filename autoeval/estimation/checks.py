@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from autoeval.sites.site import Site
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
-MANY_SKIPPED = 0.2
-FEW_UNITS = 10
+MANY_SKIPPED = 0.2  # share of images without a box
+FEW_UNITS = 10  # blocks of time, whose variance is itself uncertain
 N_NAMED = 2  # unreadable images that a warning names
-TOO_WIDE = 0.15
-NEAREST = 8
-FEWEST = 3
+TOO_WIDE = 0.15  # half-width, 15 points
+NEAREST = 8  # pairs of the fit, whose tightness stands for that of the new labels
+FEWEST = 3  # of these pairs
 LOWEST = 0.02  # under it the ratio of two precisions says nothing
-MATTERS = 0.05
+MATTERS = 0.05  # change of mAP to each side, 5 points
 TAILS = (10, 90)
 SAME = 0.9  # of the boxes of a labelled set; a new image has none of them to all digits
 NONE_OVER = "by definition, no box is over the threshold"  # how such an interval is formed

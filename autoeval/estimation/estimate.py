@@ -45,8 +45,8 @@ SMALL = 14
 LARGE = 70
 PREDICTIVE = "predictive"  # how an interval is formed where there is nothing to be said of it
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
-RESAMPLES = 200
-STEP = 1e-3
+RESAMPLES = 200  # draws of the images, for the sampling error
+STEP = 1e-3  # of a score, for the slope of the estimate in it
 AT_ONCE = 20_000_000  # counts that are held in memory
 FEWEST_OF_RANGE = 20
 """Pairs whose range says something: a new one like n others is outside theirs, by chance alone, in
@@ -75,7 +75,8 @@ class Estimate(Result):
     Parameters
     ----------
     value : float
-        In the range of the target.
+        In the range of the target, such as [0, 1] for mAP, rather than points of 100; NaN where
+        nothing was found.
     lower, upper : float
         Prediction interval, NaN where none can be formed; it holds the sampling error of the
         images where that is known.
@@ -87,8 +88,8 @@ class Estimate(Result):
         What is estimated; a name in `autoeval.accuracy.measures.TARGETS`.
     n_images : int
         Images that were read.
-    features : dict
-        Mean of each feature.
+    features : dict of str to float
+        Mean of each feature over the categories that count; see docs/reference/scores.md.
     warnings : tuple of str
         Why the value may be wrong.
     sampling_std : float
@@ -113,6 +114,19 @@ class Estimate(Result):
         Targets that have no value here: precision where no box is over the threshold.
     site : Site, optional
         The boxes that it was made from.
+
+    Examples
+    --------
+    >>> car = {"value": 0.31, "lower": 0.25, "upper": 0.37}
+    >>> estimate = Estimate(
+    ...     **car, level=0.9, interval_method=PREDICTIVE, target="mAP", n_images=200,
+    ...     per_category={"car": car},
+    ... )
+    >>> print(estimate)
+    estimated mAP: 31.0 (90% interval 25.0 to 37.0), from 200 images
+      car: 31.0 (25.0 to 37.0)
+    >>> estimate.to_dict()["estimate/mAP/car"]
+    0.31
     """
 
     value: float

@@ -290,13 +290,30 @@ class AccuracyEstimator:
             raise other_reference(given)
 
     def check_detector(self, detector: ImageDetector) -> None:
-        """Make sure that a detector is the one it was fitted with, or name what differs."""
+        """Make sure that a detector is the one it was fitted with, or name what differs.
+
+        Parameters
+        ----------
+        detector : ImageDetector
+            The detector, loaded.
+
+        Raises
+        ------
+        InputError
+            If it is another one, or other settings of it.
+        """
         from autoeval.estimation.run_detector import check_detector
 
         check_detector(self.context_, detector)
 
     def load_detector(self) -> ImageDetector:
-        """Load the detector that it was fitted with, where it knows how."""
+        """Load the detector that it was fitted with, where it knows how.
+
+        Raises
+        ------
+        InputError
+            If it was fitted on files of predictions, or its files are no longer there.
+        """
         from autoeval.estimation.run_detector import load_fitted
 
         return self.detector_ or load_fitted(self.context_, self.loading_)
@@ -628,6 +645,11 @@ class AccuracyEstimator:
         """Write the estimator to a Parquet file: its rows and its settings.
 
         Its labelled sites, which `autoeval.join` needs, lie beside it.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write, such as ``estimator.parquet``.
         """
         write_fit(path, vars(self))
 

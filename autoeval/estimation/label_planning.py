@@ -61,8 +61,8 @@ from autoeval.words import Notice, listed
 DISAGREEING = 0.5
 """Share of the probability that goes by disagreement with a reference; the rest is the same for all
 images, so that none counts for more than twice its share of a simple random sample."""
-FEWEST_GROUPS = 5
-COMPARED_IMAGES = 20
+FEWEST_GROUPS = 5  # left out, for their errors to stand for those of a new site
+COMPARED_IMAGES = 20  # at most, at equal distances, to see whether the boxes are those of the plan
 NEAR = 2.0  # pixels: the same network on another machine rounds otherwise, and moves no box further
 
 

@@ -182,8 +182,9 @@ class ThresholdChoice(Result):
     Parameters
     ----------
     wanted : str
+        What the threshold is to reach, in words.
     value : float
-        The threshold.
+        The threshold, a score in [0, 1].
     lower, upper : float
         Thresholds that may be right: by the ends of the interval of what is wanted, or the edge of
         the curve; for the best F1 those whose F1 is within a point of it.

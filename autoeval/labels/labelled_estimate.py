@@ -62,12 +62,16 @@ class LabelledEstimate(Result):
     Parameters
     ----------
     target : str
+        What is estimated; a name in `autoeval.accuracy.measures.TARGETS`, or a measure at a score
+        threshold.
     level : float
+        Nominal coverage of the intervals.
     value, lower, upper : float
         The combined estimate and its interval, inside [0, 1].
     per_category : dict of str to dict
-        The same of each category.
+        ``value``, ``lower`` and ``upper`` of each category.
     n_labelled, n_pool : int
+        Images with labels, and all images.
     whole : dict of str to LabelEstimates
         ``mAP``, ``mAP50`` and ``mAP75`` over all categories; at a threshold ``precision@0.3``,
         ``recall@0.3`` and ``f1@0.3``, of all categories together.
@@ -80,6 +84,7 @@ class LabelledEstimate(Result):
     history : tuple of (int, LabelEstimates)
         The target with the first labels only, at numbers of labels in a geometric series.
     warnings : tuple of str
+        Why the value may be wrong.
     printed : dict of str to dict
         Label-free estimates as the estimate without labels printed them; see `LabelPlan`.
     """

@@ -37,10 +37,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 PER_OBJECT: Mapping[str, float] = MappingProxyType({"mAP": 0.6, "mAP50": 1.0, "mAP75": 1.0})
-WITHIN_IMAGE = 0.2
+WITHIN_IMAGE = 0.2  # correlation of objects of one image (Kish 1965)
 DOF = 6.0
 """Observations that the law counts as. How these were chosen: docs/results/many_categories.md."""
-IMAGES_OF_PRIOR = 5.0
+IMAGES_OF_PRIOR = 5.0  # that the label-free estimate counts as
 INSIDE = 0.02  # an average precision of 0 or 1 has a variance, too
 UNKNOWN_VALUE = 0.5  # without a label-free estimate
 OBJECTS_OF_EXPECTED = 3.0  # that an expected number counts as, beside labelled objects

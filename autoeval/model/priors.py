@@ -67,7 +67,7 @@ PRECISION_OF = ("person",)
 """Categories whose precision at a threshold is read from the boxes of a reference detector: of
 others that has no skill (docs/results/operating_point.md, with a reference detector)."""
 REFERENCE_SCALE = 0.15  # of that score, about its standard deviation over sites
-REFERENCE_MIDDLE = 0.3
+REFERENCE_MIDDLE = 0.3  # of that score, its location in the prior
 
 
 def calibration_prior(floor: float = FULL) -> CalibrationPrior:

@@ -80,7 +80,7 @@ SIZE = "box_size"  # the feature that needs the sizes of images
 MIN_SOURCES = 3  # whose errors left out say anything
 # Of new images of a site of the fit; measured by benchmarks/fits.py, docs/results/known_sites.md.
 SMOOTHED = 0.02  # ε
-MOST_RATIO = 1.5
+MOST_RATIO = 1.5  # greatest ratio of a new score to that of the known site
 CHANGE_STD = 0.01  # of an accuracy that changes while no score does
 CHANGE_ERROR = 0.6  # standard deviation of a predicted change, as a share of it
 OF_ONE_IMAGE = 0.22  # standard deviation of average precision measured on one image, usually

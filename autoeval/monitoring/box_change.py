@@ -29,7 +29,7 @@ from autoeval.runtime.files import read_json, shipped_config
 
 # True-positive probabilities.
 LOW = 0.05
-SURE = 0.3
+SURE = 0.3  # of a likely box
 CERTAIN = 0.7
 UNKNOWN_SIZE = (480, 640)
 SMALLEST = 1e-6  # area of a box, relative to its image

@@ -40,8 +40,8 @@ from autoeval.monitoring.box_change import AT, Change, ChangeModel, moves
 
 FEWEST_WINDOWS = 5  # of a baseline whose variance between windows counts
 FEWEST_BLOCKS = 16  # of a block length that is tried: the variance of fewer says little
-MOST_ALIKE = 0.95
-ONE_SIDED = 1.645
+MOST_ALIKE = 0.95  # correlation of neighbouring blocks: 1 would leave no information
+ONE_SIDED = 1.645  # quantile of the normal distribution at 95 %
 SCALES = (1, 2, 4, 8)
 LEAST_VARIANCE = 1e-4  # of a probability, or of the predicted change, of one image
 # Probabilities between which tangents are good for.

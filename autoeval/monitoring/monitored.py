@@ -47,7 +47,7 @@ STATES = {
 }
 """Each state with its meaning; where several hold, the first counts."""
 FEWEST_IMAGES = 5  # of a window
-MOST_UNREADABLE = 0.5
+MOST_UNREADABLE = 0.5  # share of the images of a window
 CLEAR = 0.01  # probability under which a number of the boxes is named as changed
 BY_CHANCE = (
     "the interval of the change is below 0, but the boxes moved no further than they may by chance "

@@ -27,7 +27,7 @@ UNTRUE = "untrue"
 EARLIEST = datetime(1990, 1, 1)
 DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSyI", r"\d{2}")}
 SEVERAL = pd.Timedelta(minutes=1)
-FEW_JUMPS = 0.05
+FEW_JUMPS = 0.05  # share of steps back in time; more are another order
 FOLDER = "folder"
 DAY = "day"
 HOUR = "hour"

@@ -17,32 +17,32 @@ from autoeval.words import Notice, as_notice, listed
 
 FEWEST_LABELLED = 10  # labelled images with an object
 FEWEST_SUREST = 10  # confident boxes on them
-LEAST_IOU = 0.5
-FEW_RIGHT = 0.3
-MOST_EXCHANGES = 20
-SAME_SIZE = 0.02
-MOST_IMAGES = 0.5
+LEAST_IOU = 0.5  # from which a box lies on a label, in whatever category
+FEW_RIGHT = 0.3  # share of the surest boxes on labels, over which they are of the same images
+MOST_EXCHANGES = 20  # other orders of the images with which theirs is compared
+SAME_SIZE = 0.02  # logarithm of the ratio of two sides: 2 %, as rounding makes when images shrink
+MOST_IMAGES = 0.5  # share of images of another size, over which labels are refused
 CONTRADICTED = frozenset(
     {"labels-of-other-size", "labels-elsewhere", "labels-displaced", "words-exchanged"}
 )
 """Codes of warnings that labels may not be those of the boxes: no accuracy is reached with them."""
-SURE = 0.5
-TOUCHING = 0.1
-SHARE_OF_OBJECTS = 0.25
-MANY_UNLABELLED = 0.125
-MANY_ELSEWHERE = 0.07
-FEWEST_ODD = 5
-ON_LABEL = 0.5
-FEWEST_EXCHANGED = 20
-EXAMPLES = 3
-SAME_OBJECT = 0.9
-MANY_TWICE = 0.02
-FEWEST_OF_WORD = 8
-FEWEST_CONFIDENT = 20
-TOO_CONFIDENT = 0.1
-FEWEST_PAIRS = 10
-MOST_PIXELS = 2.0
-MOST_ERRORS = 5.0
+SURE = 0.5  # confidence over which boxes are compared with labels
+TOUCHING = 0.1  # IoU under which a box and a label do not touch
+SHARE_OF_OBJECTS = 0.25  # as many of the surest boxes as this share of the labelled objects
+MANY_UNLABELLED = 0.125  # share of the surest boxes that touch no label
+MANY_ELSEWHERE = 0.07  # share of pairs of image and category
+FEWEST_ODD = 5  # fewer may be single mistakes
+ON_LABEL = 0.5  # IoU of a box and the label that its word is compared with
+FEWEST_EXCHANGED = 20  # boxes on labels, under which words are not compared
+EXAMPLES = 3  # that a message names
+SAME_OBJECT = 0.9  # IoU from which two labels of a category mark one object
+MANY_TWICE = 0.02  # share of labels that lie on another one
+FEWEST_OF_WORD = 8  # boxes of a word that the other side lacks, for it to be named
+FEWEST_CONFIDENT = 20  # boxes, for confidence to be compared with precision
+TOO_CONFIDENT = 0.1  # mean confidence less precision; beyond two standard errors, too
+FEWEST_PAIRS = 10  # of box and label, for their offset and sizes to be measured
+MOST_PIXELS = 2.0  # median offset along an axis that is usual
+MOST_ERRORS = 5.0  # standard errors of the median
 MOST_RESIZED = 0.15  # logarithm
 
 

@@ -306,7 +306,7 @@ class Site:
         return replace(self, left_out=(*self.left_out, note))
 
     def above(self, floor: float) -> Self:
-        """Return the same without the boxes of the detector that score lower.
+        """Return the same without the boxes of the detector that score under a floor in [0, 1].
 
         Boxes are matched from the most confident one on, so those that stay match as before.
         """
@@ -318,7 +318,8 @@ class Site:
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
         """Keep the images of an index array without repetition, with their boxes and labels.
 
-        The statistics stay those of all. Images are matched one by one, so that matches stay.
+        `chosen` are positions in the images of the boxes, in the order that they are to have. The
+        statistics stay those of all. Images are matched one by one, so that matches stay.
         """
         blocks = None
         if self.blocks is not None:
