@@ -24,7 +24,6 @@ from autoeval.stability.network.forward.passes import (
     StagedPasses,
     choose_passes,
     part_costs,
-    stacked,
     stage_names,
 )
 from autoeval.stability.network.viewed_black_box import MorePasses, altered_images
@@ -254,9 +253,8 @@ class PerturbableDetector(MMDetector):
         at_once = 1 if self.max_batch == 1 else max(1, self._stacked * self.max_batch // n_images)
         for first in range(0, request.repeats if dropouts else 0, at_once):
             times = min(at_once, request.repeats - first)
-            begun = {layer: prefix.stacked(times) for layer, prefix in prefixes.items()}
             part = seeds[first * n_images :][: times * n_images]
-            launched += self._passes.perturbed(stacked(batch, times), begun, dropouts, part)
+            launched += self._passes.perturbed(batch, prefixes, dropouts, part)
 
         def found() -> list[_Seen]:
             perturbed: list[dict[DropoutSpec, list[Detections]]] = [

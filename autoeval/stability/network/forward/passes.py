@@ -90,7 +90,11 @@ def _descend(
 
 
 def stacked(batch: Batch, times: int) -> Batch:
-    """Return all images of a batch several times over."""
+    """Return all images of a batch several times over.
+
+    They are copied also where the backbone does not run: other parts of a detector may read them,
+    and they are small compared with its features.
+    """
     return Batch(stack(batch.inputs, times), batch.samples * times, batch.copy)
 
 
@@ -116,12 +120,17 @@ class StagedPasses:
         dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
     ) -> Iterator[tuple[DropoutSpec, Later[list[Detections]]]]:
-        """Yield the boxes under each dropout; ``prefixes`` hold the samples of ``batch``."""
+        """Yield the boxes under each dropout; ``prefixes`` hold the samples of ``batch``.
+
+        `seeds` are of as many repeats as run together, in rounds of the samples.
+        """
+        times = len(seeds) // len(batch.samples)
+        repeats = stacked(batch, times)
         for layer, prefix in prefixes.items():
             specs = [spec for spec in dropouts if self.staged.first_layer(spec) == layer]
-            for spec, features in branches(self.staged, prefix, specs, seeds):
+            for spec, features in branches(self.staged, prefix.stacked(times), specs, seeds):
                 with _returning(self.model.backbone, features):
-                    detections = predict_stack(self.model, batch)
+                    detections = predict_stack(self.model, repeats)
                 yield spec, detections
 
     def finish(self, batch: Batch, features: tuple[Tensor, ...]) -> Later[list[Detections]]:
@@ -162,10 +171,11 @@ class HookedPasses:
         dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
     ) -> Iterator[tuple[DropoutSpec, Later[list[Detections]]]]:
-        """Yield the boxes under each dropout."""
+        """Yield the boxes under each dropout; for `seeds` see `StagedPasses.perturbed`."""
+        repeats = stacked(batch, len(seeds) // len(batch.samples))
         for spec in dropouts:
             with feature_dropout(self.points, spec, seeds):
-                detections = predict_stack(self.model, batch)
+                detections = predict_stack(self.model, repeats)
             yield spec, detections
 
 
