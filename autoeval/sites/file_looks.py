@@ -31,24 +31,24 @@ MOST_ERRORS = 4.0
 """Standard errors by which more lists begin over the lowest boxes than under one threshold. In
 complete files of four detectors it was at most 2.1, in files with cut lists 6 and more; the limit
 was set on these files."""
-ENOUGH_BOXES = 100
+ENOUGH_BOXES = 100  # fewer have a lowest and a highest score by chance
 SURELY_NOT = 1e-3  # probability under which nothing is by chance
 TINY = 1e-9
 NEVER = 1e-4  # the same where a wrong answer would change a number, if little
 # The range of scores.
-LOW_FLOOR = 0.05
-HIGH_FLOOR = 0.35
+LOW_FLOOR = 0.05  # lowest score up to which a file is complete
+HIGH_FLOOR = 0.35  # over it a file is refused, unless it is said to be incomplete
 LITTLE = 0.01  # that few boxes begin over the score that they were exported from
-FEWEST_LIMITED = 3
-MANY_LIMITED = 0.1
-ENOUGH_CONFIDENT = 20
-MOSTLY = 0.5
-NOTICEABLE = 0.05
-NO_LOWER = 1e-3
+FEWEST_LIMITED = 3  # images with the same greatest number of boxes
+MANY_LIMITED = 0.1  # the same as a share of all images
+ENOUGH_CONFIDENT = 20  # boxes, for one score that most of them share to be a constant
+MOSTLY = 0.5  # share of confident boxes with one score
+NOTICEABLE = 0.05  # unseen share under which the interval hardly moves
+NO_LOWER = 1e-3  # lowest scores under it are compared as this
 HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
-ANOTHER_FLOOR = 1.5
-OF_FEW_BOXES = 3.0
-ANOTHER_TOP = 0.6
+ANOTHER_FLOOR = 1.5  # ratio of the lowest scores
+OF_FEW_BOXES = 3.0  # the same with fewer than `ENOUGH_BOXES`
+ANOTHER_TOP = 0.6  # ratio of the highest scores
 # Confident boxes.
 SURE = 0.5  # score of a confident box
 FEWEST_SURE = 20  # fewer of them say nothing
@@ -59,15 +59,15 @@ MOST_OVERLAPPING = 0.43
 """By how much a share may exceed the greatest one of the fit; see docs/results/confident_boxes.md,
 where density and place of confident boxes are measured, too, and find no more than by chance."""
 # Boxes of one category on each other, as suppression leaves them.
-PAIRED = 0.3
-CELLS = 70
-FEWEST_PAIRS = 100
-MOST_BOXES = 100_000
-HIGHEST_LOW = 0.1
-TOP = 0.01
-EDGE = 0.1
-STEEP = 0.15
-NEAR_TOP = 0.02
+PAIRED = 0.3  # IoU from which two boxes of one category lie on each other
+CELLS = 70  # of IoU, a hundredth wide
+FEWEST_PAIRS = 100  # on either side, for their distributions to be compared
+MOST_BOXES = 100_000  # whose pairs are counted: of the first images
+HIGHEST_LOW = 0.1  # lowest score up to which both files hold what suppression left
+TOP = 0.01  # share of pairs over the IoU at which suppression ends
+EDGE = 0.1  # of IoU below that end
+STEEP = 0.15  # share of pairs in it, where suppression cuts and does not thin out
+NEAR_TOP = 0.02  # IoU over that end, up to which pairs of the other file are not counted
 MANY_PAIRS = 0.06
 """No two files of one detector differ by so much, in docs/results/odd_predictions.md."""
 # New predictions beside those of a fit.
