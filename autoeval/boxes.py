@@ -462,10 +462,10 @@ class Boxes:
         >>> image, corners = LabelledImage("7", "7.jpg", (480, 640)), np.array([[1.0, 2, 3, 4]])
         >>> boxes = Boxes((image,), ("car",), np.array([0]), np.array([0]), corners)
         >>> none = boxes.where(boxes.scores < 0.5)  # scores are 1 by default
-        >>> len(boxes), len(none), len(none.images)
-        (1, 0, 1)
+        >>> len(boxes), len(none), len(none.images), len(boxes.where([]))
+        (1, 0, 1, 0)
         """
-        mask = np.asarray(mask)
+        mask = np.asarray(mask) if len(mask) else np.zeros(0, np.int64)  # a list of none is float
         if mask.dtype == bool and mask.all():
             return self
         return replace(
