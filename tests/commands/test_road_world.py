@@ -184,6 +184,13 @@ def test_a_number_of_images_that_is_none(few_images, monkeypatch, capsys):
     assert "a number of images from 2, got 'many'" in capsys.readouterr().err
 
 
+def test_too_few_images_for_the_default_name_how_more_are_rendered(few_images, capsys):
+    """A pair of site and category needs boxes in five images, and there are two."""
+    assert main(["estimate-map", "--preset", "light"]) == 2
+    refused = capsys.readouterr().err.splitlines()[-1]
+    assert "2 images a site: set AUTOEVAL_ROADWORLD_IMAGES higher" in refused
+
+
 def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
     """Four worlds of 6 images at one image in twenty seconds take eight minutes."""
     from autoeval.estimation.observation.observing import Observer

@@ -288,15 +288,16 @@ def _fit_detector(options: MapOptions) -> Fitted:
     if source is not None:
         domain = reference_domain(observer, source, folder)
         observer = observer.with_settings(replace(settings, domain=domain))
-    return fit_task(
-        observer,
-        task.load_seed_sets(),
-        Keeping(folder, run.executor, run.spec),
-        meta_set=meta_set,
-        methods=methods,
-        target=options.get("target") or AP_TARGETS[0],
-        loading=run.loading,
-    )
+    with road_world.naming_the_number_of_images(options):
+        return fit_task(
+            observer,
+            task.load_seed_sets(),
+            Keeping(folder, run.executor, run.spec),
+            meta_set=meta_set,
+            methods=methods,
+            target=options.get("target") or AP_TARGETS[0],
+            loading=run.loading,
+        )
 
 
 def _can_drop(detector: Any, stages: Sequence[str]) -> bool:

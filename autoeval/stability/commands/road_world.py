@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.errors import DownloadError, InputError
+from autoeval.errors import DownloadError, InputError, TooFewLabelsError
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.task import Task
@@ -114,6 +114,20 @@ def offering_the_shipped_detector(command: str, options: Mapping[str, Any]) -> I
         if not serves(options):
             raise
         raise InputError(f"{error} {without_download(command)}") from error
+
+
+@contextmanager
+def naming_the_number_of_images(options: Mapping[str, Any]) -> Iterator[None]:
+    """Add to a refusal of too few labels how more are rendered, where no task is given."""
+    try:
+        yield
+    except TooFewLabelsError as error:
+        if not serves(options):
+            raise
+        raise InputError(
+            f"{error} The road world has {number_of_images()} images a site: "
+            f"set {IMAGES_VARIABLE} higher, or leave it out for {IMAGES}."
+        ) from error
 
 
 def without_download(command: str) -> str:

@@ -86,7 +86,7 @@ def fit_task(
     sets, too_few = _checked_sets(recorded_sets(boxes), observer.detector.categories)
     warnings += of_scores
     if too_few and methods[0] == DEFAULT_METHOD:
-        raise InputError(too_few)
+        raise TooFewLabelsError(too_few)
     if too_few and DEFAULT_METHOD in methods:
         # box stability and its like read accuracies of sets, not labels by category
         skipped = f"{DEFAULT_METHOD} was not fitted: {too_few}"
