@@ -19,6 +19,7 @@ EARLIER = "earlier-version"  # code of what was saved before warnings had codes
 MOST = 3  # in the short form on the terminal
 OF_INPUT = frozenset(
     {
+        "another-split",
         "category-numbers-differ",
         "category-numbers-guessed",
         "images-not-covered",

@@ -17,7 +17,7 @@ from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.matching import categories_with_a_box, labelled_categories
 from autoeval.sites.site import Site
-from autoeval.words import Notice, counted, listed
+from autoeval.words import Notice, counted, listed, prefixed
 
 NOTHING_KNOWN: Mapping[str, float] = MappingProxyType({})
 
@@ -185,9 +185,11 @@ def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[
     images = {name: site.boxes.images for name, site in sites.items()}
     first, *others = sites
     places = {first: {k: k for k in range(len(images[first]))}}
+    warnings: list[str] = []
     for name in others:
-        index = match_images(images[name], images[first]).index
-        places[name] = {place: k for k, place in enumerate(index.tolist()) if place >= 0}
+        matches = match_images(images[name], images[first])
+        places[name] = {place: k for k, place in enumerate(matches.index.tolist()) if place >= 0}
+        warnings += prefixed(name, matches.by_rules(first))
     common = [k for k in places[first] if all(k in places[name] for name in others)]
     if not common:
         examples = "; ".join(
@@ -198,7 +200,7 @@ def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[
             f"The detectors have no image in common ({examples}). Give predictions of "
             "the same images."
         )
-    warnings: list[str] = [
+    warnings += [
         Notice(
             "images-not-common",
             f"{name} has {counted(len(of_site), 'image')}, of which {len(common)} are common to "

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 
 from autoeval.boxes import LabelledImage
-from autoeval.words import Notice
+from autoeval.words import Notice, listed
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")
@@ -68,19 +68,31 @@ class ImageMatches:
     index (N,), int64: its position there, or `MISSING`, or `AMBIGUOUS` where it could be several.
     rules (N,): what was equal, such as ``"file name"``; empty where there is no match.
     possible: positions of known images that some ambiguous image may be.
+    other_split: names of images that were matched although the folders of both name different
+        splits, such as ``train/1.jpg`` and ``val/1.jpg``.
     """
 
     index: np.ndarray
     rules: tuple[str, ...]
     possible: frozenset[int] = frozenset()
+    other_split: tuple[tuple[str, str], ...] = ()
 
     def by_rules(self, known: str) -> tuple[str, ...]:
         """Say how images were matched with `known`, where that was not by one of `PLAIN_RULES`."""
+        notices: tuple[str, ...] = ()
         counts = Counter(rule for rule in self.rules if rule)
-        if PLAIN_RULES.issuperset(counts):
-            return ()
-        each = ", ".join(f"{n} by {rule}" for rule, n in counts.most_common())
-        return (Notice("images-matched", f"images matched with {known}: {each}", "note"),)
+        if not PLAIN_RULES.issuperset(counts):
+            each = ", ".join(f"{n} by {rule}" for rule, n in counts.most_common())
+            notices = (Notice("images-matched", f"images matched with {known}: {each}", "note"),)
+        if self.other_split:
+            text = (
+                f"{len(self.other_split)} of {len(self.index)} images are of another split than "
+                f"those of {known} that they were matched with, by the names of their folders: "
+                f"{listed([f'{name} with {other}' for name, other in self.other_split], 3)}. "
+                "Expected files of the same images: if these are others, every number is wrong"
+            )
+            notices += (Notice("another-split", text),)
+        return notices
 
 
 class Rule(NamedTuple):
@@ -341,7 +353,14 @@ def match_images(
         state.place_by_the_others()
         unclear = (at for k, at in state.candidates.items() if index[k] < 0)
         possible = possible.union(*unclear)
-    return ImageMatches(index, tuple(state.rules), possible)
+    other_split: list[tuple[str, str]] = []
+    if fields.split_words and known_fields.split_words:
+        for k, place in enumerate(index.tolist()):
+            splits, known_splits = fields.splits(k), known_fields.splits(place)
+            if place >= 0 and splits and known_splits and not splits & known_splits:
+                name = named[k].file_name or named[k].image_id or ""
+                other_split.append((name, known[place].file_name))
+    return ImageMatches(index, tuple(state.rules), possible, tuple(other_split))
 
 
 class _Trial(NamedTuple):

@@ -128,6 +128,20 @@ def test_an_image_of_another_split_is_another_image():
     np.testing.assert_array_equal(match_images(found, images).index, [0, MISSING, 2])
 
 
+def test_splits_that_both_sides_name_differently_are_warned_of():
+    """Nothing else says which images are meant; ``images/`` and home folders are no splits."""
+    matches = match_images(names("train/1.jpg", "2.jpg"), known("val/1.jpg", "val/2.jpg"))
+    np.testing.assert_array_equal(matches.index, [0, 1])
+    assert matches.other_split == (("train/1.jpg", "val/1.jpg"),)
+    (warning,) = matches.by_rules("val.json")
+    assert (warning.code, warning.severity) == ("another-split", "warning")
+    for name in ("images/1.jpg", "/home/test/valid/1.jpg", "val2017/1.jpg", "1.png"):
+        notices = match_images(names(name), known("val/1.jpg")).by_rules("val.json")
+        assert "another-split" not in {notice.code for notice in notices}
+    in_yaml = [LabelledImage("1", "1.jpg", None, split="val")]
+    assert match_images(names("test/1.jpg"), in_yaml).other_split == (("test/1.jpg", "1.jpg"),)
+
+
 def test_a_list_of_ids_alone():
     """Its names are ids: labels with those ids are meant, whatever their files are called."""
     images = [LabelledImage(str(k), str(k), None) for k in range(1, 5)]
