@@ -15,7 +15,13 @@ from autoeval.io.coco import read_coco
 from autoeval.io.image_lists import with_sizes
 from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.predictions.category_words import ReadAs, read_names
+from autoeval.io.predictions.category_words import (
+    IMAGES,
+    ReadAs,
+    frequencies,
+    numbered_by_fit,
+    read_names,
+)
 from autoeval.io.predictions.reading import read_boxes
 from autoeval.labels import PLAN
 from autoeval.runtime.files import PathLike, is_json, name_of
@@ -79,17 +85,21 @@ class Predictions:
         words: Sequence[str] | None = None,
         kind: str = "",
         of_images: Mapping[str, str] = MappingProxyType({}),
+        of_fit: Mapping[str, float] | None = None,
     ) -> Site:
         """Read all passes, in the words of the detector, on the images that all of them cover.
 
-        Category numbers that several ways fit are left to the caller, see
-        `autoeval.io.predictions.category_words`.
+        Category numbers that several ways fit are read by how often a fit finds each category,
+        those of a reference by how often the detector does here; without a fit they are left to
+        the caller. See `autoeval.io.predictions.category_words`.
 
         images: all images that the detector was run on; by default those that the predictions name.
         numbers: word of each category number; `names` go before.
         words: of the detector, where the predictions may hold no box; see `read_predictions`.
         kind: of the files of the fit; see `autoeval.io.predictions.category_words.kind_of`.
         of_images: word of each category number by the list of images; `names` go before.
+        of_fit: how often a fit finds each category; see
+            `autoeval.io.predictions.category_words.frequencies`.
         """
         if self.reference_names and not self.references:
             raise InputError(
@@ -113,11 +123,16 @@ class Predictions:
             of_images=of_images,
         )
         clean = read_boxes(self.path, how, images, where)
+        if of_fit is not None:
+            clean = numbered_by_fit(clean, of_fit, kind, self.name)
         reference = None
         if self.references:
+            how = ReadAs(numbers, clean.categories)
             if self.reference_names:
-                numbers = read_names(self.reference_names)
-            reference = _read_reference(clean, self.references[0], self.name, numbers)
+                how = ReadAs(read_names(self.reference_names), clean.categories)
+            elif of_images and self.numbering in ("", IMAGES):
+                how = replace(how, numbering=self.numbering, undecided=True, of_images=of_images)
+            reference = _read_reference(clean, self.references[0], self.name, how)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
         left_out = (*clean.left_out, *(reference.left_out if reference is not None else ()))
@@ -182,10 +197,11 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
     return Detector(wrapped)
 
 
-def _read_reference(clean: Boxes, path: PathLike, where: Path, numbers: Mapping[str, str]) -> Boxes:
+def _read_reference(clean: Boxes, path: PathLike, where: Path, how: ReadAs) -> Boxes:
     """Read a reference's boxes on the same images, in the same words; its file may hold no box."""
-    how = ReadAs(numbers, clean.categories)
     reference = read_boxes(path, how, clean.images, str(where))
+    if not reference.numbering.decided:
+        reference = numbered_by_fit(reference, frequencies(clean), how.kind, name_of(path))
     words = {word: word for word in reference.categories if word in clean.categories}
     if not words:
         raise InputError(

@@ -23,7 +23,6 @@ from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_im
 from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder, read_image_list
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import LabelSet
-from autoeval.io.predictions.category_words import numbered_by_fit
 from autoeval.io.predictions.covered_images import (
     copies,
     copies_left_out,
@@ -93,15 +92,15 @@ def site_of_files(
         words=looks.categories,
         kind=looks.kind,
         of_images=numbers_of_list,
+        of_fit=looks.frequencies,
     )
     boxes = site.boxes
-    if boxes.numbering.others:
-        boxes = numbered_by_fit(boxes, looks.frequencies, looks.kind, files.name)
     warnings, left_out = list[str](), list[str]()
     for note in (*unplaced, *site.left_out):  # an image that is in no list is a warning
         (warnings if as_notice(note).code == "images-not-placed" else left_out).append(note)
-    warnings += [*boxes.warnings, *looks.warnings]
-    site = replace(site, boxes=boxes, warnings=tuple(warnings), left_out=tuple(left_out))
+    of_reference = site.reference.warnings if site.reference is not None else ()
+    warnings += [*boxes.warnings, *of_reference, *looks.warnings]
+    site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
     run = boxes.run
     if run is not None and has_detector_of_fit(run, looks):
         site = over_thresholds(site, run, looks)

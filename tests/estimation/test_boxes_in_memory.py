@@ -138,6 +138,29 @@ def test_numbers_of_the_list_of_images_are_not_silently_those_of_the_fit(world, 
             assert "category-numbers-guessed" in [w.code for w in estimate.warnings]
 
 
+def test_a_reference_is_read_by_the_numbers_of_the_list_of_images_too(world, tmp_path):
+    """Two detectors of one list number their boxes alike, whatever the numbers of the fit."""
+    labels, found, images, boxes = world
+    with_reference = autoeval.fit(labels, autoeval.Predictions(found, reference=found))
+    document = read(images)
+    numbers = [category["id"] for category in document["categories"]]
+    other = dict(zip(numbers, numbers[::-1], strict=True))
+    categories = [{**c, "id": other[c["id"]]} for c in document["categories"]]
+    turned = {**document, "annotations": [], "categories": categories}
+    by_list = tmp_path / "by_list.json"
+    rows = [{**box, "category_id": other[box["category_id"]]} for box in read(boxes)]
+    by_list.write_text(json.dumps(rows))
+    wanted = with_reference.predict(autoeval.Predictions(boxes, reference=boxes), images=images)
+    for numbering in ("images", ""):
+        files = autoeval.Predictions(by_list, reference=by_list, numbering=numbering)
+        try:
+            estimate = with_reference.predict(files, images=turned)
+        except autoeval.InputError as error:
+            assert not numbering and "--numbering images" in str(error)
+        else:
+            assert estimate.per_category == wanted.per_category
+
+
 def test_labels_that_were_read_list_their_images_and_a_number_lists_none(world, fitted):
     wanted = fitted.predict(world[3], images=world[2])
     names = [image["file_name"] for image in read(world[2])["images"]]
