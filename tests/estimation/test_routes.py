@@ -131,7 +131,7 @@ def test_params_and_representation(both):
     for fitted in both:
         params = {"target": "mAP", "level": 0.9}
         assert fitted.get_params() == fitted.get_params(deep=False) == params
-        assert repr(fitted) == ("<AccuracyEstimator of mAP, level 0.9, fitted on 1 sites>")
+        assert repr(fitted) == "<AccuracyEstimator of mAP, level 0.9, fitted on 1 site>"
         assert repr(fitted.fit_result_).startswith("<fitted mAP: ")
 
 
