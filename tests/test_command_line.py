@@ -277,3 +277,12 @@ def test_a_keyword_that_a_fit_does_not_have_is_refused(options):
 def test_a_keyword_that_a_site_does_not_have_is_refused():
     with pytest.raises(TypeError, match="boxes"):
         given_boxes_of("b.json", {"boxes": "c.json"})
+
+
+def test_the_home_folder_is_found_in_quotes_and_behind_an_equals_sign(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    words = ["--labels", "~/a.json", "--predictions=~/b.json", "--img-dir", "a/~/b"]
+    given = read_words("fit", COMMANDS["fit"], words)
+    paths = [given.values[name] for name in ("labels", "predictions", "img_dir")]
+    assert paths == ["/home/me/a.json", "/home/me/b.json", "a/~/b"]
+    assert given.words["labels"] == ["--labels", "~/a.json"]  # as it was typed

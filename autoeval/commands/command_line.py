@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import os
 import re
 import shlex
 from argparse import SUPPRESS, ArgumentError, ArgumentParser
@@ -36,6 +37,7 @@ NUMBERS = {int: "a whole number", float: "a number"}
 INDENT = 26  # columns of help before a text
 WIDEST = 100  # columns of help in all
 SCREEN = 60  # lines
+HOME = re.compile("(^|=)~(?=/)")  # no shell expands it in quotes, or behind =
 DASH = "\0"  # for the "-" that begins a value such as "-", "-.5" and "-,x,y": no option
 #: The command that runs, for pages; empty where a function is called from Python.
 TYPED: ContextVar[str] = ContextVar("typed", default="")
@@ -290,13 +292,16 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
             if option.default is inspect.Parameter.empty:
                 raise InputError(f"Expected a value of {option.typed[0]}; --help explains it.")
             continue
-        groups = typed[parameter]
+        groups = [
+            [HOME.sub(lambda start: start[1] + os.path.expanduser("~"), word) for word in group]
+            for group in typed[parameter]
+        ]
         if len(groups) > 1 and not option.several and option.kind is not bool:
             raise InputError(
                 f"{option.typed[0]} takes one value but was given twice: give it once."
             )
         before = [] if parameter in command.positional else [option.typed[0]]
-        as_typed[parameter] = [word for group in groups for word in (*before, *group)]
+        as_typed[parameter] = [word for group in typed[parameter] for word in (*before, *group)]
         value: Any = groups
         if parameter not in IN_GROUPS:
             value = value_of(option, [word for group in groups for word in group])
