@@ -22,6 +22,7 @@ OF_INPUT = frozenset(
         "another-split",
         "category-numbers-differ",
         "category-numbers-guessed",
+        "images-merged",
         "images-not-covered",
         "labelled-twice",
         "labels-displaced",

@@ -70,12 +70,14 @@ class ImageMatches:
     possible: positions of known images that some ambiguous image may be.
     other_split: names of images that were matched although the folders of both name different
         splits, such as ``train/1.jpg`` and ``val/1.jpg``.
+    merged: ids under which images of several file names were matched with one.
     """
 
     index: np.ndarray
     rules: tuple[str, ...]
     possible: frozenset[int] = frozenset()
     other_split: tuple[tuple[str, str], ...] = ()
+    merged: tuple[str, ...] = ()
 
     def by_rules(self, known: str) -> tuple[str, ...]:
         """Say how images were matched with `known`, where that was not by one of `PLAIN_RULES`."""
@@ -92,6 +94,13 @@ class ImageMatches:
                 "Expected files of the same images: if these are others, every number is wrong"
             )
             notices += (Notice("another-split", text),)
+        if self.merged:
+            text = (
+                f"{len(self.merged)} ids are of several file names, whose boxes are taken as those "
+                f"of one image of {known}: {listed(self.merged, 3)}. Expected one image for each "
+                "id: if files of several cameras were joined, give each image an id of its own"
+            )
+            notices += (Notice("images-merged", text),)
         return notices
 
 
@@ -331,7 +340,8 @@ def match_images(
     if differ and place_of.keys() >= {*values} and not (fields.split or known_fields.split):
         rule = BY_ID[0] if by_id else BY_NAME[0]
         index = np.array([place_of[value] for value in values], np.int64)
-        return ImageMatches(index, (rule.name,) * len(values))
+        merged = _merged(fields, index) if by_id else ()
+        return ImageMatches(index, (rule.name,) * len(values), merged=merged)
     state = _Matching(fields, known_fields, np.full(len(named), MISSING))
     index = state.index
     with_name = [k for k, name in enumerate(names) if name is not None]
@@ -360,7 +370,17 @@ def match_images(
             if place >= 0 and splits and known_splits and not splits & known_splits:
                 name = named[k].file_name or named[k].image_id or ""
                 other_split.append((name, known[place].file_name))
-    return ImageMatches(index, tuple(state.rules), possible, tuple(other_split))
+    merged = _merged(fields, index)
+    return ImageMatches(index, tuple(state.rules), possible, tuple(other_split), merged)
+
+
+def _merged(named: _Fields, index: np.ndarray) -> tuple[str, ...]:
+    """Return ids whose images have several file names, and one place among those known."""
+    names_at: dict[tuple[int, str], set[str]] = defaultdict(set)
+    for place, image_id, name in zip(index.tolist(), named.image_id, named.file_name, strict=True):
+        if place >= 0 and image_id is not None and name is not None:
+            names_at[place, image_id].add(name)
+    return tuple(image_id for (_, image_id), names in names_at.items() if len(names) > 1)
 
 
 class _Trial(NamedTuple):

@@ -9,6 +9,7 @@ import pytest
 
 from autoeval.boxes import LabelledImage
 from autoeval.io.image_identity import AMBIGUOUS, MISSING, Named, match_images
+from autoeval.words import as_notice
 
 HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 CAFE = unicodedata.normalize("NFC", "Café Zürich.jpg")
@@ -156,3 +157,16 @@ def test_what_was_matched_how():
     (note,) = match_images(names("a.jpg", "b.jpg"), known("a.jpg", "b.png")).by_rules("val.json")
     assert note.code == "images-matched"
     assert "1 by file name with another suffix" in note
+
+
+def test_one_id_of_several_file_names_is_warned_of_where_its_boxes_merge() -> None:
+    joined = [Named("1", "north/a.jpg"), Named("2", "north/b.jpg"), Named("1", "south/c.jpg")]
+    by_id = [LabelledImage("1", "1", None), LabelledImage("2", "2", None)]
+    other_names = [LabelledImage("1", "x.jpg", None), LabelledImage("2", "y.jpg", None)]
+    for known in (by_id, other_names):
+        found = match_images(joined, known)
+        assert found.index.tolist() == [0, 1, 0]
+        assert found.merged == ("1",)
+        assert "images-merged" in [as_notice(notice).code for notice in found.by_rules("labels")]
+    own = [LabelledImage(str(k), image.file_name or "", None) for k, image in enumerate(joined)]
+    assert match_images(joined, own).merged == ()  # told apart by their names
