@@ -123,7 +123,7 @@ class Predictions:
             of_images=of_images,
         )
         clean = read_boxes(self.path, how, images, where)
-        if of_fit is not None:
+        if of_fit is not None and clean.numbering.others:
             clean = numbered_by_fit(clean, of_fit, kind, self.name)
         reference = None
         if self.references:
