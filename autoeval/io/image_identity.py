@@ -376,10 +376,13 @@ def match_images(
 
 def _merged(named: _Fields, index: np.ndarray) -> tuple[str, ...]:
     """Return ids whose images have several file names, and one place among those known."""
+    at = np.maximum(index, -1) + 1  # 0 for images without a place
+    several = np.bincount(at, minlength=1)[at] > 1
     names_at: dict[tuple[int, str], set[str]] = defaultdict(set)
-    for place, image_id, name in zip(index.tolist(), named.image_id, named.file_name, strict=True):
-        if place >= 0 and image_id is not None and name is not None:
-            names_at[place, image_id].add(name)
+    for k in np.flatnonzero(several & (at > 0)).tolist():
+        image_id, name = named.image_id[k], named.file_name[k]
+        if image_id is not None and name is not None:
+            names_at[int(index[k]), image_id].add(name)
     return tuple(image_id for (_, image_id), names in names_at.items() if len(names) > 1)
 
 
