@@ -130,7 +130,7 @@ class ResultsOptions(DetectorOptions, NamedDetector, total=False):
     numbering : str
         How category numbers count, where several ways fit: labels (as in the labels, the names or
         the fit), 0 or 1 (positions in their list), coco (1 to 90), images (as in the list of
-        images).
+        images; those of a reference, too).
     incomplete : bool
         Go on although boxes with a score under .3 are missing.
     reference : sequence of str

@@ -104,7 +104,7 @@ class AccuracyEstimator:
         row has a finite accuracy.
     """
 
-    rows_: Table = None  # type: ignore[assignment]
+    rows_: Table = None  # type: ignore[assignment]  # refused in words that name `fit` and `load`
     target: str = "mAP"
     level: float = 0.9
     _: KW_ONLY

@@ -65,7 +65,8 @@ class Predictions:
         How category numbers count: ``"labels"`` (as in the labels, `names` or the fit), ``"0"`` or
         ``"1"`` (positions in their list from there), ``"coco"`` (COCO's 1 to 90), ``"images"`` (the
         categories of the list of images). By default the way in which all numbers have a word;
-        where several fit, labels or the fit decide.
+        where several fit, labels or the fit decide. Of these only ``"images"`` is of a reference's
+        numbers, too.
     """
 
     path: Any
@@ -131,14 +132,31 @@ class Predictions:
             if self.reference_names:
                 how = ReadAs(read_names(self.reference_names), clean.categories)
             elif of_images and self.numbering in ("", IMAGES):
-                how = replace(how, numbering=self.numbering, undecided=True, of_images=of_images)
-            reference = _read_reference(clean, self.references[0], self.name, how)
+                how = replace(how, undecided=True, of_images=of_images)
+            reference = self._read_reference(clean, how)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
         left_out = (*clean.left_out, *(reference.left_out if reference is not None else ()))
         site = Site(clean, reference=reference, blocks=blocks, left_out=left_out)
         uncovered = [*clean.uncovered, *(reference.uncovered if reference is not None else ())]
         return site.without_images(uncovered) if uncovered else site
+
+    def _read_reference(self, clean: Boxes, how: ReadAs) -> Boxes:
+        """Read a reference's boxes on the same images, in the same words; there may be none."""
+        path = self.references[0]
+        reference = read_boxes(path, how, clean.images, str(self.name))
+        numbering = reference.numbering
+        if self.numbering == IMAGES and IMAGES in (numbering.used, *numbering.others):
+            reference = reference.numbered(IMAGES)
+        elif not numbering.decided:
+            reference = numbered_by_fit(reference, frequencies(clean), "", name_of(path))
+        words = {word: word for word in reference.categories if word in clean.categories}
+        if not words:
+            raise InputError(
+                f"{path} has other categories than the predictions: "
+                f"{listed(reference.categories, 10)}."
+            )
+        return reference.as_categories(clean.categories, words)
 
     def of_site(self, path: Path) -> Predictions:
         """Return those of one site of a task: its file, and those of equal name beside it."""
@@ -195,19 +213,6 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
     if wrapped is None:
         raise not_accepted(boxes)
     return Detector(wrapped)
-
-
-def _read_reference(clean: Boxes, path: PathLike, where: Path, how: ReadAs) -> Boxes:
-    """Read a reference's boxes on the same images, in the same words; its file may hold no box."""
-    reference = read_boxes(path, how, clean.images, str(where))
-    if not reference.numbering.decided:
-        reference = numbered_by_fit(reference, frequencies(clean), how.kind, name_of(path))
-    words = {word: word for word in reference.categories if word in clean.categories}
-    if not words:
-        raise InputError(
-            f"{path} has other categories than the predictions: {listed(reference.categories, 10)}."
-        )
-    return reference.as_categories(clean.categories, words)
 
 
 def named_categories(

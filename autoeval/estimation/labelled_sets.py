@@ -330,8 +330,7 @@ def observed_labels(
         raise InputError(
             f"The labels {content.path} and the detector have no word in common. The labels have "
             f"{listed(content.categories, most=10)}; the detector has {listed(words, most=10)}. "
-            "Say which words of the detector count for a word of the labels: --category "
-            f"{next(iter(content.categories), 'vehicle')}={','.join(list(words)[:2])}"
+            "Give the detector's words for each word of the labels, --category NAME=WORD,WORD"
             + (f"; or name the detector's labels: {CLASSES_OPTION}." if numbers else ".")
         )
     seed_set = seed_set_of(content, name, common, {word: word for word in common})

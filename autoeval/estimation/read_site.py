@@ -32,7 +32,7 @@ from autoeval.io.predictions.covered_images import (
 from autoeval.io.predictions.reading import unknown_sizes
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
 from autoeval.sites.site import Site
-from autoeval.words import Notice, as_notice
+from autoeval.words import Notice, as_notice, prefixed
 
 OF_MMDET = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")
 THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
@@ -98,8 +98,10 @@ def site_of_files(
     warnings, left_out = list[str](), list[str]()
     for note in (*unplaced, *site.left_out):  # an image that is in no list is a warning
         (warnings if as_notice(note).code == "images-not-placed" else left_out).append(note)
-    of_reference = site.reference.warnings if site.reference is not None else ()
-    warnings += [*boxes.warnings, *of_reference, *looks.warnings]
+    warnings += boxes.warnings
+    if site.reference is not None:
+        warnings += prefixed("reference", site.reference.warnings)
+    warnings += looks.warnings
     site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
     run = boxes.run
     if run is not None and has_detector_of_fit(run, looks):

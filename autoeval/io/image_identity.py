@@ -365,9 +365,10 @@ def match_images(
         possible = possible.union(*unclear)
     other_split: list[tuple[str, str]] = []
     if fields.split_words and known_fields.split_words:
-        for k, place in enumerate(index.tolist()):
+        for k in np.flatnonzero(index >= 0).tolist():
+            place = int(index[k])
             splits, known_splits = fields.splits(k), known_fields.splits(place)
-            if place >= 0 and splits and known_splits and not splits & known_splits:
+            if splits and known_splits and not splits & known_splits:
                 name = named[k].file_name or named[k].image_id or ""
                 other_split.append((name, known[place].file_name))
     merged = _merged(fields, index)

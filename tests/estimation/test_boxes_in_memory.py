@@ -159,6 +159,11 @@ def test_a_reference_is_read_by_the_numbers_of_the_list_of_images_too(world, tmp
             assert not numbering and "--numbering images" in str(error)
         else:
             assert estimate.per_category == wanted.per_category
+    # words of its own go before
+    own_words = tmp_path / "own_words.json"
+    own_words.write_text(json.dumps({**document, "annotations": read(boxes)}))
+    files = autoeval.Predictions(by_list, reference=own_words, numbering="images")
+    assert with_reference.predict(files, images=turned).per_category == wanted.per_category
 
 
 def test_labels_that_were_read_list_their_images_and_a_number_lists_none(world, fitted):
