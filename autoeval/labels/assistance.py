@@ -1,5 +1,15 @@
 r"""What labelled sites contribute to estimates elsewhere: predicted influence, small-sample bias.
 
+`fit_assistance` in ``fit_assistance.py`` makes a `LabelAssistance` when an estimator is fitted;
+`autoeval.estimation.label_planning` predicts with it at a new site, and keeps the result in a
+`LabelPlan`. Nothing here reads images: features are of boxes and scores (`Site.pool`).
+
+**Predicted influence.** The influence of an image is the derivative of a category's average
+precision with respect to the weight of the image (`influence_function`). The box model gives each
+box a true-positive probability and each image a number of missed objects; with these in place of
+labels the same formula gives a prediction for every image of a pool: a control variate. A
+reference detector gives a second one.
+
 **Small-sample bias.** The mAP of a few images is too high on average. Precision is interpolated
 upward, and a quotient of sums over few images is biased. Both fall with the number of labelled
 boxes, so the bias is modelled as
@@ -40,9 +50,14 @@ OFFSET = 1.0  # objects, of the small-sample bias
 
 @dataclass(frozen=True, eq=False)
 class ProbableLabels:
-    """Boxes of another detector on the images of a pool, in its categories, as labels.
+    """Boxes of another detector on the images of a pool, taken for labels by their probability.
 
-    probabilities (N,): that each is an object.
+    Parameters
+    ----------
+    boxes : Boxes
+        N boxes of the other detector, on the images and in the categories of the pool.
+    probabilities : ndarray of shape (N,)
+        That each is an object.
     """
 
     boxes: Boxes
@@ -50,7 +65,10 @@ class ProbableLabels:
 
     @classmethod
     def of_reference(cls, site: Site) -> Self | None:
-        """Take the calibrated boxes of a reference detector, as evaluation takes them, if any."""
+        """Take the calibrated boxes of a reference detector, as evaluation takes them.
+
+        None of a site without a reference, or whose boxes are not calibrated.
+        """
         reference, probabilities = site.reference, site.reference_right
         if reference is None or probabilities is None:
             return None
@@ -58,7 +76,19 @@ class ProbableLabels:
         return cls(reference.where(best), probabilities[best])
 
     def rankings(self, boxes: Boxes) -> list[RankedDetections]:
-        """Rank the boxes of a detector in each category, with these as labels."""
+        """Rank the boxes of a detector in each category, with these as labels.
+
+        Parameters
+        ----------
+        boxes : Boxes
+            On the images and in the categories of these.
+
+        Returns
+        -------
+        list of RankedDetections
+            One for each category. A hit is the probability of the matched label, the number of
+            objects of an image the sum of the probabilities there.
+        """
         labels, n_images, numbers = self.boxes, len(boxes.images), np.arange(len(boxes.categories))
         order, hits = self._matched(boxes)
         image, scores = boxes.image[order], boxes.scores[order]
@@ -82,9 +112,15 @@ class ProbableLabels:
     def disagreement(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
         """Return the expected number of boxes of each image on which the detectors disagree, (M,).
 
-        right (N,): probability that each of the detector's `boxes` is right at IoU .5. A box
-        counts by how much this differs from what the other detector gives it, 0 where that has no
-        box there; an unmatched box of the other by its probability.
+        A box counts by how much its probability differs from that of the label that it takes at IoU
+        .5, 0 where there is none; an unmatched box of the other detector by its probability.
+
+        Parameters
+        ----------
+        boxes : Boxes
+            N boxes of the detector.
+        right : ndarray of shape (N,)
+            Probability that each is right at IoU .5.
         """
         labels, n_images = self.boxes, len(boxes.images)
         order, hits = self._matched(boxes)
@@ -97,8 +133,13 @@ class ProbableLabels:
     def _matched(self, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
         """Match the N boxes of a detector to these, those with the highest score first.
 
-        Returned: the order, (N,), by category and score; in it the probability of the label that
-            each box takes at each IoU threshold, 0 without one, (10, N).
+        Returns
+        -------
+        order : ndarray of shape (N,), int
+            Places of the boxes, by category and score.
+        hits : ndarray of shape (10, N)
+            In this order, the probability of the label that each box takes at each IoU threshold; 0
+            without one.
         """
         labels, n_categories = self.boxes, len(boxes.categories)
         order = np.lexsort((boxes.image, -boxes.scores, boxes.label))
@@ -116,13 +157,22 @@ class ProbableLabels:
 def control_variates(
     expected: RankedDetections, second: RankedDetections | None = None
 ) -> dict[str, np.ndarray]:
-    """Predict the influence of M images on the average precision of a category, (10, M) each.
+    """Predict the influence of M images on the average precision of a category.
 
-    `expected` ranks the boxes with probabilities in place of labels, see `BoxModel.rankings`, the
-    second with the boxes of another detector, see `ProbableLabels`; that prediction gets the
-    standard deviation of the first: where that detector finds little, each of its boxes would count
-    for too much. Returns `MODEL`, and `REFERENCE` where there is a second; 0 where no object is
-    expected.
+    Parameters
+    ----------
+    expected : RankedDetections
+        The boxes with probabilities in place of labels, see `BoxModel.rankings`.
+    second : RankedDetections, optional
+        The same boxes with those of another detector as labels, see `ProbableLabels`. This
+        prediction gets the standard deviation of the first: where that detector finds little, each
+        of its boxes would count for too much.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (10, M)
+        By IoU threshold: `MODEL`, and `REFERENCE` where there is a second; 0 where no object is
+        expected.
     """
     first = np.nan_to_num(influence_function(expected))
     if second is None:
@@ -135,11 +185,21 @@ def control_variates(
 
 @dataclass(frozen=True)
 class MixingWeights:
-    """How control variates are added up, and what variance their sum leaves."""
+    """How control variates are added up, and what variance their sum leaves.
 
-    slopes: dict[str, float]  # of each control variate: `MODEL`, and `REFERENCE`
-    residual: VariancePrior  # of the true influence less the sum, relative to that of the sum
-    correlation: float  # mean cross-validated one of the sum with the true influence
+    Parameters
+    ----------
+    slopes : dict of str to float
+        Factor of each control variate: `MODEL`, and `REFERENCE`. None is negative.
+    residual : VariancePrior
+        Variance of the true influence less the sum, relative to that of the sum.
+    correlation : float
+        Mean cross-validated correlation of the sum with the true influence.
+    """
+
+    slopes: dict[str, float]
+    residual: VariancePrior
+    correlation: float
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -154,13 +214,28 @@ NO_INFLUENCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
 
 @dataclass(frozen=True, eq=False)
 class LabelAssistance:
-    """What labelled sites contribute to estimates elsewhere; see `fit_assistance`."""
+    """What labelled sites contribute to estimates elsewhere; see `fit_assistance`.
+
+    Parameters
+    ----------
+    box_model : BoxModel
+        Expects what labels would say.
+    mixing : dict of str to MixingWeights
+        Of an average precision: with the control variate `MODEL` alone, under that name, and with
+        both under `REFERENCE`.
+    small_sample_bias : float
+        b of the module.
+    sites : tuple of str
+        Names of those that it was fitted on.
+    points : dict of str to MixingWeights
+        Of ``precision``, ``recall`` and ``f1``, where they could be fitted.
+    """
 
     box_model: BoxModel
-    mixing: dict[str, MixingWeights]  # of `MODEL` alone, and with `REFERENCE`
-    small_sample_bias: float  # b
-    sites: tuple[str, ...]  # names of those that it was fitted on
-    points: dict[str, MixingWeights] = field(default_factory=dict)  # of precision, recall and f1
+    mixing: dict[str, MixingWeights]
+    small_sample_bias: float
+    sites: tuple[str, ...]
+    points: dict[str, MixingWeights] = field(default_factory=dict)
 
     def mixing_weights(self, others: ProbableLabels | None) -> MixingWeights:
         """Return those with boxes of another detector, or without where none were fitted so."""
@@ -172,11 +247,21 @@ class LabelAssistance:
         others: ProbableLabels | None = None,
         expected: Sequence[RankedDetections] | None = None,
     ) -> Iterator[np.ndarray]:
-        """Predict the influence of each image on each category, (10, M) by IoU threshold.
+        """Predict the influence of each of M images on each category.
 
-        `boxes` have their features: those of `Site.pool`. `expected` are the rankings of
-        `BoxModel.rankings`, where they are at hand. One category at a time: all together are a
-        large array.
+        Parameters
+        ----------
+        boxes : Boxes
+            With their features: those of `Site.pool`.
+        others : ProbableLabels, optional
+            Boxes of a reference detector, for the second control variate.
+        expected : sequence of RankedDetections, optional
+            Those of `BoxModel.rankings`, where they are at hand.
+
+        Yields
+        ------
+        ndarray of shape (10, M)
+            Of one category at a time, by IoU threshold: all together are a large array.
         """
         expected = self.box_model.rankings(boxes) if expected is None else expected
         slopes = self.mixing_weights(others).slopes
@@ -195,7 +280,13 @@ class LabelAssistance:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote; InputError if it is something else."""
+        """Read what `to_dict` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is something else, or its box model reads other features than `OF_BOX`.
+        """
         try:
             boxes = values["box_model"]
             if tuple(boxes["names"]) != OF_BOX:
@@ -224,16 +315,47 @@ class LabelAssistance:
 
 @dataclass(frozen=True, eq=False)
 class LinearPredictors:
-    """L predictors that are linear in F standardised features and their squares (the bends)."""
+    r"""L predictors that are linear in F standardised features and their squares.
 
-    centre: np.ndarray  # (F,), as scale
+    .. math:: y_l(x) = c_l + \sum_f s_{lf} z_f + b_{lf} \min(|z_f|, 4)^2, \qquad
+              z_f = \frac{x_f - \mu_f}{\sigma_f}
+
+    Parameters
+    ----------
+    centre, scale : ndarray of shape (F,)
+        Mean μ and standard deviation σ of each feature.
+    slopes, bends : ndarray of shape (L, F)
+        Coefficients s of the features and b of their squares (`squares`).
+    intercepts : ndarray of shape (L,)
+        c.
+
+    Examples
+    --------
+    >>> one, two, none = np.ones(1), np.array([[2.0]]), np.zeros((1, 1))
+    >>> line = LinearPredictors(np.zeros(1), one, two, none, intercepts=one)
+    >>> line(np.array([[3.0], [np.nan]]))  # an unknown feature counts as the mean
+    array([[7., 1.]])
+    """
+
+    centre: np.ndarray
     scale: np.ndarray
-    slopes: np.ndarray  # (L, F), as bends
+    slopes: np.ndarray
     bends: np.ndarray
-    intercepts: np.ndarray  # (L,)
+    intercepts: np.ndarray
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        """Return L values for each of N rows of features (N, F), shape (L, N)."""
+        """Return the L values of N rows.
+
+        Parameters
+        ----------
+        features : ndarray of shape (N, F)
+            NaN is unknown, and counts as the mean.
+
+        Returns
+        -------
+        ndarray of shape (L, N)
+            Values of the predictors.
+        """
         standard = np.nan_to_num((features - self.centre) / self.scale)  # unknown: as the mean
         straight = self.slopes @ standard.T + self.intercepts[:, None]
         return straight + self.bends @ squares(standard).T
@@ -241,15 +363,34 @@ class LinearPredictors:
 
 @dataclass(frozen=True, eq=False)
 class BoxModel:
-    """Estimates from features what labels would say of boxes and images."""
+    """Estimates from features what labels would say of boxes and images.
 
-    true_positive: LinearPredictors  # of the features of a box; see `probability`
-    false_negatives: LinearPredictors  # see `fit_false_negatives`
+    Parameters
+    ----------
+    true_positive : LinearPredictors
+        Log-odds of a box being a true positive at each of ten IoU thresholds; see `probability`.
+    false_negatives : LinearPredictors
+        Logarithm of the number of objects of a category that are missed in an image at IoU .5, of
+        `image_features`; see `fit_false_negatives`.
+    """
+
+    true_positive: LinearPredictors
+    false_negatives: LinearPredictors
 
     def n_missed(self, boxes: Boxes, probabilities: np.ndarray) -> np.ndarray:
-        """Return the expected false negatives of each category and image, (K, M).
+        """Return the expected false negatives of each category and image.
 
-        `probabilities` are (10, N), of the N `boxes`.
+        Parameters
+        ----------
+        boxes : Boxes
+            N boxes in K categories on M images.
+        probabilities : ndarray of shape (10, N)
+            Of being a true positive at each IoU threshold.
+
+        Returns
+        -------
+        ndarray of shape (K, M)
+            At most `MOST_FALSE_NEGATIVES`.
         """
         missed = []
         for k in range(len(boxes.categories)):
@@ -263,7 +404,15 @@ class BoxModel:
     def rankings(
         self, boxes: Boxes, probabilities: np.ndarray | None = None
     ) -> list[RankedDetections]:
-        """Rank the boxes of each category, with probabilities (10, N) in place of labels."""
+        """Rank the boxes of each category, with probabilities in place of labels.
+
+        Parameters
+        ----------
+        boxes : Boxes
+            With their features: those of `Site.pool`.
+        probabilities : ndarray of shape (10, N), optional
+            Of being a true positive at each IoU threshold, where they are at hand.
+        """
         if probabilities is None:
             probabilities = probability(self.true_positive, boxes.features)
         return expected_rankings(boxes, probabilities, self.n_missed(boxes, probabilities))
@@ -274,8 +423,20 @@ def expected_rankings(
 ) -> list[RankedDetections]:
     """Rank the boxes of each category, with probabilities in place of labels.
 
-    `probabilities` (10, N) are those of being a true positive at each IoU threshold, `n_missed` (K,
-    M) the expected false negatives.
+    Parameters
+    ----------
+    boxes : Boxes
+        N boxes in K categories on M images.
+    probabilities : ndarray of shape (10, N)
+        Of being a true positive at each IoU threshold.
+    n_missed : ndarray of shape (K, M)
+        Expected false negatives.
+
+    Returns
+    -------
+    list of RankedDetections
+        One for each category. The number of objects of an image is the sum of its probabilities at
+        IoU .5 and of the false negatives, a float.
     """
     rankings = []
     for k, missed in enumerate(n_missed):
@@ -287,7 +448,22 @@ def expected_rankings(
 
 
 def probability(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
-    """Return the true-positive probability of each box, (L, N); it falls with the threshold."""
+    """Return the true-positive probability of each box at each IoU threshold.
+
+    It falls with the threshold: at each it is at most that at the one before.
+
+    Parameters
+    ----------
+    model : LinearPredictors
+        Log-odds at L rising thresholds.
+    features : ndarray of shape (N, F)
+        Of the boxes.
+
+    Returns
+    -------
+    ndarray of shape (L, N)
+        In (0, 1).
+    """
     odds = np.clip(model(features), -30, 30)
     return np.minimum.accumulate(1 / (1 + np.exp(-odds)), axis=0)
 
@@ -295,11 +471,30 @@ def probability(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
 def image_features(
     probabilities: np.ndarray, scores: np.ndarray, image: np.ndarray, n_images: int
 ) -> np.ndarray:
-    """Describe images by their N boxes of one category, for the number of false negatives.
+    """Describe M images by their N boxes of one category, for the number of false negatives.
 
-    `probabilities` (N,) are those at the lowest IoU threshold. Columns of the result, (M, 6), are
-    the logarithms of one plus: the expected true positives, the boxes over .3, over .05 and all,
-    the variance of the number of true positives; and the best score.
+    Parameters
+    ----------
+    probabilities : ndarray of shape (N,)
+        Of being a true positive at the lowest IoU threshold.
+    scores : ndarray of shape (N,)
+        Scores in [0, 1].
+    image : ndarray of shape (N,), int
+        Image of each box, from 0.
+    n_images : int
+        M.
+
+    Returns
+    -------
+    ndarray of shape (M, 6)
+        The logarithms of one plus: the expected true positives, the boxes over .3, over .05 and
+        all, the variance of the number of true positives; and the best score, 0 without a box.
+
+    Examples
+    --------
+    >>> image_features(np.array([0.5]), np.array([0.4]), np.array([0]), 2).round(2)
+    array([[0.41, 0.69, 0.69, 0.69, 0.22, 0.4 ],
+           [0.  , 0.  , 0.  , 0.  , 0.  , 0.  ]])
     """
     best = np.zeros(n_images)
     np.maximum.at(best, image, scores)
@@ -315,6 +510,21 @@ def squares(standard: np.ndarray) -> np.ndarray:
 
 
 def bias_scale(n_true: np.ndarray | float, n_in_pool: np.ndarray | float) -> np.ndarray:
-    """Return how the bias falls with the number of labelled boxes; 0 where all are labelled."""
+    r"""Return by what the small-sample bias falls with the number of labelled boxes.
+
+    .. math:: \max\Big( \frac{1}{g + 1} - \frac{1}{G + 1},\; 0 \Big)
+
+    Parameters
+    ----------
+    n_true : array_like
+        Labelled boxes g of the sample.
+    n_in_pool : array_like
+        Those of the whole pool, G; where all are labelled the result is 0.
+
+    Examples
+    --------
+    >>> bias_scale(1, 3), bias_scale(3, 3)
+    (np.float64(0.25), np.float64(0.0))
+    """
     few, all_of_them = np.asarray(n_true, float), np.asarray(n_in_pool, float)
     return np.maximum(1 / (few + OFFSET) - 1 / (all_of_them + OFFSET), 0.0)

@@ -57,12 +57,30 @@ LABELS_OF_CORRELATIONS = 30.0
 
 @dataclass(frozen=True, eq=False)
 class LabelledSample:
-    """Labelled images of a pool."""
+    """Labelled images of a pool, and how they were drawn.
 
-    images: np.ndarray  # index into the pool, (k,), each once
-    n_pool: int  # images of the pool, these included
-    weights: np.ndarray | None = None  # inverse inclusion probabilities, (k,), where they differ
-    clusters: np.ndarray | None = None  # (k,), int: images of equal number are dependent
+    Parameters
+    ----------
+    images : ndarray of shape (k,), int
+        Places of the labelled images in the pool, each once.
+    n_pool : int
+        Images of the pool, these included.
+    weights : ndarray of shape (k,), optional
+        Inverse inclusion probabilities, where they differ.
+    clusters : ndarray of shape (k,), int, optional
+        Images of equal number are dependent, as frames of one block of time are.
+
+    Examples
+    --------
+    >>> sample = LabelledSample(np.array([0, 1, 7]), n_pool=9, clusters=np.array([4, 4, 5]))
+    >>> sample.n_clusters, sample.complete
+    (2, False)
+    """
+
+    images: np.ndarray
+    n_pool: int
+    weights: np.ndarray | None = None
+    clusters: np.ndarray | None = None
 
     @cached_property
     def n_clusters(self) -> int:
@@ -77,49 +95,107 @@ class LabelledSample:
 
 @dataclass(frozen=True, eq=False)
 class SampleAccuracy:
-    """Accuracy of one category on k labelled images."""
+    """Accuracy of one category on k labelled images.
 
-    value: float  # average precision, or precision, recall or F1; NaN where it is not defined
-    influence: np.ndarray  # (k,)
-    n_true: int  # objects
-    n_holding: int  # images that hold one; for precision images that have a box
-    complete: bool = False  # these are all images of the pool: nothing is left to estimate
-    per_object: float | None = None  # variance by object, see `PER_OBJECT`; None: not by objects
-    # images that show how the objects vary: where none is found, equal zeros show nothing;
-    # None: all of them
+    Parameters
+    ----------
+    value : float
+        Average precision, or precision, recall or F1, in [0, 1]; NaN where it is not defined.
+    influence : ndarray of shape (k,)
+        Influence function of each image on the value; 0 where `complete`.
+    n_true : int
+        Objects in these images.
+    n_holding : int
+        Images that hold one. For precision images that have a box over the threshold, for F1 those
+        with either.
+    complete : bool
+        Whether these are all images of the pool, so that nothing is left to estimate.
+    per_object : float, optional
+        Factor φ of the variance by objects, see `PER_OBJECT`; None of a value whose variance does
+        not follow from its objects.
+    n_showing : int, optional
+        Images that show how the objects vary: where no object is detected, equal zeros show
+        nothing. None: all images.
+    """
+
+    value: float
+    influence: np.ndarray
+    n_true: int
+    n_holding: int
+    complete: bool = False
+    per_object: float | None = None
     n_showing: int | None = None
 
     @property
     def measured(self) -> bool:
-        """Whether enough images hold the category for the labels to say much."""
+        """Whether enough images hold the category for the labels to say much.
+
+        `FEWEST_HOLDING`; with the labels of all images one suffices.
+        """
         return self.n_holding >= (1 if self.complete else FEWEST_HOLDING)
 
     @property
     def usable(self) -> bool:
-        """Whether the labels say anything: by few objects where their variance is known."""
+        """Whether the labels say anything.
+
+        One image that holds the category suffices where the variance follows from its objects, else
+        as `measured`.
+        """
         return self.n_holding > 0 if self.per_object is not None else self.measured
 
 
 @dataclass(frozen=True)
 class LabelEstimates:
-    """All estimates of one category, or of the mean over categories."""
+    """All estimates of one category, or of all categories together.
 
-    sample: ValueWithError  # from the labelled images alone
-    difference: ValueWithError  # with the predicted influence of all images
-    prior: ValueWithError  # label-free
-    combined: Combined  # of the last two; the recommended one
-    n_true: int  # objects in the labelled images
-    n_holding: int  # images that hold one
-    measured: bool  # enough of them; otherwise the combined one rests on the label-free estimates
+    Parameters
+    ----------
+    sample : ValueWithError
+        From the labelled images alone, without a correction of the small-sample bias.
+    difference : ValueWithError
+        With the predicted influence of all images and the bias corrected; see
+        `difference_estimate`.
+    prior : ValueWithError
+        Label-free.
+    combined : Combined
+        Of the last two; the recommended one.
+    n_true : int
+        Objects in the labelled images. Of the mean over categories their sum.
+    n_holding : int
+        Images that hold one. Of the mean over categories that of the most frequent one.
+    measured : bool
+        Whether these are enough. Otherwise the combined estimate rests on the label-free ones, and
+        on what the labels show of the other categories.
+    """
+
+    sample: ValueWithError
+    difference: ValueWithError
+    prior: ValueWithError
+    combined: Combined
+    n_true: int
+    n_holding: int
+    measured: bool
 
 
 def measure_levels(
     ranking: RankedDetections, weights: np.ndarray | None = None, *, complete: bool = False
 ) -> dict[str, SampleAccuracy]:
-    """Measure mAP, mAP50 and mAP75 of one category on the k labelled images, with weights (k,).
+    """Measure mAP, mAP50 and mAP75 of one category on the k labelled images.
 
-    Where these are all images of the pool (`complete`) the values have no error, and no image an
-    influence on them.
+    Parameters
+    ----------
+    ranking : RankedDetections
+        The boxes of the category on these images, at the ten IoU thresholds .50 to .95.
+    weights : ndarray of shape (k,), optional
+        Inverse inclusion probabilities, where they differ.
+    complete : bool
+        Whether these are all images of the pool. The values then have no error, and no image an
+        influence on them.
+
+    Returns
+    -------
+    dict of str to SampleAccuracy
+        By the names of `LEVELS`.
     """
     values = ranking.average_precision(weights)
     influence = np.zeros((len(values), len(ranking.n_true)))
@@ -148,7 +224,19 @@ def measure_sample(
     *,
     complete: bool = False,
 ) -> SampleAccuracy:
-    """Measure one category as `measure_levels`, or at a threshold such as ``recall@0.3``."""
+    """Measure one category as `measure_levels`, or at a threshold such as ``recall@0.3``.
+
+    Parameters
+    ----------
+    ranking : RankedDetections
+        The boxes of the category on the labelled images.
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``, or a measure at a score threshold.
+    weights : ndarray of shape (k,), optional
+        Inverse inclusion probabilities, where they differ.
+    complete : bool
+        Whether these are all images of the pool.
+    """
     point = OperatingPoint.of(target)
     if point is None:
         return measure_levels(ranking, weights, complete=complete)[target]
@@ -159,7 +247,23 @@ def measure_sample(
 def measure_counts(
     measure: str, counts: np.ndarray, weights: np.ndarray | None = None
 ) -> SampleAccuracy:
-    """Measure precision, recall or F1 on the labelled images."""
+    """Measure precision, recall or F1 on the k labelled images.
+
+    Parameters
+    ----------
+    measure : str
+        ``precision``, ``recall`` or ``f1``.
+    counts : ndarray of shape (3, k)
+        True positives, boxes and objects of each image, see `image_counts`.
+    weights : ndarray of shape (k,), optional
+        Inverse inclusion probabilities, where they differ.
+
+    Examples
+    --------
+    >>> recall = measure_counts("recall", np.array([[1.0, 0, 1], [1, 1, 1], [1, 1, 2]]))
+    >>> recall.value, recall.n_true, recall.n_holding  # 2 of 4 objects
+    (0.5, 4, 3)
+    """
     value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
     n_holding = int(np.sum(denominators(measure, counts) > 0))
     return SampleAccuracy(value, influence, int(counts[2].sum()), n_holding)
@@ -189,17 +293,36 @@ def difference_estimate(
     labels alone. It holds for any asymptotically linear statistic. Sources:
     Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3.
 
+    Where only h images hold an object (`n_holding`), K is at most h in the factor K / (K - 1), and
+    λ is multiplied by 1 - 1 / h, see `difference_terms`.
+
     The sample variance :math:`s^2` with d degrees of freedom is shrunk towards its prior, which
     counts as :math:`d_0` (Smyth 2004, section 3; the posterior of a normal sample's variance), with
     :math:`d_0 + d` degrees of freedom:
 
     .. math:: \tilde s^2 = \frac{d_0 s_0^2 + d s^2}{d_0 + d}
 
-    `value` is the statistic of the labelled images of `sample`, by their weights; `influence` (k,)
-    is theirs on it, `predicted` (k,) has mean 0 over the pool. `variance_prior` is of r. The result
-    has K - 1 degrees of freedom, fewer where only `n_holding` images hold an object, more with a
-    `variance_prior`; without one there is no standard error for one cluster. With the labels of all
-    images it is `value`, without error.
+    Parameters
+    ----------
+    value : float
+        Statistic of the labelled images, by their weights.
+    influence : ndarray of shape (k,)
+        Influence of each labelled image on it.
+    predicted : ndarray of shape (k,), optional
+        Prediction of the same, with mean 0 over the pool.
+    sample : LabelledSample
+        The labelled images.
+    variance_prior : VariancePrior, optional
+        Of r.
+    n_holding : int, optional
+        Images that show a variance; by default all.
+
+    Returns
+    -------
+    ValueWithError
+        With K - 1 degrees of freedom, fewer where only `n_holding` images hold an object, more with
+        a `variance_prior`; without one there is no standard error (NaN) for one cluster. With the
+        labels of all images it is `value`, without error.
 
     Examples
     --------
@@ -208,6 +331,10 @@ def difference_estimate(
     >>> found = difference_estimate(.5, influence, sample=sample)
     >>> round(found.value, 3), round(found.error, 4), found.dof
     (0.5, 0.0866, 2.0)
+    >>> predicted = np.array([.1, -.05, .01])  # of which the mean is .02: better images than most
+    >>> found = difference_estimate(.5, influence, predicted, sample=sample)
+    >>> round(found.value, 3), round(found.error, 4)
+    (0.48, 0.0541)
     >>> prior = VariancePrior(.09, 2)  # the variance .03 of two numbers, and .09 that counts as two
     >>> found = difference_estimate(.5, influence, sample=sample, variance_prior=prior)
     >>> round(found.error**2 / (9 / 12) * 3, 4), found.dof
@@ -240,10 +367,20 @@ def difference_terms(
     sample: LabelledSample,
     n_holding: int | None = None,
 ) -> tuple[np.ndarray, float]:
-    """Return the terms of K clusters whose sum is the error of the estimate, and its correction.
+    r"""Return the parts of the error of `difference_estimate`, and its correction.
 
-    The correction, the mean slope times the mean of `predicted`, is to be subtracted from the
-    value; see `difference_estimate`.
+    Parameters are as there. An average precision exists in samples that hold an object alone; among
+    these the mean of the predicted influence is not 0, so that with h of `n_holding` the slope is
+    multiplied by 1 - 1 / h.
+
+    Returns
+    -------
+    terms : ndarray of shape (K,)
+        Of each cluster the sum of :math:`a_i (r_i - \bar r)`; they add up to 0, and the sum of
+        their squares is the variance before all corrections.
+    correction : float
+        The mean slope times the weighted mean of `predicted`, to be subtracted from the value; 0
+        without a prediction.
     """
     k, weights = len(influence), sample.weights
     shares = np.full(k, 1 / k) if weights is None else weights / weights.sum()
@@ -264,7 +401,14 @@ def difference_terms(
 
 
 def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return λ for each labelled image, (k,); see `difference_estimate`."""
+    """Return λ for each labelled image, (k,); see `difference_estimate`.
+
+    Parameters
+    ----------
+    influence, predicted : ndarray of shape (k,)
+        Influence of the labelled images, and its prediction. A slope is 1 where the prediction does
+        not vary.
+    """
     k = len(influence)
     if k < MANY:
         return np.ones(k)
@@ -288,12 +432,27 @@ def sample_estimate(
     n_in_pool: float | None = None,
     residual: VariancePrior | None = None,
 ) -> ValueWithError:
-    """Estimate one category; the label-free estimate `prior` is in the variance alone.
+    """Estimate one category from its labels; the label-free estimate is in the variance alone.
 
-    From the labelled images alone, or with the influence that was `predicted` of all images of the
-    pool, (M,). Subtracted is the expected small-sample bias: `n_in_pool` is the estimated number of
-    objects of the pool, by default in proportion to that of the labelled images. `residual` is the
-    prior of the variance of one image, where that does not follow from the number of objects.
+    From the labelled images alone, or with predicted influence.
+
+    Parameters
+    ----------
+    accuracy : SampleAccuracy
+        What the labelled images say.
+    sample : LabelledSample
+        The labelled images.
+    prior : ValueWithError
+        Label-free estimate, which the variance by objects needs; `UNKNOWN_VALUE` without one.
+    predicted : ndarray of shape (M,), optional
+        Predicted influence of all images of the pool.
+    small_sample_bias : float
+        b of `autoeval.labels.assistance`; the expected bias is subtracted, but at most
+        `LARGEST_SHARE` of the value.
+    n_in_pool : float, optional
+        Estimated number of objects of the pool; by default in proportion to the labelled images.
+    residual : VariancePrior, optional
+        Prior of the variance of one image, where that does not follow from the number of objects.
 
     Examples
     --------
@@ -323,7 +482,19 @@ def sample_estimate(
 
 @dataclass(frozen=True, eq=False)
 class CategoryEstimates:
-    """Estimates of the mean over categories and of each, and what forecasts need."""
+    """Estimates of the mean over categories and of each, and what forecasts need.
+
+    Parameters
+    ----------
+    whole : LabelEstimates
+        Of the mean over categories.
+    each : list of LabelEstimates
+        Of each category, in the order of the plan.
+    prior : JointPrior
+        The label-free estimates as they were used: without their level where labels contradict it.
+    measured : MeasuredCategories
+        What the labels alone say.
+    """
 
     whole: LabelEstimates
     each: list[LabelEstimates]
@@ -346,8 +517,9 @@ def estimate_categories(
     Parameters
     ----------
     sample : LabelledSample
+        The labelled images.
     accuracies : sequence of SampleAccuracy
-        Average precisions on the labelled images.
+        Average precision of each category on the labelled images.
     predicted : sequence of ndarray of shape (M,)
         Influence of all images of the pool on each category.
     priors : sequence of ValueWithError
@@ -425,9 +597,21 @@ def _together(
 ) -> MeasuredCategories:
     """Put the estimates of M categories together, with the covariance of their errors.
 
-    Errors correlate as their `terms` in K clusters do, (M, K), shrunk to none: sums over many
-    categories hold many correlations, each of them noisy. A weighted mean of two correlation
-    matrices is one. `bias` (M,) is the standard deviation that they share.
+    Errors correlate as their terms do, shrunk to none by the weight
+    :math:`(K - 1) / (K - 1 + 30)` of the sample correlations (`LABELS_OF_CORRELATIONS`): sums over
+    many categories hold many correlations, each of them noisy. A weighted mean of two correlation
+    matrices is one.
+
+    Parameters
+    ----------
+    at : ndarray of shape (M,), int
+        Places of these categories among all.
+    estimates : sequence of ValueWithError
+        Of each.
+    terms : list of ndarray of shape (K,)
+        Of each, see `difference_terms`; empty where all images are labelled.
+    bias : ndarray of shape (M,)
+        Standard deviation of the small-sample bias, which they share.
     """
     errors = np.array([estimate.error for estimate in estimates])
     correlations = np.eye(len(at))
@@ -453,7 +637,11 @@ def _exact(
     whole: ValueWithError,
     prior_of_all: JointPrior,
 ) -> JointEstimate:
-    """Return the values of all labels, which leave nothing to estimate."""
+    """Return the values of all labels, which leave nothing to estimate.
+
+    The mean is over the categories that hold an object; each of the others gets its label-free
+    estimate.
+    """
     values = [accuracy.value if accuracy.usable else np.nan for accuracy in accuracies]
     each = tuple(
         combine(ValueWithError(value, 0.0), prior)

@@ -1,4 +1,16 @@
-"""Label assistance fitted on labelled sites: box model, mixing weights, small-sample bias."""
+"""Label assistance fitted on labelled sites: box model, mixing weights, small-sample bias.
+
+`fit_assistance` is called where an estimator is fitted (`autoeval.estimation.fitting`). It works on
+pairs of a site and a category:
+
+1. `fit_box_model`: a logistic regression of true positives by the features of boxes, a Poisson
+   regression of missed objects by features of images;
+2. `_cross_fit`: both are fitted without each fold in turn, and predict the influence of its images;
+3. `_mixing_weights`: by what factor the prediction counts, and what variance it leaves;
+4. `fit_small_sample_bias`: b, from draws of few images.
+
+What the parts are is said in `autoeval.labels.assistance`.
+"""
 
 from __future__ import annotations
 
@@ -66,9 +78,18 @@ USUAL_WEIGHT = 0.05**2  # of `USUAL`: a site with twenty labelled boxes in a sam
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """One category of one site, with its ranked and labelled boxes on the images (N,) learned from.
+    """One category of one site, with its labelled boxes on the images that are learned from.
 
-    category: its number at the site.
+    Parameters
+    ----------
+    site : Site
+        With labels.
+    category : int
+        Number of the category at the site.
+    images : ndarray of shape (N,), int
+        Places of the images at the site that are learned from.
+    ranking : RankedDetections
+        Boxes of the category on these images, matched with labels.
     """
 
     site: Site
@@ -78,7 +99,15 @@ class Pair:
 
 
 class CrossFitted(NamedTuple):
-    """True influence of N images, and predictions by models that have not seen their labels."""
+    """True influence of N images, and predictions by models that have not seen their labels.
+
+    Attributes
+    ----------
+    true : ndarray of shape (N,)
+        Influence function by the labels.
+    predicted : dict of str to ndarray of shape (N,)
+        By control variate, `MODEL` and where there is a reference `REFERENCE`.
+    """
 
     true: np.ndarray
     predicted: dict[str, np.ndarray]
@@ -87,10 +116,19 @@ class CrossFitted(NamedTuple):
 def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
     """Fit the box model on labelled sets, and its use on images whose labels it has not seen.
 
-    Of a set with more than `MOST_IMAGES` images as many are drawn by a fixed seed.
+    The second is by cross-validation in `FOLDS` folds: of groups, or, with a single group, of the
+    images of each site at random. Of a set with more than `MOST_IMAGES` images as many are drawn by
+    a fixed seed.
 
-    The second is by cross-validation in `FOLDS` folds: of groups, or, with a single group, of
-    the images of each site at random. Raises InputError if no category has labels enough.
+    Parameters
+    ----------
+    sets : sequence of Site
+        With labels; with a reference, all of them, a second control variate is fitted, too.
+
+    Raises
+    ------
+    InputError
+        If no category has labels enough.
     """
     sites = [site.at_most(MOST_IMAGES) for site in sets]
     several = len({site.group for site in sites}) > 1
@@ -153,9 +191,16 @@ def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
 def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
     """Yield the categories of a site that enough images and boxes are labelled of.
 
-    Learned is from all images (`everywhere`), or from those that hold the category or show a box of
-    it: in a labelled set of many categories most images do neither, at a site whose accuracy is
-    wanted most do.
+    These are `FEWEST_IMAGES` images that are learned from, and `FEWEST_BOXES` labelled boxes.
+
+    Parameters
+    ----------
+    site : Site
+        With labels.
+    everywhere : bool
+        Whether all images are learned from. Otherwise those that hold the category or show a box of
+        it over `SCORE_THR`: in a labelled set of many categories most images do neither, at a site
+        whose accuracy is wanted most do.
     """
     boxes = site.pool
     for k, ranking in enumerate(site.evaluation.rankings):
@@ -169,8 +214,11 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
 def _cross_fit(sites: Sequence[Site], pairs: Sequence[Pair]) -> dict[str, list[CrossFitted]]:
     """Predict the influence of each image by a box model that was fitted on the other folds.
 
-    Returned: of the pairs whose influence varies, by target: ``mAP``, and ``precision``, ``recall``
-        and ``f1`` at each of `THRESHOLDS` at which they are defined.
+    Returns
+    -------
+    dict of str to list of CrossFitted
+        By target, of the pairs whose influence varies: ``mAP``, and ``precision``, ``recall`` and
+        ``f1`` at each of `THRESHOLDS` at which they are defined.
     """
     folds = image_folds(sites)
     probabilities = [np.zeros((10, len(site.pool))) for site in sites]
@@ -217,7 +265,21 @@ def fit_box_model(
     pairs: Sequence[Pair],
     images: Sequence[np.ndarray],
 ) -> BoxModel:
-    """Fit the box model on some images, (M,) bool for each site."""
+    """Fit the box model on some images of S sites.
+
+    A site's boxes weigh by the inverse of the square root of their number, so that all together
+    weigh as this root; a pair's images by the inverse of one plus its mean number of missed
+    objects.
+
+    Parameters
+    ----------
+    sites : sequence of S Sites
+        With labels. Each gives at most `MOST_BOXES` / S boxes, `LEAST_SHARE` at least.
+    pairs : sequence of Pair
+        Their categories that are learned from, for the false negatives.
+    images : sequence of S ndarrays of shape (M,), bool
+        Images of each site to fit on.
+    """
     most = max(MOST_BOXES // len(sites), LEAST_SHARE)
     of_boxes, of_matches = [], []
     for site, mask in zip(sites, images, strict=True):
@@ -252,9 +314,24 @@ def fit_box_model(
 
 
 def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
-    """Draw so many of more boxes by a fixed seed, as positions (n,), int64.
+    """Draw some of more boxes by a fixed seed.
 
-    Drawn by images, categories and what boxes are: the order of a file changes nothing.
+    They are drawn by images, categories and what boxes are, so that the order of a file changes
+    nothing.
+
+    Parameters
+    ----------
+    found : Boxes
+        All boxes.
+    usable : ndarray of shape (N,), int64
+        Places of those to draw from.
+    most : int
+        Boxes to draw, n.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Their places.
     """
     boxes, scores = found.boxes[usable], found.scores[usable]
     images = image_ranks([image.image_id for image in found.images])[found.image[usable]]
@@ -264,7 +341,18 @@ def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
 
 
 def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
-    """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
+    """Fit slopes by a non-negative ridge regression, each pair with the same weight.
+
+    The prediction and the truth of a pair are divided by the square root of N times the sum of
+    their variances. If every slope is 0 that of the first is `LEAST_SLOPE`.
+
+    Parameters
+    ----------
+    cross_fitted : sequence of CrossFitted
+        One for each pair, and threshold where there are several.
+    names : tuple of str
+        Control variates to mix.
+    """
     from scipy.optimize import nnls  # a quarter of a second that most commands save
 
     parts = []
@@ -302,9 +390,20 @@ def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
 
     The logarithm of a scaled inverse chi-squared variable with d degrees of freedom has the
     variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance over sites, less
-    `noise`, the variance of the logarithm of a site's ratio from its number of images being finite.
-    The prior is to be scaled by the variance that is expected at a new site. A single one has
-    `USUAL_DOF`. Source: Smyth 2004, section 6.2.
+    `noise`. It is kept between `FEWEST_DOF` and `MOST_DOF`. Source: Smyth 2004, section 6.2.
+
+    Parameters
+    ----------
+    ratios : sequence of float
+        Variance at each site over the expected one. A single one has `USUAL_DOF`.
+    noise : float
+        Variance of the logarithm of a site's ratio from its number of images being finite.
+
+    Returns
+    -------
+    VariancePrior
+        The geometric mean of the ratios, to be scaled by the variance that is expected at a new
+        site.
     """
     from scipy.optimize import brentq  # a quarter of a second that most commands save
 
@@ -326,7 +425,19 @@ def fit_true_positive(
 ) -> LinearPredictors:
     """Fit a logistic regression for each of L IoU thresholds.
 
-    `features` are (N, F), `matched` says which are true positives, (L, N), and `weights` are (N,).
+    Parameters
+    ----------
+    features : ndarray of shape (N, F)
+        Of the boxes; NaN where unknown.
+    matched : ndarray of shape (L, N)
+        Which are true positives.
+    weights : ndarray of shape (N,)
+        Of the boxes.
+
+    Returns
+    -------
+    LinearPredictors
+        Log-odds, in features and their squares.
     """
     x, centre, scale = _standardised(features)
     terms = np.concatenate([x, squares(x)], axis=1)
@@ -341,8 +452,22 @@ def fit_false_negatives(
 ) -> LinearPredictors:
     """Fit a Poisson regression of the false negatives of M images at the lowest IoU threshold.
 
-    `features` are those of `image_features`; `missed` and `weights` are (M,). Where nothing is
-    missed, half an object in one image more is: the logarithm of zero would say never.
+    Where nothing is missed, half an object in one image more is: the logarithm of zero would say
+    never.
+
+    Parameters
+    ----------
+    features : ndarray of shape (M, 6)
+        Those of `image_features`.
+    missed : ndarray of shape (M,)
+        Objects of the category without a true positive.
+    weights : ndarray of shape (M,)
+        Of the images.
+
+    Returns
+    -------
+    LinearPredictors
+        Logarithm of the expected number, in features without their squares.
     """
     from scipy.optimize import minimize  # a quarter of a second that estimates save
 
@@ -370,6 +495,15 @@ def fit_false_negatives(
 
 
 def _standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return features with mean 0 and standard deviation 1, and what they were before.
+
+    NaN counts as the mean; a feature that does not vary is divided by 1.
+
+    Returns
+    -------
+    standard : ndarray of shape (N, F)
+    centre, scale : ndarray of shape (F,)
+    """
     known = np.isfinite(features)
     n = np.maximum(known.sum(axis=0), 1)
     centre = np.where(known, features, 0).sum(axis=0) / n
@@ -379,6 +513,23 @@ def _standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _logistic(x: np.ndarray, matched: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Fit one logistic regression with a ridge penalty on the slopes.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N, T)
+        Standardised terms.
+    matched : ndarray of shape (N,), bool
+        Outcomes. Where all are alike, slopes are 0 and the intercept is that of half an outcome of
+        each kind more.
+    weights : ndarray of shape (N,)
+        Of the rows.
+
+    Returns
+    -------
+    slopes : ndarray of shape (T,)
+    intercept : float
+    """
     if matched.all() or not matched.any():
         share = (matched.sum() + 0.5) / (len(matched) + 1)
         return np.zeros(x.shape[1]), float(np.log(share / (1 - share)))
@@ -415,8 +566,22 @@ def measure_small_sample_bias(
 ) -> tuple[float, float]:
     """Measure by how much the mAP of a few images exceeds that of all N, on average.
 
-    By `draws` simple random samples of each size k in `SAMPLE_SIZES`. Returns the mean difference,
-    and the mean of `bias_scale`.
+    Parameters
+    ----------
+    ranking : RankedDetections
+        Boxes of one category on N labelled images.
+    draws : int
+        Simple random samples of each size in `SAMPLE_SIZES` that is less than N; those without an
+        object do not count.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    excess : float
+        Mean difference of average precisions, in [-1, 1].
+    scale : float
+        Mean of `bias_scale`. Both are 0 where no sample counts.
     """
     rng, n = np.random.default_rng(seed), len(ranking.n_true)
     whole = ranking.average_precision().mean()
@@ -432,10 +597,19 @@ def measure_small_sample_bias(
 
 
 def fit_small_sample_bias(measured: Sequence[tuple[float, float]], groups: Sequence[str]) -> float:
-    """Fit b to the excess measured at several sites; each group has the same weight.
+    r"""Fit b to the excess e and scale s measured at several sites, each group with equal weight.
+
+    .. math:: b = \sum w\, e\, s \Big/ \sum w\, s^2
 
     With a single group it is shrunk to `USUAL`: where images hold many objects, the excess is
     small, is mostly not in proportion to 1 / G, and a b from there is wrong elsewhere.
+
+    Parameters
+    ----------
+    measured : sequence of (float, float)
+        Excess and scale of each pair, see `measure_small_sample_bias`.
+    groups : sequence of str
+        Group of each.
 
     Examples
     --------

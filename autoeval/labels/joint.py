@@ -77,15 +77,31 @@ CERTAIN = 0.999  # the highest probability of a box
 class JointPrior:
     """Label-free estimates of C categories and of their mean, with the covariance of their errors.
 
-    The covariance is ``common @ common.T + diag(specific**2)``.
+    The covariance is ``common @ common.T + diag(specific**2)``, the K of the module.
+
+    Parameters
+    ----------
+    values : ndarray of shape (C,)
+        Label-free estimates m, in [0, 1].
+    common : ndarray of shape (C, 2)
+        Loadings B of the errors that categories share: level, rarity.
+    specific : ndarray of shape (C,)
+        Standard deviations ω of the errors that each has alone.
+    dof : ndarray of shape (C,)
+        Degrees of freedom of the error of each; infinite without an estimate.
+    mean_dof : float
+        Those of the error of the mean.
+    known : bool
+        Whether there is any label-free estimate. Otherwise the level is free (`FLAT`), and the
+        labels alone decide on it.
     """
 
-    values: np.ndarray  # (C,), as `specific` and `dof`
-    common: np.ndarray  # loadings of the errors that categories share: level and rarity, (C, 2)
-    specific: np.ndarray  # standard deviations of the errors that each has alone
+    values: np.ndarray
+    common: np.ndarray
+    specific: np.ndarray
     dof: np.ndarray
-    mean_dof: float  # of the error of the mean
-    known: bool = True  # whether there is any label-free estimate
+    mean_dof: float
+    known: bool = True
 
     @classmethod
     def of(
@@ -95,16 +111,35 @@ class JointPrior:
         n_objects: np.ndarray | None = None,
         small_sample_bias: float = 0.0,
     ) -> Self:
-        r"""Divide the errors of C estimates by the error of their mean, `whole`.
-
-        `n_objects` (C,) is the number that the pool is expected to hold of each; by default many.
-        A pool is a sample, too: of a category that it holds only a few times, its average precision
-        exceeds the label-free estimate by the same `small_sample_bias`.
+        r"""Divide the errors of C estimates by the error of their mean.
 
         The level τ is alike in all categories but those whose own error s is smaller; with the
-        stated error S of the mean, :math:`S^2 = \tau^2 + (\overline{s^2} - \tau^2) / C`. A
-        category without an estimate gets what the mean leaves for it, or the mean of the others,
-        with the standard deviation `STD_OF_UNKNOWN`.
+        stated error S of the mean, :math:`S^2 = \tau^2 + (\overline{s^2} - \tau^2) / C`. A category
+        without an estimate gets what the mean leaves for it, or the mean of the others, with the
+        standard deviation `STD_OF_UNKNOWN`. Where S exceeds the mean of s, every s is multiplied by
+        their ratio.
+
+        Parameters
+        ----------
+        each : sequence of ValueWithError
+            Label-free estimates; those that are not known count as missing.
+        whole : ValueWithError
+            Label-free estimate of their mean; without one the share of an error's variance in
+            common is `UNKNOWN_COMMON`.
+        n_objects : ndarray of shape (C,), optional
+            Objects that the pool is expected to hold of each; by default many. A pool is a sample,
+            too: of a category that it holds only a few times, its average precision exceeds the
+            label-free estimate by the same bias.
+        small_sample_bias : float
+            b of `autoeval.labels.assistance`.
+
+        Examples
+        --------
+        >>> two = [ValueWithError(0.4, 0.1), ValueWithError(0.6, 0.1)]
+        >>> prior = JointPrior.of(two, ValueWithError(0.5, 0.08))
+        >>> prior.covariance(np.arange(2)).round(4)  # their mean has the variance .08 ** 2
+        array([[0.01  , 0.0028],
+               [0.0028, 0.01  ]])
         """
         c = len(each)
         has_estimate = np.array([estimate.known for estimate in each])
@@ -143,7 +178,13 @@ class JointPrior:
         return cls(values + small_sample_bias * rarity, common, specific, dof, mean_dof)
 
     def covariance(self, at: np.ndarray) -> np.ndarray:
-        """Covariance of the errors of some categories, (M, M)."""
+        """Return the covariance of the errors of some categories, (M, M).
+
+        Parameters
+        ----------
+        at : ndarray of shape (M,), int
+            Places of these categories among all.
+        """
         return np.asarray(self.common[at] @ self.common[at].T + np.diag(self.specific[at] ** 2))
 
     def without_level(self) -> Self:
@@ -156,17 +197,31 @@ class JointPrior:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCategories:
-    """What labels alone say of the categories that labelled images hold."""
+    """What labels alone say of the M categories that labelled images hold.
 
-    at: np.ndarray  # their index among all, (M,), int
-    values: np.ndarray  # difference estimates, (M,)
-    covariance: np.ndarray  # (M, M)
-    dof: np.ndarray  # of the variances, (M,)
-    correlations: np.ndarray  # that labelled images show, (M, M), beside a bias that is shared
+    Parameters
+    ----------
+    at : ndarray of shape (M,), int
+        Their places among all C categories.
+    values : ndarray of shape (M,)
+        Difference estimates d, in [0, 1] or a little outside.
+    covariance : ndarray of shape (M, M)
+        Σ, that of their errors.
+    dof : ndarray of shape (M,)
+        Degrees of freedom of the variances.
+    correlations : ndarray of shape (M, M)
+        Those that labelled images show, without the bias that categories share.
+    """
+
+    at: np.ndarray
+    values: np.ndarray
+    covariance: np.ndarray
+    dof: np.ndarray
+    correlations: np.ndarray
 
     @property
     def mean(self) -> ValueWithError:
-        """The mean over these categories, from labels alone."""
+        """The mean over these categories, from labels alone; `NOTHING` where there is none."""
         if not len(self.at):
             return NOTHING
         m, variances = len(self.at), np.diag(self.covariance)
@@ -180,11 +235,21 @@ NOT_MEASURED = MeasuredCategories(np.zeros(0, int), np.zeros(0), np.eye(0), np.z
 
 @dataclass(frozen=True, eq=False)
 class JointEstimate:
-    """The mean over categories, and each of them."""
+    """The mean over categories, and each of them.
+
+    Parameters
+    ----------
+    mean : Combined
+        Of all C categories.
+    each : tuple of Combined
+        Of each.
+    prior : JointPrior
+        That was used: without its level where the labels contradict that.
+    """
 
     mean: Combined
     each: tuple[Combined, ...]
-    prior: JointPrior  # that was used: without its level where the labels contradict that
+    prior: JointPrior
 
 
 def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEstimate:
@@ -193,6 +258,25 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     Where the labels contradict the level of the label-free estimates, what is known of it is left
     out, and the labels alone decide on it. Values are brought into [0, 1], that of the mean is the
     mean of these, and errors stay as they are, so that intervals move along.
+
+    Parameters
+    ----------
+    prior : JointPrior
+        Label-free estimates of all categories.
+    measured : MeasuredCategories
+        What labels say of some.
+
+    Examples
+    --------
+    Labels that show one of two categories .1 lower than expected correct the other, too:
+
+    >>> two = [ValueWithError(0.4, 0.1), ValueWithError(0.6, 0.1)]
+    >>> prior = JointPrior.of(two, ValueWithError(0.5, 0.08))
+    >>> one = MeasuredCategories(
+    ...     np.array([0]), np.array([0.3]), np.array([[0.01]]), np.array([9.0]), np.eye(1)
+    ... )
+    >>> [round(category.estimate.value, 3) for category in estimate_jointly(prior, one).each]
+    [0.35, 0.586]
     """
     conflict = contradicted(prior, measured)
     prior = prior.without_level() if conflict else prior
@@ -207,7 +291,12 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
 
 
 def contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
-    """Whether labels show an error of the level of more than `CONFLICT` standard deviations."""
+    """Whether labels show an error of the level of more than `CONFLICT` standard deviations.
+
+    The level u that the labels show is the generalised least squares fit of d - m to the first
+    loadings b; its variance is that of the fit and 1, that of u by the prior. Without a label-free
+    estimate nothing is contradicted.
+    """
     at = measured.at
     b = prior.common[at, 0]
     if not len(at) or not prior.known or not b.any():
@@ -228,7 +317,24 @@ def _posterior(
     prior_dof: np.ndarray,
     conflict: bool,
 ) -> list[Combined]:
-    """Estimate A linear functionals (A, C), whose label-free errors have `prior_dof` (A,)."""
+    """Estimate A linear functionals of the average precisions of C categories; see the module.
+
+    Parameters
+    ----------
+    prior, measured
+        Label-free estimates, and what labels say.
+    functionals : ndarray of shape (A, C)
+        Weights a of the categories in each.
+    prior_dof : ndarray of shape (A,)
+        Degrees of freedom of the label-free error of each.
+    conflict : bool
+        What the results say of a conflict.
+
+    Returns
+    -------
+    list of Combined
+        Of each functional, not clipped. `NOTHING` without labels and label-free estimates.
+    """
     at, sampling = measured.at, np.diag(measured.covariance)
     before = functionals @ prior.values
     # a'Ka without the matrix K, which is large for many categories
@@ -264,9 +370,21 @@ def _posterior(
 def variance_with_one_more(
     prior: JointPrior, measured: MeasuredCategories, sampling: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return the variance of the mean, and with one more value of each category, (C,).
+    """Return the variance of the mean, and what one more value of a category would make of it.
 
-    `sampling` (C,) is the variance of that value.
+    Parameters
+    ----------
+    prior, measured
+        Label-free estimates of C categories, and what labels say so far.
+    sampling : ndarray of shape (C,)
+        Variance s of the additional value of each category.
+
+    Returns
+    -------
+    now : float
+        Variance of the mean over categories.
+    after : ndarray of shape (C,)
+        The same with one more value of each category; see the module, **One more value**.
     """
     at, c = measured.at, len(prior.values)
     with_mean = prior.common @ prior.common.mean(axis=0) + prior.specific**2 / c
@@ -284,10 +402,28 @@ def variance_with_one_more(
 
 
 def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndarray) -> np.ndarray:
-    """Return the covariance (M, M) of values with standard errors (M,) and a shared part, `bias`.
+    r"""Return the covariance of values whose errors have a part in common.
+
+    .. math:: \Sigma_{ij} = \beta_i \beta_j
+              + \rho_{ij} \sqrt{(SE_i^2 - \beta_i^2) (SE_j^2 - \beta_j^2)}
 
     The small-sample bias is subtracted by one number for all categories, which may be wrong: what
     it leaves is alike in all that have few objects. It is a part of the errors, not added to them.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (M,)
+        Standard errors SE.
+    bias : ndarray of shape (M,)
+        Standard deviation β of the common part, cut at `MOST_SHARED` of each error.
+    correlations : ndarray of shape (M, M)
+        ρ of the rest.
+
+    Examples
+    --------
+    >>> with_shared_bias(np.array([0.5, 0.5]), np.array([0.3, 0.3]), np.eye(2)).round(3)
+    array([[0.25, 0.09],
+           [0.09, 0.25]])
     """
     shared = np.minimum(bias, MOST_SHARED * errors)
     rest = np.sqrt(errors**2 - shared**2)
@@ -295,20 +431,44 @@ def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndar
 
 
 class WidthForecast:
-    """Forecast of the half-width that further labels of a pool of `n_pool` images give."""
+    """Forecast of the half-width of the combined interval with further labels of a pool.
+
+    `Outlook` is that of one value, `JointOutlook` that of a mean over categories.
+
+    Attributes
+    ----------
+    n_pool : int
+        Images of the pool.
+    k : int
+        Labels so far.
+    """
 
     n_pool: int
     k = 0  # labels so far
 
     def half_width(self, k: int) -> float:
-        """Return the expected half-width of the combined interval with k labels in all, 2 or more.
+        """Return the expected half-width of the combined interval, in [0, 1].
 
-        0 where all images are labelled.
+        Parameters
+        ----------
+        k : int
+            Number of labels in all, 2 or more; with those of all images the half-width is 0.
         """
         raise NotImplementedError
 
     def needed(self, wanted: float) -> int:
-        """Return the smallest number of labels whose half-width is at most `wanted`."""
+        """Return the smallest number of labels whose half-width is at most `wanted`.
+
+        Parameters
+        ----------
+        wanted : float
+            Half-width in [0, 1].
+
+        Returns
+        -------
+        int
+            Labels in all, those so far included; all images of the pool where fewer do not suffice.
+        """
         sizes = range(max(self.k, 2), self.n_pool)
         at = bisect_left(sizes, True, key=lambda k: self.half_width(k) <= wanted)
         return sizes[at] if at < len(sizes) else self.n_pool
@@ -316,15 +476,39 @@ class WidthForecast:
 
 @dataclass(frozen=True)
 class Outlook(WidthForecast):
-    """Forecast of one value: a category, a difference, or all categories at a threshold."""
+    """Forecast of one value: a category, a difference, or all categories at a threshold.
 
-    per_image: VariancePrior  # residual variance of one labelled image
+    Parameters
+    ----------
+    per_image : VariancePrior
+        Residual variance of one labelled image, with the observations that it counts as.
+    n_pool : int
+        Images of the pool, N.
+    prior : ValueWithError
+        Label-free estimate.
+    level : float
+        Nominal coverage of the interval.
+
+    Examples
+    --------
+    >>> outlook = Outlook(VariancePrior(0.09, 6), n_pool=1000)
+    >>> [round(outlook.half_width(k), 3) for k in (10, 40, 1000)]
+    [0.165, 0.078, 0.0]
+    >>> outlook.needed(0.1)
+    26
+    """
+
+    per_image: VariancePrior
     n_pool: int
-    prior: ValueWithError = NOTHING  # label-free
+    prior: ValueWithError = NOTHING
     level: float = 0.9
 
     def half_width(self, k: int) -> float:
-        """Return what `combine` will give of a value with the expected variance."""
+        r"""Return what `combine` will give of k labels with the expected variance.
+
+        The standard error of the labels is :math:`\sqrt{(1 - k/N)\, v / k}`, with v of `per_image`;
+        their value is taken as the label-free one.
+        """
         finite = max(1 - k / self.n_pool, 0.0)
         error = math.sqrt(finite * self.per_image.variance / k)
         dof = self.per_image.dof + k - 1
@@ -344,7 +528,16 @@ def outlook_after(
 ) -> Outlook:
     """Return the forecast after k labels, from the error of the difference estimator.
 
-    No prior where it was dropped.
+    Parameters
+    ----------
+    measured : ValueWithError
+        Difference estimate of the k labels.
+    k, n_pool : int
+        Labels so far, and images of the pool.
+    prior : ValueWithError
+        Label-free estimate; `NOTHING` where it was dropped.
+    level : float
+        Nominal coverage of the interval.
     """
     finite = 1 - k / n_pool
     variance = measured.error**2 * k / finite if finite > 0 else 0.0
@@ -353,21 +546,48 @@ def outlook_after(
 
 @dataclass(frozen=True)
 class Stop:
-    """Whether a wanted half-width is reached."""
+    """Whether a wanted half-width is reached.
+
+    Parameters
+    ----------
+    reached : bool
+        Whether it is.
+    half_width : float
+        Of the interval so far, widened by `STRETCH`; in [0, 1].
+    more : int
+        Images that the next batch should add; 0 where it is reached.
+    """
 
     reached: bool
-    half_width: float  # widened by `STRETCH`
-    more: int  # images that the next batch should add; 0 where it is reached
+    half_width: float
+    more: int
 
 
 def next_batch(
     measured: ValueWithError, wanted: float, *, n_labelled: int, needed: int, level: float = 0.9
 ) -> Stop:
-    """Decide whether to stop at a half-width in the unit of the estimate, and what to label next.
+    """Decide whether to stop at a half-width, and how many images to label next.
 
-    `measured` is the combined estimate so far, `needed` the labels that are expected to suffice;
-    see `WidthForecast.needed`. At most half of the missing ones are labelled at once, in batches of
-    `BATCH`, since that is a forecast.
+    As `needed` is a forecast, half of the missing labels are made at once, rounded up to whole
+    batches of `BATCH`; at least one batch is missing where the half-width is not reached.
+
+    Parameters
+    ----------
+    measured : ValueWithError
+        The combined estimate so far.
+    wanted : float
+        Wanted half-width, in the unit of the estimate.
+    n_labelled : int
+        Labels so far.
+    needed : int
+        Labels in all that are expected to suffice; see `WidthForecast.needed`.
+    level : float
+        Nominal coverage of the interval.
+
+    Examples
+    --------
+    >>> next_batch(ValueWithError(0.4, 0.06), 0.05, n_labelled=10, needed=52).more  # 21, rounded up
+    30
     """
     half = STRETCH * measured.half_width(level)
     if half <= wanted:
@@ -379,14 +599,35 @@ def next_batch(
 def expected_holding(
     found: Boxes, probabilities: np.ndarray, objects: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """Expect objects where boxes are: N boxes with probabilities (N,) of being true positives.
+    """Expect objects in the M images of a pool, where its N boxes are.
 
-    Returned, (2, C): the share of images that hold each category, and the number of objects in an
+    Parameters
+    ----------
+    found : Boxes
+        Detected boxes, in C categories.
+    probabilities : ndarray of shape (N,)
+        Of being true positives.
+    objects : sequence of C ndarrays of shape (M,), optional
+        Expected objects of each image, found or missed; by default those that boxes find. Missed
+        ones count where a box shows the category (its probability is over `FOUND`): how many there
+        are was learned on such images and on those that hold it, and most of the others hold
+        nothing.
+
+    Returns
+    -------
+    ndarray of shape (2, C)
+        The share of images that hold each category, in [0, 1], and the number of objects in an
         image that does, 1 or more.
-    objects: expected objects of each image in each of C categories, (M,) each, found or missed; by
-        default those that boxes find. Missed ones count where a box shows the category (`FOUND`):
-        how many there are was learned on such images and on those that hold it, and most of the
-        others hold nothing.
+
+    Examples
+    --------
+    >>> from autoeval.boxes import LabelledImage
+    >>> images = tuple(LabelledImage(name, f"{name}.jpg", None) for name in "ab")
+    >>> corners, scores = np.array([[0.0, 0, 9, 9], [20, 0, 29, 9]]), np.array([0.9, 0.8])
+    >>> found = Boxes(images, ("car",), np.zeros(2, int), np.zeros(2, int), corners, scores)
+    >>> shares, in_one = expected_holding(found, np.array([0.5, 0.5]))
+    >>> shares, in_one.round(3)  # 1 - .5 * .5 of image a, none of b; one object in .75 images
+    (array([0.375]), array([1.333]))
     """
     shares, in_one = [], []
     n = max(len(found.images), 1)
@@ -413,19 +654,41 @@ class JointOutlook(WidthForecast):
     probability that the box model gives before there are labels, and the labels themselves
     afterwards. The half-width is that of the same estimate as with labels, of the categories that
     are held in that draw.
+
+    Parameters
+    ----------
+    prior : JointPrior
+        Label-free estimates.
+    holding : ndarray of shape (2, C)
+        Expected without labels, see `expected_holding`.
+    per_object : float
+        Factor φ of the target, see `PER_OBJECT`.
+    per_image : ndarray of shape (C,)
+        Expected residual variance of the influence, for each category over all images.
+    n_pool : int
+        Images of the pool.
+    level : float
+        Nominal coverage of the interval.
+    k : int
+        Labels so far; the further fields are what they have shown.
+    n_holding : ndarray of shape (C,)
+        Labelled images that hold each category.
+    n_true : ndarray of shape (C,)
+        Objects in these.
+    by_labels : MeasuredCategories
+        Estimates from these labels.
     """
 
     prior: JointPrior
-    holding: np.ndarray  # expected without labels, see `expected_holding`, (2, C)
-    per_object: float  # variance by object of the target
-    per_image: np.ndarray  # expected variance of what influence one labelled image shows, (C,)
+    holding: np.ndarray
+    per_object: float
+    per_image: np.ndarray
     n_pool: int
     level: float = 0.9
-    k: int = 0  # labels so far; what they have shown:
-    n_holding: np.ndarray | float = 0.0  # labelled images that hold each category, (C,)
-    n_true: np.ndarray | float = 0.0  # objects in these, (C,)
+    k: int = 0
+    n_holding: np.ndarray | float = 0.0
+    n_true: np.ndarray | float = 0.0
     by_labels: MeasuredCategories = NOT_MEASURED
-    # half-widths by number of labels: pages, texts and files ask for the same ones
     _half_widths: dict[int, float] = field(default_factory=dict, init=False)
 
     @property
@@ -435,7 +698,13 @@ class JointOutlook(WidthForecast):
         return np.asarray((self.n_holding + weight * self.holding[0]) / (self.k + weight))
 
     def half_width(self, k: int) -> float:
-        """Return the mean half-width over draws of the images that will hold the categories."""
+        """Return the mean half-width over draws of the images that will hold the categories.
+
+        Parameters
+        ----------
+        k : int
+            Number of labels in all; not fewer than there are.
+        """
         if k >= self.n_pool:
             return 0.0
         if k not in self._half_widths:
@@ -455,9 +724,18 @@ class JointOutlook(WidthForecast):
         return float(np.mean([(held >= FEWEST_HOLDING).sum() for held in self._held(k)]))
 
     def narrowed_by(self, images: int) -> np.ndarray:
-        """Return the share of the half-width left by `images` more with a category, (C,).
+        """Return the share of the half-width left by more labelled images of a category, (C,).
 
-        1 of a category that the pool is not expected to hold in so many further images.
+        Parameters
+        ----------
+        images : int
+            Further labelled images that hold the category.
+
+        Returns
+        -------
+        ndarray of shape (C,)
+            In [0, 1], of the mean over categories. 1 of a category that the pool is not expected to
+            hold in so many further images.
         """
         free = self.prior.values
         if self.k >= self.n_pool:
@@ -469,7 +747,10 @@ class JointOutlook(WidthForecast):
         return np.where(enough, left, 1.0)
 
     def _held(self, k: int) -> np.ndarray:
-        """Draw how many of k labelled images hold each category, (draws, C), int."""
+        """Draw how many of k labelled images hold each category, (draws, C), int.
+
+        Binomial numbers of the images to come, added to those that hold it so far.
+        """
         from scipy.stats import binom  # half a second that most commands save
 
         # the same random numbers in [0, 1] for all numbers of labels, by draw and category

@@ -1,7 +1,14 @@
 """The accuracy on a pool by labels and the label-free estimate together, from top to bottom.
 
-A plan and labels are matched, each target is estimated of all categories together and of each
-(`estimate_rankings`), the precision of more labels is forecast: that is a `LabelledEstimate`.
+`estimate_with_labels` is behind `autoeval label estimate`. It takes a `LabelPlan` and a `LabelSet`:
+
+1. `labels_of_plan` and `labelled_part` match images and categories (`autoeval.labels.matching`);
+2. `estimate_rankings` estimates each target, of all categories together and of each
+   (`autoeval.labels.category_estimates`; `_at_threshold` for precision, recall and F1);
+3. the precision of more labels is forecast (`autoeval.labels.joint`), and what is odd is a warning.
+
+`autoeval.comparison.paired_labels` and `autoeval.estimation.threshold_choice` call the first two
+steps for two detectors and for many thresholds. Values are in [0, 1].
 """
 
 from __future__ import annotations
@@ -59,6 +66,9 @@ STEPS = 20  # numbers of labels in the history
 class LabelledEstimate(Result):
     """The accuracy on a pool, estimated with a few labels.
 
+    Made by `estimate_with_labels`; `autoeval.report.labels` makes text, page and JSON of it. Values
+    and half-widths are in [0, 1]; what is printed is in points of 100.
+
     Parameters
     ----------
     target : str
@@ -67,14 +77,16 @@ class LabelledEstimate(Result):
     level : float
         Nominal coverage of the intervals.
     value, lower, upper : float
-        The combined estimate and its interval, inside [0, 1].
+        The combined estimate and its interval, inside [0, 1]. The ends are NaN where there is no
+        standard error.
     per_category : dict of str to dict
         ``value``, ``lower`` and ``upper`` of each category.
     n_labelled, n_pool : int
         Images with labels, and all images.
     whole : dict of str to LabelEstimates
-        ``mAP``, ``mAP50`` and ``mAP75`` over all categories; at a threshold ``precision@0.3``,
-        ``recall@0.3`` and ``f1@0.3``, of all categories together.
+        All that the plan's images measure: ``mAP``, ``mAP50`` and ``mAP75`` over all categories;
+        with a score threshold ``precision@0.3``, ``recall@0.3`` and ``f1@0.3``, of all categories
+        together.
     by_category : dict of str to LabelEstimates
         The target of each category.
     n_behind : int
@@ -82,11 +94,30 @@ class LabelledEstimate(Result):
     outlook : WidthForecast
         Forecast of the precision that more labels give.
     history : tuple of (int, LabelEstimates)
-        The target with the first labels only, at numbers of labels in a geometric series.
+        The target with the first labels only, at numbers of labels in a geometric series, in the
+        order of the plan; the last is with all labels, and the only one where these are fewer than
+        `FIRST` or of all images.
     warnings : tuple of str
         Why the value may be wrong.
     printed : dict of str to dict
         Label-free estimates as the estimate without labels printed them; see `LabelPlan`.
+
+    Examples
+    --------
+    By hand, for ten labelled images of a hundred with cars alone:
+
+    >>> from autoeval.labels.joint import outlook_after
+    >>> labels, free = ValueWithError(0.4, 0.06, 9), ValueWithError(0.5, 0.08)
+    >>> car = LabelEstimates(labels, labels, free, combine(labels, free), 30, 10, True)
+    >>> estimate = LabelledEstimate(
+    ...     "mAP", 0.9, **car.combined.estimate.inside(0.9), per_category={}, n_labelled=10,
+    ...     n_pool=100, whole={"mAP": car}, by_category={"car": car}, n_behind=1,
+    ...     outlook=outlook_after(labels, 10, 100, prior=free), history=((10, car),), warnings=(),
+    ... )
+    >>> print(estimate)
+    estimated mAP: 43.6 (90% interval 34.9 to 52.3), from 10 labelled images of 100
+    >>> estimate.label_free()["value"], estimate.more_labels(half_width=0.05)
+    (0.5, 19)
     """
 
     target: str
@@ -117,10 +148,23 @@ class LabelledEstimate(Result):
         return {name: of.combined.estimate.inside(self.level) for name, of in others.items()}
 
     def label_free(self, category: str = "", target: str = "") -> dict[str, float]:
-        """Return ``value``, ``lower`` and ``upper`` of the label-free estimate, in [0, 1].
+        """Return the label-free estimate, as the estimate without labels printed it.
 
-        As the estimate without labels printed it; where it printed none of these categories
-        together, by its error. Of the target and of all categories by default.
+        Where it printed none of these categories together, as after labels have added or left out
+        some, the value is that of `LabelEstimates.prior`, with an interval by its error.
+
+        Parameters
+        ----------
+        category : str
+            By default all categories together.
+        target : str
+            A name in `whole`; by default that of the estimate. Of a category only that target is
+            known.
+
+        Returns
+        -------
+        dict of str to float
+            ``value``, ``lower`` and ``upper`` in [0, 1]; NaN where there was no estimate.
         """
         target = target or self.target
         only = len(self.by_category) == 1
@@ -133,7 +177,13 @@ class LabelledEstimate(Result):
         return prior.inside(self.level)
 
     def label_free_half_width(self, target: str = "") -> float:
-        """Return the longer arm of the label-free interval of all categories, in [0, 1]."""
+        """Return the longer arm of the label-free interval of all categories, in [0, 1].
+
+        Parameters
+        ----------
+        target : str
+            A name in `whole`; by default that of the estimate.
+        """
         free = self.label_free(target=target)
         return max(free["value"] - free["lower"], free["upper"] - free["value"])
 
@@ -157,7 +207,13 @@ class LabelledEstimate(Result):
         return self.n_labelled == self.n_pool or not contradicted(self.warnings)
 
     def more_labels(self, half_width: float) -> int:
-        """Return how many more labels a half-width is expected to take; 0 where it is reached."""
+        """Return how many more labels a half-width is expected to take; 0 where it is reached.
+
+        Parameters
+        ----------
+        half_width : float
+            Wanted half-width of the interval, in [0, 1].
+        """
         if self.recommended.half_width(self.level) <= half_width:
             return 0
         return max(self.outlook.needed(half_width) - self.n_labelled, 1)
@@ -219,11 +275,22 @@ class LabelledEstimate(Result):
 
 @dataclass(frozen=True, eq=False)
 class TargetEstimates:
-    """Estimates of one target: of all categories together and of each."""
+    """Estimates of one target, as `estimate_rankings` returns them.
+
+    Parameters
+    ----------
+    whole : LabelEstimates
+        Of all categories together: the mean of average precisions, or the ratio of counts summed
+        over categories. With a single category that of the category.
+    each : dict of str to LabelEstimates
+        Of each category.
+    joint : CategoryEstimates, optional
+        What the forecast needs of an average precision; None of a measure at a threshold.
+    """
 
     whole: LabelEstimates
     each: dict[str, LabelEstimates]
-    joint: CategoryEstimates | None = None  # of an average precision
+    joint: CategoryEstimates | None = None
 
 
 def estimate_rankings(
@@ -232,7 +299,33 @@ def estimate_rankings(
     rankings: Sequence[RankedDetections],
     targets: Sequence[str],
 ) -> dict[str, TargetEstimates]:
-    """Estimate targets from labelled images, (k,), and the ranking of each category on them."""
+    """Estimate targets from labelled images and the ranking of each category on them.
+
+    Average precisions of several categories are estimated jointly (`estimate_categories`), measures
+    at a threshold one by one (`estimate_category`).
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        About the categories of `rankings`; it holds label-free estimates and predicted influence.
+    images : ndarray of shape (k,), int
+        Places of the labelled images in the pool, each once.
+    rankings : sequence of RankedDetections
+        The boxes of each category on these images, in this order, matched with labels.
+    targets : sequence of str
+        Names in `LEVELS`, or measures at a threshold such as ``recall@0.3``.
+
+    Returns
+    -------
+    dict of str to TargetEstimates
+        By target.
+
+    Raises
+    ------
+    InputError
+        If the plan does not know what a measure at a threshold needs, see
+        `LabelPlan.expected_counts`.
+    """
     weights = inverse_probabilities(plan.sizes, images)
     sample = LabelledSample(images, plan.n_pool, weights, plan.blocks[images])
     levels = []
@@ -296,9 +389,24 @@ def estimate_category(
     small_sample_bias: float = 0.0,
     prior: ValueWithError = NOTHING,
 ) -> LabelEstimates:
-    """Estimate from labelled images, with a predicted influence and a label-free estimate.
+    """Estimate one category from labels, predicted influence and a label-free estimate.
 
-    `predicted` (M,) is that of all images of the pool, made with `mixing`.
+    Parameters
+    ----------
+    accuracy : SampleAccuracy
+        What the labelled images say; where it is not `usable` the result is the label-free
+        estimate.
+    sample : LabelledSample
+        The labelled images.
+    predicted : ndarray of shape (M,)
+        Predicted influence of all images of the pool, made with `mixing`.
+    mixing : MixingWeights
+        Its residual variance is the prior of that of the difference, where the number of objects
+        says nothing of it.
+    small_sample_bias : float
+        b of `autoeval.labels.assistance`; 0 of measures at a threshold.
+    prior : ValueWithError
+        Label-free estimate.
     """
     alone, difference = NOTHING, NOTHING
     if accuracy.usable:
@@ -322,14 +430,30 @@ def estimate_category(
 
 @dataclass(frozen=True, eq=False)
 class LabelledPart:
-    """The labelled images of a plan, about the categories that their labels measure."""
+    """The labelled images of a plan, about the categories that their labels measure.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        About these categories.
+    images : ndarray of shape (k,), int
+        Places of the labelled images in the pool.
+    found : Boxes
+        Detected boxes on these images.
+    truth : Boxes
+        Labels on these images, in the categories of `found`.
+    rankings : list of RankedDetections
+        Of each category, on these images.
+    warnings : tuple of str
+        Of the plan, and of what was left out of the labels.
+    """
 
     plan: LabelPlan
-    images: np.ndarray  # index into the pool, (k,), int
-    found: Boxes  # on these images
+    images: np.ndarray
+    found: Boxes
     truth: Boxes
-    rankings: list[RankedDetections]  # of each category
-    warnings: tuple[str, ...]  # of the plan, and of what was left out of the labels
+    rankings: list[RankedDetections]
+    warnings: tuple[str, ...]
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
@@ -347,9 +471,26 @@ def estimate_with_labels(
 ) -> LabelledEstimate:
     """Estimate the accuracy on the pool of a plan from the labels of some of its images.
 
-    For `words` see `match_labels`. Images that the plan did not draw are left out, unless they are
-    not `planned`: all are then used, and taken as a simple random draw. `score_thr` is by default
-    that of the plan. Raises as `match_labels` and `LabelPlan.predicted`.
+    Parameters
+    ----------
+    plan : LabelPlan
+        Images of the pool, label-free estimates and predicted influence.
+    labels : LabelSet
+        Labels as read, of images of the pool and possibly others.
+    words : mapping of str to str, optional
+        Category of the plan for each word of the labels that counts; by default equal words.
+    planned : bool
+        Whether only images that the plan drew are used. Otherwise all are, taken as a simple random
+        draw.
+    score_thr : float, optional
+        Score over which a box counts for precision, recall and F1; by default that of the plan.
+        None there, too: only average precisions are estimated.
+
+    Raises
+    ------
+    InputError
+        As `labels_on`, `match_labels`, `drawn_by_plan` and `LabelPlan.predicted`; also if the
+        images that the plan drew measure nothing at `score_thr`.
     """
     score_thr = plan.score_thr if score_thr is None else score_thr
     points = () if score_thr is None else points_at(score_thr, plan.iou)
@@ -417,8 +558,8 @@ def _outlook_after(plan: LabelPlan, estimates: TargetEstimates, k: int) -> Width
 def _history(part: LabelledPart, whole: LabelEstimates) -> tuple[tuple[int, LabelEstimates], ...]:
     """Estimate the target with the first labels only, at `STEPS` numbers of labels at most.
 
-    Where all images are labelled the values are exact, and what fewer would have given is not
-    looked at.
+    The first labels are those that the plan drew first. Where all images are labelled the values
+    are exact, and what fewer would have given is not looked at.
     """
     plan, k = part.plan, len(part.images)
     if k < FIRST or k == plan.n_pool:
@@ -436,9 +577,21 @@ def _history(part: LabelledPart, whole: LabelEstimates) -> tuple[tuple[int, Labe
 def labels_of_plan(
     labels: LabelSet, plan: LabelPlan, words: Mapping[str, str] | None = None
 ) -> LabelSet:
-    """Call images and categories of labels as a plan does; see `labels_on`.
+    """Name images and categories of labels as a plan does; see `labels_on`.
 
-    words: translated later; their spelling is then the known one.
+    Parameters
+    ----------
+    labels : LabelSet
+        Labels as read.
+    plan : LabelPlan
+        Its images and categories, those without a likely box included.
+    words : mapping of str to str, optional
+        Words that are translated later; their spelling is then the known one.
+
+    Raises
+    ------
+    InputError
+        As `labels_on`.
     """
     rest = () if plan.rest is None else plan.rest.categories
     known = [*(words or (*plan.found.categories, *rest))]
@@ -458,9 +611,27 @@ def labelled_part(
 ) -> LabelledPart:
     """Match labels with the pool, and let the plan be about the categories that they measure.
 
-    labels: as `labels_of_plan` returns them.
-    Where every image is labelled a category without an object has no average precision; for
-    measures `at_threshold` its boxes are false positives. Raises as `match_labels`.
+    Where every image is labelled, a category without an object has no average precision and is left
+    out; for measures `at_threshold` its boxes are false positives.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        Images of the pool, and categories that count without labels.
+    labels : LabelSet
+        As `labels_of_plan` returns them.
+    words : mapping of str to str, optional
+        See `match_labels`.
+    planned : bool
+        See `estimate_with_labels`.
+    at_threshold : bool
+        Whether the part is for measures at a threshold, which are about all categories
+        (`on_all_categories`), rather than for average precisions (`on_labelled_categories`).
+
+    Raises
+    ------
+    InputError
+        As `match_labels` and `drawn_by_plan`.
     """
     chosen = on_all_categories if at_threshold else on_labelled_categories
     plan, warnings = chosen(plan, labels, words)
@@ -488,7 +659,11 @@ def labelled_part(
 
 
 def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[str, ...]:
-    """Warn of k labels that are few, and of categories that too few labelled images hold."""
+    """Warn of k labels that are few, and of categories that too few labelled images hold.
+
+    Codes ``few-labels`` (fewer than `FEWEST_LABELS`) and ``few-labels-of-category`` (fewer than
+    `FEWEST_HOLDING` images that hold the category); both are notes.
+    """
     warnings = []
     if k < FEWEST_LABELS:
         warnings.append(
@@ -523,7 +698,7 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
 
 
 def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
-    """Warn where labels and label-free estimate contradict each other."""
+    """Warn where labels and label-free estimate contradict each other (``labels-contradict``)."""
     if not whole.combined.conflict:
         return ()
     return (

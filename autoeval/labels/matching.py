@@ -1,4 +1,10 @@
-"""Labels matched with the pool of a plan: which images and which categories they measure."""
+"""Labels matched with the pool of a plan: which images and which categories they measure.
+
+`labels_on` names images and categories of labels as the pool does, `match_labels` finds the labels
+of a pool, `drawn_by_plan` and `as_random_draw` say how the labelled images were drawn, and
+`on_labelled_categories` and `on_all_categories` which categories the estimate is about.
+`autoeval.labels.labelled_estimate` and `autoeval.comparison` call them, in this order.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +48,25 @@ LET_DRAW = "Let `autoeval label plan` draw images, or estimate on images like th
 
 @dataclass(frozen=True, eq=False)
 class LabelledSubset:
-    """Labelled images of a pool, and their labels in the same order."""
+    """Labelled images of a pool, and their labels in the same order.
 
-    images: np.ndarray  # index into the pool, (k,), int
-    truth: Boxes  # of the categories of the pool
-    warnings: tuple[str, ...]  # what was left out or is odd, one sentence each
+    Parameters
+    ----------
+    images : ndarray of shape (k,), int
+        Places of the labelled images in the pool.
+    truth : Boxes
+        Labels on these images, in the categories of the pool.
+    warnings : tuple of str
+        What was left out or is odd, one sentence each.
+    """
+
+    images: np.ndarray
+    truth: Boxes
+    warnings: tuple[str, ...]
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """These, and how many of the images hold no object."""
+        """The warnings, and how many of the images hold no object (``empty-labelled-images``)."""
         n = len(self.images)
         empty = n - len(np.unique(self.truth.image))
         if not empty:
@@ -69,12 +85,32 @@ def labels_on(
     known_words: Sequence[str],
     over: float | None = None,
 ) -> LabelSet:
-    """Call labelled images as a pool does, and categories as they are known, once for all.
+    """Name labelled images as a pool does, and categories as they are known, once for all.
 
-    over: score threshold over which each image of the pool has a box; None of a pool of all images.
     All that follows finds images by their ids, and categories by their words. For how images are
-    known see `match_images`, for words `known_spellings`. Raises InputError if no labelled image is
-    in the pool, or one is labelled twice.
+    known see `match_images`, for words `known_spellings`.
+
+    Parameters
+    ----------
+    labels : LabelSet
+        Labels as read.
+    images : sequence of LabelledImage
+        Of the pool.
+    known_words : sequence of str
+        Words of categories; those of the labels that differ in capitals and separators alone become
+        these.
+    over : float, optional
+        Score threshold over which each image of the pool has a box; None of a pool of all images.
+
+    Returns
+    -------
+    LabelSet
+        With the images of the pool alone, each with the size that the labels state, where they do.
+
+    Raises
+    ------
+    InputError
+        If no labelled image is in the pool, or one is labelled twice.
     """
     matches = match_images(labels.images, images)
     at = matches.index.tolist()
@@ -125,11 +161,22 @@ def _not_in_pool(names: Sequence[str], over: float | None = None) -> list[Notice
 def match_labels(
     labels: LabelSet, pool: Boxes, words: Mapping[str, str] | None = None
 ) -> LabelledSubset:
-    """Find the labels of a pool, which have its images (`labels_on`), in its categories.
+    """Find the labels of a pool, in its categories.
 
-    `words` has the category of the pool for each word of the labels that counts; by default equal
-    words. Raises InputError if no labelled image is in the pool, the labels have none of the
-    categories, or no labelled image holds an object.
+    Parameters
+    ----------
+    labels : LabelSet
+        With the images of the pool, see `labels_on`; others are left out with a warning.
+    pool : Boxes
+        Detected boxes on the images of the pool.
+    words : mapping of str to str, optional
+        Category of the pool for each word of the labels that counts; by default equal words.
+
+    Raises
+    ------
+    InputError
+        If no labelled image is in the pool, `words` names a category that the pool lacks, the
+        labels have none of the categories, or no labelled image holds an object.
     """
     place_of = {image.image_id: place for place, image in enumerate(pool.images)}
     in_pool = [image for image in labels.images if image.image_id in place_of]
@@ -169,8 +216,24 @@ def drawn_by_plan(
 ) -> LabelledSubset:
     """Keep the images that the plan drew: how others were chosen is unknown.
 
-    `places` has the index into the plan's pool of each image that the subset counts from; by
-    default they are the same. Raises InputError if the plan drew none of them.
+    Warns of images left out (``images-not-planned``), of planned ones without labels
+    (``plan-incomplete``), and where these differ in their boxes from the rest
+    (``labels-not-random``).
+
+    Parameters
+    ----------
+    subset : LabelledSubset
+        Labelled images.
+    plan : LabelPlan
+        The plan.
+    places : ndarray, int, optional
+        Place in the plan's pool of each image that the subset counts from; by default they are the
+        same.
+
+    Raises
+    ------
+    InputError
+        If the plan drew none of them.
     """
     at = subset.images if places is None else places[subset.images]
     inside = np.isin(at, plan.drawn)
@@ -210,8 +273,15 @@ def drawn_by_plan(
 def as_random_draw(subset: LabelledSubset, found: Boxes) -> LabelledSubset:
     """Warn that images which no plan drew are taken as a simple random draw, if some are left.
 
-    Where they cannot be one, as the boxes `found` in all images and their names show, that is a
+    Where they cannot be one, as the boxes in all images and the names of these show, that is a
     warning of its own.
+
+    Parameters
+    ----------
+    subset : LabelledSubset
+        Labelled images; with all images of the pool it is returned as it is.
+    found : Boxes
+        Detected boxes on all images of the pool.
     """
     n = len(found.images)
     if len(subset.images) == n:
@@ -234,9 +304,17 @@ def _shown(found: Boxes) -> np.ndarray:
 
 
 def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[str]:
-    """Warn where the images chosen (M,), bool, show other numbers of boxes (M,) than a draw would.
+    """Warn where chosen images show other numbers of boxes than a draw would.
 
-    How many of them show more than the median is a hypergeometric number (Fisher's exact test).
+    How many of them show more than the median is a hypergeometric number (Fisher's exact test); the
+    probability of either tail is at most `IMPROBABLE` for a warning.
+
+    Parameters
+    ----------
+    chosen : ndarray of shape (M,), bool
+        Which images were chosen.
+    shown : ndarray of shape (M,), int
+        Confident boxes of each image.
     """
     many = shown > np.median(shown)
     k, n_many, found_many = int(chosen.sum()), int(many.sum()), int((many & chosen).sum())
@@ -254,10 +332,22 @@ def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[str]:
 
 
 def chosen_in_a_row(chosen: np.ndarray) -> list[str]:
-    """Warn where the images chosen (M,), bool, in the order of their names, are neighbours.
+    """Warn where chosen images are neighbours in the order of their names.
 
     The number of rows that k images drawn at random of M make is hypergeometric (Wald & Wolfowitz
-    1940).
+    1940); few of them are improbable.
+
+    Parameters
+    ----------
+    chosen : ndarray of shape (M,), bool
+        Which images were chosen, in the order of their names.
+
+    Examples
+    --------
+    >>> [notice.code for notice in chosen_in_a_row(np.arange(40) < 20)]
+    ['labels-not-random']
+    >>> chosen_in_a_row(np.arange(40) % 2 == 0)
+    []
     """
     n, k = len(chosen), int(chosen.sum())
     rows = int(chosen[0]) + int((chosen[1:] & ~chosen[:-1]).sum())
@@ -276,6 +366,8 @@ def chosen_in_a_row(chosen: np.ndarray) -> list[str]:
 def hypergeometric_cdf(x: int, n: int, n_good: int, k: int) -> float:
     """Return the probability that at most x of k items drawn of n are among `n_good`.
 
+    It is rounded to six decimals.
+
     Examples
     --------
     >>> hypergeometric_cdf(0, 10, 4, 2)  # 6/10 of 5/9
@@ -292,11 +384,21 @@ def hypergeometric_cdf(x: int, n: int, n_good: int, k: int) -> float:
 
 @dataclass(frozen=True)
 class LabelledCategories:
-    """Which categories an estimate is about once there are labels; see `labelled_categories`."""
+    """Which categories an estimate is about once there are labels; see `labelled_categories`.
 
-    kept: list[str]  # of those that count without labels
-    added: list[str]  # labelled ones that do not
-    warnings: tuple[str, ...]  # that name the categories added and left out
+    Parameters
+    ----------
+    kept : list of str
+        Of those that count without labels.
+    added : list of str
+        Labelled ones that do not count without labels.
+    warnings : tuple of str
+        That name the categories added and left out.
+    """
+
+    kept: list[str]
+    added: list[str]
+    warnings: tuple[str, ...]
 
 
 def labelled_categories(
@@ -313,7 +415,8 @@ def labelled_categories(
     little or nothing of it: its average precision is mostly low, as COCO's evaluation has it. Where
     `words` names those that count, or categories were named, only those of `named` are added. A
     category that was found but is no category of the labels cannot be measured, and is no part of
-    the mean.
+    the mean. Where the labels share no category with the estimate, nothing is changed:
+    `match_labels` refuses them.
 
     Parameters
     ----------
@@ -326,7 +429,8 @@ def labelled_categories(
     words : mapping of str to str, optional
         Category of the pool for each word of the labels that counts; by default equal words.
     named : collection of str, optional
-        Categories that may be added; by default all words of the labels.
+        Categories that may be added; by default all words of the labels, or none where there are
+        `words`.
     """
     labelled = categories_with_a_box(labels, pool)
     if words:
@@ -372,7 +476,10 @@ def labelled_categories(
 
 
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
-    """Return the words of the labels that have a box on the images of a pool."""
+    """Return the words of the labels that have a box on the images of a pool.
+
+    Crowds do not count, nor the word `ANY`.
+    """
     inside = {image.image_id for image in pool.images}
     boxes = labels.boxes
     words = boxes.words(boxes.on(inside) & ~boxes.iscrowd)
@@ -385,7 +492,14 @@ def on_labelled_categories(
     """Let an estimate be about the categories that the labels distinguish.
 
     See `labelled_categories`; where nothing was found at all, the labelled categories are those
-    that count. Returns a plan of the same images, and warnings.
+    that count.
+
+    Returns
+    -------
+    plan : LabelPlan
+        Of the same images.
+    warnings : tuple of str
+        That name the categories added and left out.
     """
     others = () if plan.rest is None else plan.rest.categories
     named = others if plan.named or words else None
@@ -420,7 +534,20 @@ def on_all_categories(
 
 
 def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> LabelPlan:
-    """Keep some categories of a plan, and add some that do not count without labels."""
+    """Keep some categories of a plan, and add some that do not count without labels.
+
+    An added category has the boxes of `LabelPlan.rest`, which are never right by the box model, no
+    influence, and is expected in one image of the pool.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        The plan.
+    kept : list of str
+        Categories of ``plan.found`` to keep, in this order.
+    added : list of str
+        Further ones, which follow.
+    """
     if len(kept) == len(plan.found.categories) and not added:
         return plan
     names = (*kept, *added)
@@ -466,8 +593,18 @@ def _priors(
 ) -> dict[str, ValueWithError]:
     """Return the label-free estimates of the categories kept and added, and of their mean.
 
-    names: of those that are added; `detected` are those that have a box. At a threshold the
-        categories are counted together, so there is none of another choice of them.
+    At a threshold the categories are counted together, so there is none of another choice of them.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        Its estimates.
+    kept : list of str
+        Categories that are kept.
+    names : sequence of str
+        Those that are added; their value is `ZERO`, or `UNLIKELY` with a box.
+    detected : collection of str
+        Those of `names` that have a box.
     """
     priors: dict[str, ValueWithError] = {}
     n = len(kept) + len(names)

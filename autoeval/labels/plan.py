@@ -1,4 +1,9 @@
-"""A plan: which images of a pool to label, and all that the estimate from their labels needs."""
+"""A plan: which images of a pool to label, and all that the estimate from their labels needs.
+
+The draw is a random sequence of all images, of which the first n are labelled: `balanced_order`, or
+`unequal_order` where some images are drawn more often. `autoeval.estimation.label_planning` takes
+it for a site and makes a `LabelPlan`; `autoeval.labels.labelled_estimate` reads that.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +64,18 @@ def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
     as its share asks for. That is a stratified draw with proportional strata for each n at once, in
     which a larger draw keeps a smaller one.
 
+    Parameters
+    ----------
+    order : ndarray of shape (N,), int
+        Positions of all images, those that are alike next to each other.
+    seed : int
+        Of the draw.
+
+    Returns
+    -------
+    ndarray of shape (N,), int
+        The same positions, in random sequence.
+
     Examples
     --------
     >>> drawn = balanced_order(np.arange(8), seed=0)
@@ -100,8 +117,19 @@ def unequal_order(order: np.ndarray, sizes: np.ndarray, *, seed: int) -> np.ndar
     `inclusion_probabilities`, and a larger draw keeps a smaller one. The numbers are the places in
     `balanced_order`, so that images of one size are spread evenly over `order`.
 
-    order (N,): as in `balanced_order`. sizes (N,): of each image, positive; twice as large is twice
-    as often.
+    Parameters
+    ----------
+    order : ndarray of shape (N,), int
+        As in `balanced_order`.
+    sizes : ndarray of shape (N,)
+        Of each image, by its position, positive; twice as large is twice as often.
+    seed : int
+        Of the draw.
+
+    Returns
+    -------
+    ndarray of shape (N,), int
+        Positions of all images, in random sequence.
     """
     n = len(order)
     numbers = np.empty(n)
@@ -112,6 +140,20 @@ def unequal_order(order: np.ndarray, sizes: np.ndarray, *, seed: int) -> np.ndar
 
 def inclusion_probabilities(sizes: np.ndarray, n: int) -> np.ndarray:
     """Return the probability of each image to be among n, in proportion to its size, at most 1.
+
+    Images whose share would exceed 1 are certain, and the rest of n is divided again.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (N,)
+        Of each image, positive.
+    n : int
+        Images to draw, of N.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Probabilities with the sum n.
 
     Examples
     --------
@@ -129,9 +171,20 @@ def inclusion_probabilities(sizes: np.ndarray, n: int) -> np.ndarray:
 
 
 def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.ndarray | None:
-    """Return the weight of each of k images drawn with `unequal_order`, (k,).
+    """Return the weight of each of k images drawn with `unequal_order`.
 
-    None where all have the same, without `sizes` or with all images.
+    Parameters
+    ----------
+    sizes : ndarray of shape (N,), optional
+        Of all images; None where all were drawn alike.
+    images : ndarray of shape (k,), int
+        Positions of the drawn ones.
+
+    Returns
+    -------
+    ndarray of shape (k,), optional
+        Inverse inclusion probabilities. None where all have the same, without `sizes` or with all
+        images.
     """
     if sizes is None or len(images) == len(sizes):
         return None
@@ -139,11 +192,20 @@ def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.nd
 
 
 def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -> np.ndarray:
-    """Return the number of the block of time of each image, (M,), int.
+    """Return the number of the block of time of each image, (M,), int, from 0.
 
-    Frames of videos go by `time_blocks`. With `frames`, files whose names differ in their last
-    number alone are frames in that order, too, and so many neighbours make a block; not by default,
-    since unrelated photographs are numbered, too. Raises InputError if `frames` is under 1.
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+        Frames of videos go by `time_blocks`.
+    frames : int, optional
+        Files whose names differ in their last number alone are frames in that order, too, and so
+        many neighbours make a block. Not by default, since unrelated photographs are numbered, too.
+
+    Raises
+    ------
+    InputError
+        If `frames` is under 1.
     """
     numbers = time_blocks(images)
     if frames is None:
@@ -167,7 +229,10 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
 class LabelPlan(Result):
     """Which images to label, and what is known before: the label-free estimate is its value.
 
-    Each image of the pool was drawn with probability n / M, or in proportion to `sizes`.
+    Made by `autoeval.estimation.label_planning`, kept in a folder by `autoeval.labels.plan_folder`,
+    used by `estimate_with_labels`. Each image of the pool was drawn with probability n / M, or in
+    proportion to `sizes`, at most 1 (`inclusion_probabilities`). Accuracies and half-widths are in
+    [0, 1].
 
     Parameters
     ----------
@@ -235,6 +300,31 @@ class LabelPlan(Result):
         Where the images lie, where that is known; not stored.
     difference : Outlook, optional
         Forecast of the difference of two detectors that the images were drawn for; not stored.
+
+    Examples
+    --------
+    `autoeval.plan_labels` makes a plan. By hand, for six images that show a car each:
+
+    >>> from autoeval.boxes import LabelledImage
+    >>> from autoeval.labels.assistance import NO_INFLUENCE
+    >>> images = tuple(LabelledImage(name, f"{name}.jpg", (480, 640)) for name in "abcdef")
+    >>> found = Boxes(  # one box an image, xyxy in pixels
+    ...     images, ("car",), image=np.arange(6), label=np.zeros(6, int),
+    ...     boxes=np.tile([0.0, 0, 99, 99], (6, 1)), scores=np.full(6, 0.9),
+    ... )
+    >>> plan = LabelPlan(
+    ...     found, ByImage.unknown(1, 3, 6), holding=np.ones((2, 1)),
+    ...     sequence=balanced_order(np.arange(6), seed=0), n=2, seed=0, order=BY_CHANCE,
+    ...     blocks=np.arange(6), mixing=NO_INFLUENCE, small_sample_bias=0.0,
+    ...     priors={"mAP": ValueWithError(0.4, 0.08)}, target="mAP", level=0.9, detector="by hand",
+    ... )
+    >>> print(plan)
+    2 of 6 images to label, for mAP of car; without labels 40.0 (26.8 to 53.2)
+      a.jpg
+      b.jpg
+      car: 40.0 (26.8 to 53.2)
+    >>> plan.drawn, plan.larger(3).drawn
+    (array([0, 1]), array([0, 1, 4]))
     """
 
     found: Boxes
@@ -335,9 +425,14 @@ class LabelPlan(Result):
         return (self.difference or self.outlook).half_width(k)
 
     def half_widths(self) -> pd.DataFrame:
-        """Return ``labels`` and ``half_width``; of several categories how many are measured.
+        """Return the forecast at `USUAL_SIZES` and at the planned number of labels.
 
-        ``categories_measured``: how many `FEWEST_HOLDING` labelled images are expected to hold.
+        Returns
+        -------
+        DataFrame
+            ``labels`` and ``half_width``, in [0, 1]; of several categories also
+            ``categories_measured``: how many of them `FEWEST_HOLDING` labelled images are expected
+            to hold.
         """
         import pandas as pd
 
@@ -381,7 +476,12 @@ class LabelPlan(Result):
         """Whether labels of its images measure a target.
 
         A plan for precision draws images with a box over its threshold alone, by which no recall is
-        known.
+        known: it measures precision at this threshold and higher ones.
+
+        Parameters
+        ----------
+        target : str
+            A name in `autoeval.accuracy.measures.TARGETS`, or a measure at a score threshold.
         """
         point, plan_point = OperatingPoint.of(target), OperatingPoint.of(self.target)
         if plan_point is None or plan_point.measure != "precision" or target == self.target:
@@ -413,10 +513,23 @@ class LabelPlan(Result):
         return replace(self, n=n)
 
     def predicted(self, target: str) -> np.ndarray:
-        """Return the predicted influence of each image on a target, (K + 1, M).
+        """Return the predicted influence of each of M images on a target.
 
-        On each category, and on all together: the mean of average precisions, the ratio of summed
-        counts. Raises InputError if the plan does not know what precision, recall and F1 need.
+        Parameters
+        ----------
+        target : str
+            A name in `LEVELS`, or a measure at a score threshold.
+
+        Returns
+        -------
+        ndarray of shape (K + 1, M)
+            On each category, and on all together: the mean of average precisions, the ratio of
+            summed counts. 0 where a measure at a threshold is not defined.
+
+        Raises
+        ------
+        InputError
+            If the plan does not know what precision, recall and F1 need, see `expected_counts`.
         """
         point = OperatingPoint.of(target)
         if point is None:
@@ -430,10 +543,22 @@ class LabelPlan(Result):
         )
 
     def expected_counts(self, point: OperatingPoint) -> np.ndarray:
-        """Return expected true positives, boxes and expected objects of each image, (K, 3, M).
+        """Return the expected counts of each of M images.
 
-        Boxes count that score more than the threshold of the point. Raises InputError if the plan
-        has no true-positive probabilities, or those of another IoU.
+        Parameters
+        ----------
+        point : OperatingPoint
+            Boxes count that score more than its threshold.
+
+        Returns
+        -------
+        ndarray of shape (K, 3, M)
+            For each category true positives, boxes, and objects; only the boxes are whole numbers.
+
+        Raises
+        ------
+        InputError
+            If the plan has no true-positive probabilities, or those of another IoU.
         """
         if self.probabilities is None or self.objects is None or point.measure not in self.points:
             raise InputError(
@@ -473,7 +598,21 @@ class LabelPlan(Result):
         return np.asarray(self.n_pool * self.holding.prod(axis=0))
 
     def label_free(self, target: str, category: str) -> ValueWithError:
-        """Return the label-free estimate of one category."""
+        """Return the label-free estimate of one category, as it enters the estimate from labels.
+
+        Parameters
+        ----------
+        target : str
+            A name in `LEVELS`, or a measure at a score threshold.
+        category : str
+            A category of the plan.
+
+        Returns
+        -------
+        ValueWithError
+            With the error that such estimates had on other sites; `NOTHING` where there is none.
+            With a single category that of all.
+        """
         only = len(self.found.categories) == 1
         whole = self.priors.get(target, NOTHING) if only else NOTHING
         return self.priors.get(f"{target}/{category}", whole)
@@ -485,23 +624,45 @@ class ByImage:
 
     Images without a box of a category all have the same numbers, so that only the P others are
     kept: with many categories an array (K, L, M) would hold little else.
+
+    Parameters
+    ----------
+    usual : ndarray of shape (K, L)
+        Of images that are not kept.
+    category : ndarray of shape (P,), int32
+        Category of each entry that is kept.
+    image : ndarray of shape (P,), int32
+        Its image.
+    values : ndarray of shape (P, L), float32
+        Its numbers, rounded by `with_few_bits`.
+    n_images : int
+        M.
     """
 
-    usual: np.ndarray  # of images that are not kept, (K, L)
-    category: np.ndarray  # (P,), int32
-    image: np.ndarray  # (P,), int32
-    values: np.ndarray  # (P, L), float32
+    usual: np.ndarray
+    category: np.ndarray
+    image: np.ndarray
+    values: np.ndarray
     n_images: int
 
     @classmethod
     def of(cls, categories: Iterable[np.ndarray], n_images: int) -> Self:
-        """Keep the images of each category, (L, M), that differ from most of them.
+        """Keep the images of each category that differ from most of them.
+
+        Parameters
+        ----------
+        categories : iterable of K ndarrays of shape (L, M)
+            Numbers of all images in each category, one category at a time.
+        n_images : int
+            M.
 
         Examples
         --------
         >>> of = ByImage.of([np.array([[0.5, 2.0, 0.5, 0.5]])], 4)
         >>> of.usual, of.image, of.values
         (array([[0.5]]), array([1], dtype=int32), array([[2.]], dtype=float32))
+        >>> of[0]
+        array([[0.5, 2. , 0.5, 0.5]])
         """
         usual, category, image, values = [], [], [], []
         for k, numbers in enumerate(categories):
@@ -539,7 +700,15 @@ class ByImage:
         return dense
 
     def of_categories(self, kept: Sequence[int], n_added: int = 0) -> Self:
-        """Keep some categories, in the order given, and add some whose numbers are 0."""
+        """Keep some categories, in the order given, and add some whose numbers are 0.
+
+        Parameters
+        ----------
+        kept : sequence of int
+            Numbers of the categories to keep.
+        n_added : int
+            How many follow them.
+        """
         place = np.full(len(self), -1, np.int32)
         place[list(kept)] = np.arange(len(kept))
         inside = place[self.category] >= 0
@@ -554,7 +723,13 @@ class ByImage:
 
 
 def with_few_bits(values: np.ndarray) -> np.ndarray:
-    """Round to single precision with `KEPT_BITS` of the fraction, which compresses to half."""
+    """Round to single precision with `KEPT_BITS` of the fraction, which compresses to half.
+
+    Examples
+    --------
+    >>> with_few_bits(np.array([1.0, 1.0001, 1.0003]))  # steps of 2 ** -12
+    array([1.       , 1.       , 1.0002441], dtype=float32)
+    """
     dropped = 23 - KEPT_BITS
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     rounded = (bits + np.uint32(1 << (dropped - 1))) >> np.uint32(dropped) << np.uint32(dropped)

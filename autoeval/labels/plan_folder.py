@@ -59,7 +59,19 @@ CONFIG = "label_config.xml"
 
 
 def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return bytes, uint8 (B, N), and what `restored` needs to give the array (n, ...) again.
+    """Return the bytes of an array in an order that compresses well, see the module.
+
+    Parameters
+    ----------
+    array : ndarray of shape (n, ...)
+        Numbers; four columns of floats are taken for boxes, xyxy.
+
+    Returns
+    -------
+    stored : ndarray of shape (B, N), uint8
+        The first bytes of all N numbers, the second ones, and so on.
+    how : dict
+        What `restored` needs to give the array again, fit for JSON.
 
     Examples
     --------
@@ -109,7 +121,17 @@ def restored(stored: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
 
 
 def _as_written(whole: np.ndarray, decimals: int, dtype: np.dtype) -> np.ndarray:
-    """Return the numbers whose rounded multiples by a power of ten are `whole`."""
+    """Return the numbers whose rounded multiples by a power of ten are `whole`.
+
+    Parameters
+    ----------
+    whole : ndarray of shape (C, n), int32
+        Columns; of four of them the last two are sizes, which become corners again.
+    decimals : int
+        The power.
+    dtype : dtype
+        Of the result.
+    """
     numbers = whole / 10**decimals
     if len(numbers) == CORNERS:
         numbers[2:] += numbers[:2]
@@ -117,7 +139,15 @@ def _as_written(whole: np.ndarray, decimals: int, dtype: np.dtype) -> np.ndarray
 
 
 def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
-    """Write a plan into a folder; return the files."""
+    """Write a plan into a folder, as ``plan.json`` and ``pool.npz``.
+
+    What `LabelPlan` calls not stored is left out.
+
+    Returns
+    -------
+    list of Path
+        Both files.
+    """
     folder = Path(folder)
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
     if plan.rest is not None:
@@ -155,7 +185,14 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
 
 
 def drawn_with(plan: LabelPlan) -> dict[str, Any]:
-    """Return the probability with which images were drawn, or that of each image drawn."""
+    """Return what ``plan.json`` says of the draw, for others to use.
+
+    Returns
+    -------
+    dict
+        ``probability`` with which each image was drawn, or ``probabilities`` of the images drawn,
+        in their order.
+    """
     weights = inverse_probabilities(plan.sizes, plan.drawn)
     if weights is None:
         return {"probability": plan.n / plan.n_pool}
@@ -163,7 +200,18 @@ def drawn_with(plan: LabelPlan) -> dict[str, Any]:
 
 
 def load_plan(folder: PathLike) -> LabelPlan:
-    """Read what `save_plan` wrote; InputError if it is not there or cannot be read."""
+    """Read what `save_plan` wrote.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder, or its ``plan.json``.
+
+    Raises
+    ------
+    InputError
+        If it is not there, was written by another version, or cannot be read.
+    """
     folder = Path(folder)
     folder = folder.parent if folder.name == PLAN else folder
     if not (folder / PLAN).is_file():
@@ -231,6 +279,23 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
 
 
 def _added(there: Any, images: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+    """Return a COCO annotation file with the images that it lacks.
+
+    Parameters
+    ----------
+    there : Any
+        Content of the file, as it was read.
+    images : list of dict
+        COCO entries of the images that are drawn; those whose file name, with or without its
+        folder, is there keep their entry. Others get ids after the largest.
+    path : Path
+        The file, for the message.
+
+    Raises
+    ------
+    InputError
+        If the content is no COCO annotation file.
+    """
     try:
         listed_names = {image["file_name"].replace("\\", "/") for image in there["images"]}
         ids = [image["id"] for image in there["images"]]
@@ -251,16 +316,28 @@ def _last(image: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Prelabels:
-    """The boxes that are offered in one image."""
+    """The boxes that are offered in one image.
+
+    Parameters
+    ----------
+    image : LabelledImage
+        The image, with its size.
+    boxes : ndarray of shape (N, 4), float64
+        xyxy, pixels, inside the image where its size is known.
+    scores : ndarray of shape (N,)
+        Of the boxes, falling.
+    categories : list of str
+        Of the boxes.
+    """
 
     image: LabelledImage
-    boxes: np.ndarray  # (N, 4), float64, xyxy, pixels, inside the image where its size is known
-    scores: np.ndarray  # (N,), float32
+    boxes: np.ndarray
+    scores: np.ndarray
     categories: list[str]
 
     @property
     def xywh(self) -> np.ndarray:
-        """Left, top, width and height, (N, 4)."""
+        """Left, top, width and height in pixels, (N, 4)."""
         return np.concatenate([self.boxes[:, :2], self.boxes[:, 2:] - self.boxes[:, :2]], axis=1)
 
     def labelled(self) -> list[LabelledBox]:
@@ -271,9 +348,15 @@ class Prelabels:
     def label_studio_task(self, folder: str, model: str) -> dict[str, Any]:
         """Return them as a task with a prediction for Label Studio, coordinates in per cent.
 
-        `folder` is that of the images, below the document root of Label Studio's local files; the
-        labelling interface is that of `label_config`. Source: Label Studio's documentation, "Import
-        pre-annotated data".
+        Source: Label Studio's documentation, "Import pre-annotated data".
+
+        Parameters
+        ----------
+        folder : str
+            Folder of the images, below the document root of Label Studio's local files; the
+            labelling interface is that of `label_config`.
+        model : str
+            Name of the detector, the model version of the prediction.
         """
         assert self.image.size is not None
         height, width = self.image.size
@@ -306,10 +389,17 @@ class Prelabels:
 
 
 def prelabels(plan: LabelPlan, images: Sequence[LabelledImage]) -> list[Prelabels]:
-    """Choose the boxes to offer in the images that a plan drew, given in their order.
+    """Choose the boxes to offer in the images that a plan drew: the confident ones (`CONFIDENT`).
 
     Where several words of the detector are one category of the plan, it may find an object once as
-    each; the most confident box of it is offered.
+    each; of boxes of one category that overlap by more than `SAME` the most confident is offered.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        The plan.
+    images : sequence of LabelledImage
+        The images that it drew, in their order, with their sizes.
     """
     return [_of_image(plan, int(k), image) for k, image in zip(plan.drawn, images, strict=True)]
 
@@ -339,7 +429,20 @@ def _of_image(plan: LabelPlan, k: int, image: LabelledImage) -> Prelabels:
 
 
 def _distinct(boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Say which boxes, the most confident first, are of an object that has none yet, (N,)."""
+    """Say which boxes are of an object that has none yet.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        xyxy, the most confident first.
+    labels : ndarray of shape (N,), int
+        Their categories.
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+        False of a box that overlaps one before it, which was kept, by more than `SAME`.
+    """
     same = (box_iou(boxes, boxes) > SAME) & (labels[:, None] == labels)
     kept = np.ones(len(boxes), bool)
     for k in range(len(boxes)):
@@ -355,15 +458,35 @@ def write_plan(
     *,
     prelabel: bool = False,
 ) -> list[Path]:
-    """Write a plan, and what is to be labelled; return what was written.
+    """Write a plan, and what is to be labelled.
 
     An annotation file names the drawn images, without boxes. What that of an earlier, smaller plan
-    holds by now is kept; InputError if the file that is there is no COCO annotation file. The drawn
-    images are copied where all of them are among `images`. ``label_config.xml`` is the labelling
-    interface for Label Studio. With `prelabel` the detector's boxes are offered, too:
-    ``prelabels_coco.json`` (CVAT: COCO 1.0) and ``prelabels_label_studio.json`` (Label Studio:
-    tasks with predictions). People who are shown boxes leave more of them as they are than they
-    should. InputError where boxes are wanted and the images are not at hand.
+    holds by now is kept. The drawn images are copied where all of them are among `images`.
+    ``label_config.xml`` is the labelling interface for Label Studio.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        The plan.
+    folder : Path
+        Where it is written.
+    images : iterable of UnlabelledImage
+        Images of the pool that are at hand.
+    prelabel : bool
+        Offer the detector's boxes, too: ``prelabels_coco.json`` (CVAT: COCO 1.0) and
+        ``prelabels_label_studio.json`` (Label Studio: tasks with predictions). People who are shown
+        boxes leave more of them as they are than they should.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+
+    Raises
+    ------
+    InputError
+        If the annotation file that is there is no COCO annotation file, or boxes are wanted and the
+        images are not at hand.
     """
     files = {image.image_id: image for image in images}
     named = [plan.found.images[k] for k in plan.drawn]
@@ -400,6 +523,7 @@ def write_plan(
 
 
 def _file_name(image: UnlabelledImage) -> str:
+    """Return the name under which an image is copied: its id, with a suffix."""
     name, path = PurePosixPath(image.image_id), _own_file(image)
     if path is None:
         return f"{name.as_posix()}.png"

@@ -52,18 +52,34 @@ SMALLEST = 1e-3  # of an error's standard deviation: a tenth of a point
 
 @dataclass(frozen=True)
 class ValueWithError:
-    """A value, how exactly it is known, and how exactly that is known.
+    """A value, its standard error, and the degrees of freedom behind that error.
+
+    All estimates in `autoeval.labels` and `autoeval.comparison` are of this kind; values and
+    errors of accuracies are in [0, 1], not in points of 100.
+
+    Parameters
+    ----------
+    value : float
+        NaN where nothing was measured.
+    error : float
+        Standard error; 0 of a value that is known exactly, NaN where it is not known.
+    dof : float
+        Degrees of freedom of Student's distribution, by which intervals are made; infinite
+        (normal distribution) where the standard error itself is known.
 
     Examples
     --------
     >>> measured = ValueWithError(.5, .1, math.inf)
     >>> [round(end, 3) for end in measured.interval(.9)]
     [0.336, 0.664]
+    >>> few = ValueWithError(.5, .1, 4)  # an error of five numbers: a longer interval
+    >>> [round(end, 3) for end in few.interval(.9)]
+    [0.287, 0.713]
     """
 
-    value: float  # NaN where nothing was measured
-    error: float  # standard error
-    dof: float = math.inf  # degrees of freedom behind it; infinite where it is known
+    value: float
+    error: float
+    dof: float = math.inf
 
     @property
     def known(self) -> bool:
@@ -71,24 +87,58 @@ class ValueWithError:
         return math.isfinite(self.value) and math.isfinite(self.error)
 
     def mixed(self, share: float, other: ValueWithError) -> ValueWithError:
-        """Average with another that has the rest of the share; errors are added, as if alike."""
+        r"""Average with another value, which has the rest of the share.
+
+        .. math:: \theta = w \theta_1 + (1 - w) \theta_2, \qquad SE = w SE_1 + (1 - w) SE_2
+
+        Errors are averaged as those of correlation 1 are, so that the result is never more precise
+        than both. Degrees of freedom are those of this value.
+
+        Parameters
+        ----------
+        share : float
+            Weight w of this value, in [0, 1].
+        other : ValueWithError
+            Value of weight 1 - w.
+        """
         value = share * self.value + (1 - share) * other.value
         error = share * self.error + (1 - share) * other.error
         return ValueWithError(value, error, self.dof)
 
     def half_width(self, level: float = 0.9) -> float:
-        """Half the width of the interval by Student's distribution; NaN where it is not known."""
+        """Return half the width of the interval, by Student's distribution; NaN where not known.
+
+        Parameters
+        ----------
+        level : float
+            Nominal coverage of the interval, in (0, 1).
+        """
         return quantile(level, self.dof) * self.error if self.known else math.nan
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Value less and plus `half_width`, not clipped."""
+        """Return value less and plus `half_width`, not clipped to possible values."""
         half = self.half_width(level)
         return self.value - half, self.value + half
 
     def inside(self, level: float = 0.9, lowest: float = 0.0) -> dict[str, float]:
-        """Return ``value``, ``lower`` and ``upper``, cut at `lowest` and 1.
+        """Return ``value``, ``lower`` and ``upper``, clipped to possible values.
 
-        lowest: 0 of an accuracy, -1 of a difference of two.
+        Parameters
+        ----------
+        level : float
+            Nominal coverage of the interval, in (0, 1).
+        lowest : float
+            Least possible value: 0 of an accuracy, -1 of a difference of two. The largest is 1.
+
+        Returns
+        -------
+        dict of str to float
+            Ends are NaN where there is no standard error, all three where there is no value.
+
+        Examples
+        --------
+        >>> ValueWithError(.02, .1, math.inf).inside(.9)["lower"]
+        0.0
         """
         half = self.half_width(level)
         ends = np.clip([self.value, self.value - half, self.value + half], lowest, 1)
@@ -96,7 +146,11 @@ class ValueWithError:
 
     @property
     def probability_positive(self) -> float:
-        """Probability of a value over 0; without a standard error 0, 1/2 or 1."""
+        """Probability of a value over 0, by Student's distribution.
+
+        Without a standard error, or with one of 0, it is 0, 1/2 or 1 by the sign of the value; NaN
+        where there is no value.
+        """
         if not self.known or self.error == 0:
             return 0.5 * (1 + float(np.sign(self.value)))
         z = self.value / self.error
@@ -107,13 +161,30 @@ NOTHING = ValueWithError(math.nan, math.nan, 0.0)
 
 
 def quantile(level: float, dof: float) -> float:
-    """Return how many standard errors the interval reaches to either side."""
+    """Return how many standard errors an interval reaches to either side.
+
+    It is the (1 + level) / 2 quantile of Student's distribution with `dof` degrees of freedom, of
+    the normal one where these are infinite.
+
+    Examples
+    --------
+    >>> round(quantile(.9, math.inf), 3), round(quantile(.9, 4), 3)
+    (1.645, 2.132)
+    """
     return float(stdtrit(dof, (1 + level) / 2) if dof < math.inf else ndtri((1 + level) / 2))
 
 
 @dataclass(frozen=True)
 class VariancePrior:
-    """Scaled inverse chi-squared prior of a variance, which counts as `dof` observations."""
+    """Scaled inverse chi-squared prior of a variance.
+
+    Parameters
+    ----------
+    variance : float
+        Prior value of the variance.
+    dof : float
+        Observations that it counts as; 0: it counts as nothing.
+    """
 
     variance: float
     dof: float
@@ -129,16 +200,38 @@ class ErrorOfPrior:
 
     .. math:: \tau(g) = \tau s \quad \text{or} \quad \tau(g) = \tau s \sqrt{g (1 - g)}
 
-    where s is the error that the estimate itself states. Errors near 0 and near 1 are smaller; the
-    likelihood of left-out sites decides between the two forms; see `fit_error_of_prior`.
+    where g is the estimate and s the error that it states. Errors near 0 and near 1 are smaller;
+    the likelihood of left-out sites decides between the two forms; see `fit_error_of_prior`.
+
+    Parameters
+    ----------
+    scale : float
+        τ, of the first or the second form.
+    by_level : bool
+        Whether the second form holds.
+    dof : float
+        Degrees of freedom of τ: number of groups less one, at least 1.
     """
 
-    scale: float  # τ, of the first or the second form
-    by_level: bool  # whether it is the second
-    dof: float  # number of groups less one
+    scale: float
+    by_level: bool
+    dof: float
 
     def at(self, estimate: float, stated: float = 1.0) -> ValueWithError:
-        """Return a label-free estimate with its error."""
+        """Return a label-free estimate with its error.
+
+        Parameters
+        ----------
+        estimate : float
+            Label-free estimate g, in [0, 1].
+        stated : float
+            Error s that the estimate states; 1 where τ was fitted without stated errors.
+
+        Returns
+        -------
+        ValueWithError
+            Its error is at least `SMALLEST`.
+        """
         shape = _shape(np.array([estimate]))[0] if self.by_level else 1.0
         return ValueWithError(estimate, max(self.scale * shape * stated, SMALLEST), self.dof)
 
@@ -159,15 +252,34 @@ def object_variance(
     n_true: np.ndarray | float,
     n_holding: np.ndarray | float,
 ) -> np.ndarray:
-    """Return the variance of the average precision of a sample; see the module.
+    """Return the variance of the average precision of a sample, by its objects; see the module.
 
-    `value` is that of the sample of `n_true` objects in `n_holding` images, `expected` the
-    label-free one.
+    Parameters
+    ----------
+    per_object : float
+        Factor φ of the target, see `PER_OBJECT`.
+    value : array_like
+        Average precision of the sample, θ_S, in [0, 1].
+    expected : array_like
+        Label-free estimate g, in [0, 1].
+    n_true : array_like
+        Labelled objects G of the sample.
+    n_holding : array_like
+        Images h of the sample that hold an object.
+
+    Returns
+    -------
+    ndarray
+        The variance, of the broadcast shape of all four.
 
     Examples
     --------
     >>> round(float(object_variance(1.0, 0.5, 0.5, 1, 1)), 3)  # 1/4 of 6/7
     0.214
+    >>> round(float(object_variance(1.0, 0.5, 0.5, 10, 10)), 4)  # of 10 images: 1/40 of 15/16
+    0.0234
+    >>> round(float(object_variance(1.0, 0.5, 0.5, 20, 10)), 4)  # 20 objects count as 16.7
+    0.0141
     """
     both = np.asarray(n_holding * np.asarray(value) + IMAGES_OF_PRIOR * np.asarray(expected))
     counts = np.asarray(n_holding + IMAGES_OF_PRIOR)
@@ -188,9 +300,24 @@ def objects_in_pool(
     .. math:: G = g + (N - k) \frac{a + g}{a N / (s e) + k}, \qquad
               s = \frac{N \sum g}{k \sum e}
 
-    with g labelled objects, (C,), and e `expected` ones before there are labels, which are too few
-    by about one factor s, as objects without a box are not expected. The posterior mean of a
-    Poisson rate with a gamma prior, which counts as `OBJECTS_OF_EXPECTED` objects.
+    with g labelled objects, and e `expected` ones before there are labels, which are too few by
+    about one factor s, as objects without a box are not expected. The posterior mean of a
+    Poisson rate with a gamma prior, which counts as a = `OBJECTS_OF_EXPECTED` objects.
+
+    Parameters
+    ----------
+    n_true : ndarray of shape (C,)
+        Labelled objects g of each category.
+    n_labelled, n_pool : int
+        Labelled images k, and all images N.
+    expected : ndarray of shape (C,), optional
+        Objects e that the pool was expected to hold. Without them, and where no object is labelled
+        or expected, each category is in proportion to its labelled objects: g N / k.
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        Expected objects in the whole pool, those that are labelled included.
 
     Examples
     --------
@@ -210,14 +337,32 @@ def objects_in_pool(
 
 @dataclass(frozen=True)
 class Combined:
-    """The combined estimate."""
+    """An estimate from labels and a label-free one together.
+
+    Parameters
+    ----------
+    estimate : ValueWithError
+        The combined estimate.
+    share : float
+        Weight of the labels, in [0, 1]: the share of the label-free estimate's variance that they
+        remove. 0 where there are none, 1 where they alone count.
+    conflict : bool
+        Whether the two contradict each other. The label-free estimate is then left out (`combine`),
+        or of several categories the level of these estimates (`autoeval.labels.joint`).
+    """
 
     estimate: ValueWithError
-    share: float  # weight of the labels, in [0, 1]
-    conflict: bool  # the two contradicted each other, and the label-free estimate was dropped
+    share: float
+    conflict: bool
 
     def moved_to(self, value: float) -> Combined:
-        """Return the same at the accuracy that is nearest to a value, with its interval moved."""
+        """Return the same at another value, with its interval moved along.
+
+        Parameters
+        ----------
+        value : float
+            Clipped to [0, 1], the values that an accuracy can have.
+        """
         possible = float(np.clip(value, 0, 1))
         return replace(self, estimate=replace(self.estimate, value=possible))
 
@@ -232,17 +377,34 @@ def combine(
               + \frac{4 \tau^4 SE^4}{\nu (\tau^2 + SE^2)^3}
 
     The second term is the variance of the weights, which depend on an SE with ν degrees of freedom:
-    without it the intervals are too short for few labels. The prior g is dropped where the two are
-    further apart than `conflict` times :math:`\sqrt{\tau^2 + SE^2}`. Where θ or g is unknown, the
-    result is the other. Degrees of freedom are those of the sum of both variances' shares
-    (Satterthwaite 1946). Sources: Fay & Herriot 1979, section 2; Rivest & Vandal 2003 for the
-    second term.
+    without it the intervals are too short for few labels. Degrees of freedom are those of the sum
+    of both variances' shares (Satterthwaite 1946). Sources: Fay & Herriot 1979, section 2; Rivest &
+    Vandal 2003 for the second term.
+
+    Parameters
+    ----------
+    labels : ValueWithError
+        Estimate θ from labels, with standard error SE and ν degrees of freedom. An SE of 0, of a
+        pool that is labelled completely, leaves nothing to weigh: the result is θ.
+    prior : ValueWithError
+        Label-free estimate g, with standard deviation τ of its error.
+    conflict : float
+        Where the two differ by more than this many :math:`\sqrt{\tau^2 + SE^2}` the prior is
+        dropped.
+
+    Returns
+    -------
+    Combined
+        Where one of them is not known, the other.
 
     Examples
     --------
     >>> both = combine(ValueWithError(.4, .06, 9), ValueWithError(.5, .08))
     >>> round(both.estimate.value, 3), round(both.estimate.error, 3), round(both.share, 2)
     (0.436, 0.05, 0.64)
+    >>> both = combine(ValueWithError(.2, .06, 9), ValueWithError(.5, .08))  # three errors apart
+    >>> both.estimate.value, both.share, both.conflict
+    (0.2, 1.0, True)
     """
     if not labels.known:
         return Combined(prior, 0.0, False)
@@ -269,12 +431,30 @@ def fit_error_of_prior(
     stated: np.ndarray | None = None,
     errors: np.ndarray | None = None,
 ) -> ErrorOfPrior:
-    """Fit τ to S left-out sites, constant or by level, whichever their likelihood prefers.
+    r"""Fit τ to S left-out sites, constant or by level, whichever their likelihood prefers.
 
-    The likelihood of each group is by the τ of the others; each group has the same weight.
-    `estimates` (S,) in [0, 1] are by a regression that has not seen the source's group. `stated`
-    (S,) is the error that each states, by default equal; `errors` (S,) is the standard error of
-    each truth, where it stands for more than its own images.
+    Each group has the same weight: τ² is the weighted mean of
+    :math:`((\theta - g)^2 - SE^2) / (s\, f(g))^2`, with f = 1 or :math:`\sqrt{g (1 - g)}`. The
+    likelihood that decides between the two is of each group by the τ of the others.
+
+    Parameters
+    ----------
+    estimates : ndarray of shape (S,)
+        Label-free estimates g in [0, 1], by a regression that has not seen the group of the site.
+    truths : ndarray of shape (S,)
+        Accuracies θ on all labels of each site.
+    groups : sequence of str
+        Group of each site.
+    stated : ndarray of shape (S,), optional
+        Error s that each estimate states; by default 1.
+    errors : ndarray of shape (S,), optional
+        Standard error SE of each truth, where it stands for more than its own images; by default 0.
+
+    Examples
+    --------
+    >>> error = fit_error_of_prior(np.array([.4, .5]), np.array([.5, .4]), ["a", "b"])
+    >>> round(error.scale, 3), error.by_level, error.dof
+    (0.1, False, 1.0)
     """
     group_numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
     residuals = truths - estimates
@@ -288,6 +468,7 @@ def fit_error_of_prior(
 
 
 def _shape(estimates: np.ndarray) -> np.ndarray:
+    r"""Return :math:`\sqrt{g (1 - g)}` of estimates g, (S,), which are kept .02 from 0 and 1."""
     inside = np.clip(estimates, 0.02, 0.98)
     return np.sqrt(inside * (1 - inside))
 
@@ -295,6 +476,11 @@ def _shape(estimates: np.ndarray) -> np.ndarray:
 def _scale(
     residuals: np.ndarray, errors: np.ndarray, shape: np.ndarray, groups: np.ndarray
 ) -> float:
+    """Return τ by moments, groups alike, at least `SMALLEST`; see `fit_error_of_prior`.
+
+    All parameters are (S,): truth less estimate, standard error of the truth, s f(g), and the
+    number of the group, from 0.
+    """
     sizes = np.bincount(groups)
     weights = 1 / sizes[groups]
     pieces = (np.square(residuals) - np.square(errors)) / shape**2
@@ -304,7 +490,11 @@ def _scale(
 def _held_out_loss(
     residuals: np.ndarray, errors: np.ndarray, shape: np.ndarray, groups: np.ndarray
 ) -> float:
-    """Return the negative normal log-likelihood of each group by the others, groups alike."""
+    """Return the loss of each group by the τ of the others: of two forms, the less the better.
+
+    Twice the negative normal log-likelihood up to a constant, its mean over the sites of a group,
+    summed over groups; 0 with a single group. Parameters as in `_scale`.
+    """
     total = 0.0
     for group in range(groups.max() + 1):
         left_out = groups == group
@@ -317,7 +507,22 @@ def _held_out_loss(
 
 
 def satterthwaite(parts: Sequence[float] | np.ndarray, dofs: Sequence[float] | np.ndarray) -> float:
-    """Return the degrees of freedom of a sum of independent variances (Satterthwaite 1946)."""
+    r"""Return the degrees of freedom of a sum of independent variances (Satterthwaite 1946).
+
+    .. math:: \nu = \Big( \sum_i v_i \Big)^2 \Big/ \sum_i \frac{v_i^2}{\nu_i}
+
+    Parameters
+    ----------
+    parts : sequence of float
+        Variances v.
+    dofs : sequence of float
+        Degrees of freedom ν of each. Infinite where all parts are known exactly.
+
+    Examples
+    --------
+    >>> satterthwaite([1.0, 1.0], [4, 4])
+    8.0
+    """
     pieces, freedom = np.asarray(parts, float), np.asarray(dofs, float)
     below = float(np.sum(pieces**2 / freedom))
     return float(pieces.sum()) ** 2 / below if below > 0 else math.inf
