@@ -1,4 +1,8 @@
-"""What several detectors are compared on: the same images and the same categories."""
+"""What several detectors are compared on: the same images and the same categories.
+
+`compare_sites` and `plan_difference` call `check_fits` and `on_common_ground` first. All that
+follows finds the sites of the detectors with images in one order and categories of the same names.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,16 @@ def check_fits(
     Parameters
     ----------
     fits : mapping of str to AccuracyEstimator
+        By name of the detector, two or more of one target.
     trained_here : collection of str
         Names of detectors that were trained at the labelled site.
     accuracy : mapping of str to float
         Accuracy in [0, 1] that is known of one of them.
+
+    Raises
+    ------
+    InputError
+        If one of these does not hold.
     """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
@@ -89,6 +99,17 @@ def on_common_ground(
     one of them has found none of its objects. Where a fit counts chosen categories, its site has
     lost the boxes of others: these are compared for no detector.
 
+    Parameters
+    ----------
+    fits : mapping of str to AccuracyEstimator
+        By name of the detector.
+    sites : mapping of str to Site
+        What each detector found, by the same names.
+    labels : LabelSet, optional
+        Labels of some of the images, which have the names of the first site's images (`labels_on`).
+    words : mapping of str to str, optional
+        Category for each word of the labels; by default equal words.
+
     Returns
     -------
     fits : dict of str to AccuracyEstimator
@@ -96,6 +117,7 @@ def on_common_ground(
     sites : dict of str to Site
         With the same images in the same order and the same named categories, calibrated.
     warnings : list of str
+        What was left out, and detectors that found exactly the same.
 
     Raises
     ------
@@ -233,6 +255,12 @@ def _common_categories(
     labelled : collection of str
         Categories of the labels, which are compared whoever finds them.
     target : str
+        What is compared, for the message where nothing is found.
+
+    Raises
+    ------
+    InputError
+        If no detector finds anything and there are no labels, or no category is common.
     """
     wanted: dict[str, str] = {}  # category: a detector that finds it
     for name, site in sites.items():
@@ -285,7 +313,8 @@ def _common_categories(
 def same_boxes(a: Site, b: Site) -> bool:
     """Whether two detectors found the same boxes on common ground, and at least one.
 
-    Both have then the same accuracy, whatever it is.
+    Images, categories, corners and scores are equal to the last bit, in any order. Both have then
+    the same accuracy, whatever it is.
     """
     if not len(a.boxes) or len(a.boxes) != len(b.boxes):
         return False

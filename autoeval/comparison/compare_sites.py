@@ -1,6 +1,7 @@
 """From fitted estimators and what their detectors found at a site to a comparison, top to bottom.
 
-Also which images to label to tell two detectors apart (`plan_difference`).
+`compare_sites` is called by `autoeval.compare`. Two detectors at a time are a `PairDifference`, by
+labels where there are some; `_ranked` puts the differences of all pairs together.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class SiteLabels:
     Parameters
     ----------
     content : LabelSet
+        As they were read.
     words : mapping of str to str, optional
         Category for each word of the labels; by default equal words.
     plan : LabelPlan, optional
@@ -112,11 +114,32 @@ def compare_sites(
     level: float = 0.9,
     seed: int = 0,
 ) -> Comparison:
-    """Compare detectors at a site, by name.
+    """Compare detectors at a site.
 
-    Raises as `check_fits`, `on_common_ground` and `pair_labels`. What is known of the differences
-    on the labelled set is used where both were fitted on the same one. `categories` has the
-    detector's words for each category, where the site was read with them.
+    What is known of the differences on the labelled set is used where both were fitted on the same
+    one.
+
+    Parameters
+    ----------
+    fits : mapping of str to AccuracyEstimator
+        By name of the detector, two or more of one target.
+    sites : mapping of str to Site
+        What each detector found at the site, by the same names in the same order.
+    labels : SiteLabels, optional
+        Labels of some of the images.
+    known : KnownOfDetectors, optional
+        What is known of the detectors.
+    categories : Categories, optional
+        The detector's words for each category, where the site was read with them.
+    level : float
+        Nominal coverage of the intervals.
+    seed : int
+        Of the draws behind ``p_best`` of three detectors or more.
+
+    Raises
+    ------
+    InputError
+        As `check_fits`, `on_common_ground`, `labels_on` and `pair_labels`.
     """
     known = KnownOfDetectors() if known is None else known
     check_fits(fits, known.trained_here, known.accuracy)
@@ -184,7 +207,7 @@ def compare_sites(
 def _labelled_levels(
     fits: Mapping[str, AccuracyEstimator], labelled: PairedLabels
 ) -> tuple[dict[str, float], list[str]]:
-    """Return the accuracy of each detector by labels, where it is known, and warnings."""
+    """Return the accuracy of each detector by labels where it is known, and warnings."""
     levels, of_labels, warnings = {}, dict[str, None](), []
     for name, fitted in fits.items():
         whole, each = estimate_by_labels(name, fitted, labelled)
@@ -204,7 +227,23 @@ def _difference(
     paired: PairedLabels | None,
     level: float,
 ) -> PairDifference:
-    """Estimate the difference of two detectors label-free, or with labels where there are some."""
+    """Estimate the difference of two detectors label-free, or with labels where there are some.
+
+    It is exactly 0 where both found the same boxes.
+
+    Parameters
+    ----------
+    a, b : ComparedDetector
+        On common ground.
+    target : str
+        What is compared.
+    categories : Categories
+        What categories are called on the labelled sets, beside their own names.
+    paired : PairedLabels, optional
+        Labels of both.
+    level : float
+        Nominal coverage of the intervals that are forecast.
+    """
     names = a.site.boxes.categories
     k = 0 if paired is None else len(paired.sample.images)
     free = compare_label_free(a, b, target, categories, level)
@@ -231,7 +270,16 @@ def _warnings(
 ) -> list[str]:
     """Warn of the detectors' boxes and of what is not known of two detectors.
 
-    of_labels: warnings of the labels, which stand between; None without labels.
+    Parameters
+    ----------
+    sides : sequence of ComparedDetector
+        All detectors.
+    pairs : mapping of (str, str) to PairDifference
+        Of every two.
+    target : str
+        What is compared.
+    of_labels : sequence of str, optional
+        Warnings of the labels, which stand between; None without labels.
     """
     of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
     for side in sides:
@@ -320,9 +368,24 @@ def _ranked(
     seed: int,
     known: Mapping[str, float],
 ) -> pd.DataFrame:
-    """Rank the detectors by their differences over all categories.
+    """Rank the detectors by their differences over all categories; see `Comparison.ranking`.
 
-    Their values have the mean of `levels`; or that of one detector is as it is known.
+    The value of a detector is the mean of its differences to all detectors, itself included: the
+    least squares solution of mean 0.
+
+    Parameters
+    ----------
+    levels : mapping of str to float
+        Estimated accuracy of each detector, in [0, 1]; the values have their mean.
+    forecasts : mapping of (str, str) to PairForecast
+        Of every two, the first less the second.
+    level : float
+        Nominal coverage of the intervals.
+    seed : int
+        Of the draws behind ``p_best``.
+    known : mapping of str to float
+        Accuracy in [0, 1] that is known of one: its value is this one, and that of others by their
+        differences to it.
     """
     names = list(levels)
     whole = {(name, name): ITSELF for name in names}
@@ -365,12 +428,28 @@ def _ranked(
 
 
 def joint_covariance(variances: np.ndarray) -> np.ndarray:
-    r"""Return a covariance of D values whose differences have given variances, (D, D).
+    r"""Return a covariance of D values whose differences have given variances.
 
     .. math:: C = -\tfrac12 J V J, \qquad J = I - 1/D
 
     the double centring of classical scaling (Torgerson 1952), without the negative eigenvalues
     that variances have which no joint distribution has.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (D, D)
+        V, symmetric with zeros on the diagonal.
+
+    Returns
+    -------
+    ndarray of shape (D, D)
+        C, of values with the sum 0.
+
+    Examples
+    --------
+    >>> c = joint_covariance(np.array([[0.0, 4, 4], [4, 0, 4], [4, 4, 0]]))
+    >>> round(float(c[0, 0] + c[1, 1] - 2 * c[0, 1]), 6)
+    4.0
     """
     centre = np.eye(len(variances)) - 1 / len(variances)
     values, vectors = np.linalg.eigh(-0.5 * centre @ variances @ centre)
@@ -380,10 +459,23 @@ def joint_covariance(variances: np.ndarray) -> np.ndarray:
 def probability_of_best(
     values: np.ndarray, covariance: np.ndarray, dof: float, *, seed: int = 0
 ) -> np.ndarray:
-    """Return the probability of each of D values to be the highest, (D,), by `DRAWS` draws.
+    """Return the probability of each of D values to be the highest, by `DRAWS` draws.
 
-    They have a covariance (D, D) and a multivariate Student's distribution with `dof` degrees of
-    freedom; infinite for a normal one.
+    Parameters
+    ----------
+    values : ndarray of shape (D,)
+        Estimates.
+    covariance : ndarray of shape (D, D)
+        Of their errors.
+    dof : float
+        Degrees of freedom of the multivariate Student's distribution; infinite for a normal one.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    ndarray of shape (D,)
+        With the sum 1; values that are highest together share a draw.
     """
     rng = np.random.default_rng(seed)
     roots, vectors = np.linalg.eigh(covariance)

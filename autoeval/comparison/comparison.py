@@ -1,5 +1,8 @@
 """The result of a comparison: a ranking, differences with intervals, and the release gate.
 
+`compare_sites` makes a `Comparison`, `autoeval.report.comparison` text, page and files of it. All
+accuracies, differences and losses are in [0, 1] or [-1, 1], what is printed in points of 100.
+
 The gate says whether a candidate is worse than another detector by more than it may be. It is a
 test of non-inferiority (Piaggio et al. 2012, CONSORT extension for non-inferiority): the whole
 interval of the loss is compared with the allowed loss, so that few or no labels leave it undecided
@@ -41,12 +44,24 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class PairForecast:
-    """A difference of two detectors, and how much more exactly further labels will know it."""
+    """A difference of two detectors, and how much more exactly further labels will know it.
+
+    Parameters
+    ----------
+    difference : ValueWithError
+        Accuracy of the first less that of the second, by all that is known.
+    outlook : Outlook, optional
+        Forecast of its half-width; None where the variance of one labelled image is not known.
+    n_labelled : int
+        Labels so far.
+    same_boxes : bool
+        Whether both found exactly the same.
+    """
 
     difference: ValueWithError
-    outlook: Outlook | None  # None where the variance of one labelled image is not known
+    outlook: Outlook | None
     n_labelled: int = 0
-    same_boxes: bool = False  # whether both found exactly the same
+    same_boxes: bool = False
 
     def turned(self) -> PairForecast:
         """Return the same of the second detector less the first."""
@@ -54,10 +69,22 @@ class PairForecast:
         return replace(self, difference=difference)
 
     def labels_to_decide(self, border: float, level: float) -> int | None:
-        """Return how many more labels put `border` outside the interval, more likely than not.
+        """Return how many more labels put a border outside the interval, more likely than not.
 
         After k labels the estimate is distributed around today's with the variance that the labels
         take away, today's less that after k (Raiffa & Schlaifer 1961, preposterior analysis).
+
+        Parameters
+        ----------
+        border : float
+            Difference that the interval is to exclude, in [-1, 1].
+        level : float
+            Nominal coverage of the interval.
+
+        Returns
+        -------
+        int, optional
+            All further images where fewer do not suffice; None where it is not known.
         """
         now = self.difference
         if self.outlook is None or not now.known:
@@ -84,30 +111,53 @@ def _numbers_of_labels(first: int, n_pool: int) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class Loss:
-    """How much worse the candidate is than one other detector, in [-1, 1]; negative is better."""
+    """How much worse the candidate is than one other detector.
+
+    Parameters
+    ----------
+    detector : str
+        The other detector.
+    value, lower, upper : float
+        Its accuracy less that of the candidate, with the interval, in [-1, 1]; negative where the
+        candidate is better.
+    outcome : str
+        `PASSED` where the whole interval is at most the allowed loss, `FAILED` where all of it is
+        more, else `UNDECIDED`.
+    labels : int, optional
+        More labels that are likely to decide; 0 where it is decided, None where that is not known.
+    same_boxes : bool
+        Whether the candidate found exactly the same.
+    """
 
     detector: str
     value: float
     lower: float
     upper: float
     outcome: str
-    labels: int | None  # more labels that are likely to decide; None where that is not known
-    same_boxes: bool = False  # whether the candidate found exactly the same
+    labels: int | None
+    same_boxes: bool = False
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether a candidate may replace other detectors.
+    """Whether a candidate may replace other detectors; made by `Comparison.gate`.
 
     Parameters
     ----------
     candidate : str
+        Its name.
     max_loss : float
         Largest loss of accuracy that is allowed, in [0, 1].
     level : float
         Nominal coverage of the intervals of the losses.
     losses : tuple of Loss
         To each other detector.
+
+    Examples
+    --------
+    >>> lost = Loss("old", 0.01, -0.02, 0.04, UNDECIDED, labels=40)
+    >>> print(Gate("new", 0.02, 0.9, (lost,)))
+    gate undecided: new may lose 2 points
     """
 
     candidate: str
@@ -137,7 +187,13 @@ class Gate:
 
 
 def check_max_loss(max_loss: float) -> None:
-    """Refuse a loss in [0, 1] that no detector can have."""
+    """Refuse a loss in [0, 1] that no detector can have.
+
+    Raises
+    ------
+    InputError
+        If it is negative, 1 or more.
+    """
     if not 0 <= max_loss < 1:
         raise InputError(
             "Expected the largest loss that is allowed (--max-loss) to be from 0 to under 100 "
@@ -148,7 +204,22 @@ def check_max_loss(max_loss: float) -> None:
 def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float) -> Loss:
     """Compare the loss to one detector, with its interval, with the largest that is allowed.
 
-    `forecast` is of that detector less the candidate.
+    Parameters
+    ----------
+    detector : str
+        The other detector.
+    forecast : PairForecast
+        Of that detector less the candidate.
+    max_loss : float
+        Largest loss that is allowed, in [0, 1].
+    level : float
+        Nominal coverage of the interval.
+
+    Examples
+    --------
+    >>> seen = PairForecast(ValueWithError(-0.03, 0.02), None)  # 3 points better, interval ± 3.3
+    >>> loss_to("old", seen, 0.01, 0.9).outcome, loss_to("old", seen, 0.0, 0.9).outcome
+    ('passed', 'undecided')
     """
     difference = forecast.difference
     lower, upper = difference.interval(level)
@@ -164,7 +235,13 @@ def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float
 
 
 def refuse_other_words(warnings: Sequence[str]) -> None:
-    """Refuse a gate where labels and detectors have different words, as the warnings say."""
+    """Refuse a gate where labels and detectors have different words, as the warnings say.
+
+    Raises
+    ------
+    InputError
+        If a warning has a code of `OTHER_WORDS`.
+    """
     texts = [str(warning) for warning in warnings if as_notice(warning).code in OTHER_WORDS]
     if texts:
         raise InputError(
@@ -179,6 +256,8 @@ def refuse_other_words(warnings: Sequence[str]) -> None:
 class Comparison(Result):
     """Which of several detectors is better at a site.
 
+    Made by `autoeval.compare`.
+
     Parameters
     ----------
     target : str
@@ -187,22 +266,25 @@ class Comparison(Result):
     level : float
         Nominal coverage of the intervals.
     value, lower, upper : float
-        How much better the first detector is than the second, in [-1, 1], with its interval.
+        How much better the best detector is than the second, in [-1, 1], with its interval.
     per_category : mapping of str to mapping
         The same of each category, where there are several.
     n_images, n_labelled : int
         Images that all detectors saw, and those of them with labels.
     ranking : DataFrame
-        One row a detector, the best first: ``detector``, ``value`` (estimated accuracy, whose error
-        is greater than that of differences), ``behind`` (to the first, 0 or
-        negative), ``lower`` and ``upper`` of that, and ``p_best``. Where one value is known,
-        ``value_lower`` and ``value_upper``, too.
+        One row a detector, the best first: ``detector``, ``value`` (estimated accuracy in [0, 1],
+        whose error is greater than that of differences), ``behind`` (its accuracy less that of the
+        best, in [-1, 1]), ``lower`` and ``upper`` of that, and ``p_best``, its probability of being
+        the best. Where one value is known, ``value_lower`` and ``value_upper``, too. The order is
+        by the values that fit all differences best; where the differences of three detectors
+        contradict each other, ``behind``, which is of two alone, may be positive.
     pairs : DataFrame
         One row for every two detectors and category, and `ALL` for the mean over several: ``a`` and
         ``b`` (a ranked higher), ``category``, ``difference`` (a less b), ``lower``, ``upper``,
         ``p_better`` (that a is), ``label_free``, ``carried_over`` (on the labelled set; NaN where
         they have none in common), ``more_labels`` (expected, until zero is outside the interval; 0
-        where it is) and ``distinguishable`` (whether it is).
+        where it is, NaN where that is not known or the difference is under half a point) and
+        ``distinguishable`` (whether zero is outside).
     warnings : tuple of str
         Why the differences may be wrong.
     sites : mapping of str to Site
@@ -211,6 +293,26 @@ class Comparison(Result):
         The detector whose value was given; empty for none.
     forecasts : mapping of tuple to PairForecast
         Of every two detectors in the order in which they were given, what `gate` reads.
+
+    Examples
+    --------
+    By hand, of two detectors without labels; the tables have further columns:
+
+    >>> seen = PairForecast(ValueWithError(0.03, 0.02), None)
+    >>> pairs = {"a": "new", "b": "old", "category": "car", "difference": 0.03, "p_better": 0.93}
+    >>> comparison = Comparison(
+    ...     "mAP", 0.9, **seen.difference.inside(0.9, -1.0), per_category={}, n_images=200,
+    ...     n_labelled=0, ranking=pd.DataFrame({"detector": ["new", "old"], "value": [0.43, 0.4]}),
+    ...     pairs=pd.DataFrame([pairs]), forecasts={("new", "old"): seen},
+    ... )
+    >>> print(comparison)
+    mAP of new less that of old: 3.0 (90% interval -0.3 to 6.3), on 200 images
+    >>> print(comparison.gate(max_loss=0.01, candidate="new"))
+    gate passed: new may lose 1 points
+    >>> comparison.matrix()
+          new   old
+    new   NaN  0.93
+    old  0.07   NaN
     """
 
     target: str
@@ -285,11 +387,17 @@ class Comparison(Result):
         return Gate(candidate, max_loss, self.level, tuple(losses))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `pairs`."""
+        """Return a copy of `pairs`."""
         return self.pairs.copy()
 
     def matrix(self) -> pd.DataFrame:
-        """Return the probability that the detector of a row is better than that of a column."""
+        """Return the probability that the detector of a row is better than that of a column.
+
+        Returns
+        -------
+        DataFrame
+            Detectors by detectors, the best first; NaN on the diagonal.
+        """
         names = list(self.detectors)
         better = pd.DataFrame(np.nan, index=names, columns=names)
         for row in self.overall.to_dict("records"):

@@ -1,4 +1,9 @@
-"""Differences from the same labelled images, and the accuracy of each detector by them."""
+"""Differences from the same labelled images, and the accuracy of each detector by them.
+
+`pair_labels` measures every detector on the labelled images of a site; `PairedLabels.difference`
+estimates the difference of two of them, `estimate_by_labels` the accuracy of one
+(`autoeval.comparison.compare_sites` calls both). `plan_difference` draws the images to label.
+"""
 
 from __future__ import annotations
 
@@ -79,29 +84,52 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
 
     What labellers left out and how loosely they drew lowers both, and an image that is hard for one
     is mostly hard for the other: the influences cancel in part, and the standard error with them.
+
+    Returns
+    -------
+    SampleAccuracy
+        The value in [-1, 1]; objects and images are those of `a`.
     """
     return replace(a, value=a.value - b.value, influence=a.influence - b.influence)
 
 
 @dataclass(frozen=True)
 class LabelDifference:
-    """The difference of two detectors by labels, label-free, and by both."""
+    """The difference of two detectors by labels, label-free, and by both.
 
-    labels: ValueWithError  # not known where fewer than three labelled images hold an object
+    Parameters
+    ----------
+    labels : ValueWithError
+        By labels, its error multiplied by `SPREAD`; not known where fewer than `FEWEST_HOLDING`
+        labelled images hold an object.
+    prior : ValueWithError
+        Label-free.
+    combined : ValueWithError
+        By both. The weights are by the error without `SPREAD`, the interval is by that with it.
+    """
+
+    labels: ValueWithError
     prior: ValueWithError
     combined: ValueWithError
 
 
 def one_found_by_either(of_a: np.ndarray, of_b: np.ndarray) -> list[VariancePrior | None]:
-    r"""Return priors of the variance of K differences of counts: one image more than was labelled.
+    """Return priors of the variance of K differences of counts: one image more than was labelled.
 
     There one of the detectors, each with probability 1/2, finds an object that the other has
     missed. Labelled images in which both find the same objects show no variance, and what others
     hold would be ruled out: two discordant pairs of half an observation each are added, as to the
     table of paired proportions (Agresti & Min 2005, Statistics in Medicine 24, section 3.2).
 
-    of_a, of_b: influence of one more true positive on the measure of each, (K,).
-    Returned: None where a measure is not defined.
+    Parameters
+    ----------
+    of_a, of_b : ndarray of shape (K,)
+        Influence of one more true positive on the measure of each.
+
+    Returns
+    -------
+    list of VariancePrior
+        None where a measure is not defined.
 
     Examples
     --------
@@ -124,8 +152,18 @@ def difference_with_labels(
 ) -> LabelDifference:
     """Estimate one difference from the paired influence on labelled images.
 
-    For `accuracy` see `difference_of`; `free` is label-free, `influence` (N,) is predicted, of all
-    images, and `residual` is the prior of the variance that it leaves, of one image.
+    Parameters
+    ----------
+    accuracy : SampleAccuracy
+        Of the difference, see `difference_of`.
+    sample : LabelledSample
+        The labelled images.
+    free : ValueWithError
+        Label-free difference.
+    influence : ndarray of shape (N,)
+        Predicted influence of all images on the difference.
+    residual : VariancePrior, optional
+        Prior of the variance that it leaves, of one image.
     """
     labels = NOTHING
     if accuracy.measured:
@@ -143,13 +181,30 @@ def difference_with_labels(
 
 
 def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
-    r"""Widen a label-free difference by how far labels contradict it.
+    r"""Widen a label-free difference by how much labels contradict it.
 
     .. math:: \tau'^2 = \tau^2\, \frac{\nu + z^2}{\nu + 1}, \qquad
               z^2 = \frac{(\theta - g)^2}{\tau^2 + SE^2}
 
     the expected variance of a Student's distribution as a scale mixture of normal ones, given one
-    value (Lange et al. 1989, section 2): a prior that is far off counts for less, none is dropped.
+    value (Lange et al. 1989, section 2): a prior that the labels contradict counts for less, none
+    is dropped.
+
+    Parameters
+    ----------
+    free : ValueWithError
+        Label-free difference g, with error τ and ν degrees of freedom; returned as it is where
+        these are infinite.
+    labels : ValueWithError
+        Difference θ by labels, with standard error SE.
+
+    Examples
+    --------
+    >>> free = ValueWithError(0.0, 0.03, 8)
+    >>> heavy_tailed(free, ValueWithError(0.05, 0.04)).error  # one standard deviation away
+    0.03
+    >>> round(heavy_tailed(free, ValueWithError(0.2, 0.04)).error, 3)  # four
+    0.049
     """
     if not labels.known or not free.known:
         return free
@@ -161,17 +216,38 @@ def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError
 
 @dataclass(frozen=True, eq=False)
 class PairedLabels:
-    """What labelled images say of each of several detectors, by name."""
+    """What labelled images say of each of several detectors, by name.
 
-    sites: Mapping[str, Site]  # on the categories that are compared
+    Parameters
+    ----------
+    sites : mapping of str to Site
+        On the K categories that are compared.
+    sample : LabelledSample
+        The labelled images.
+    blocks : ndarray of shape (N,), int
+        Block of time of each image of the site.
+    rankings : mapping of str to sequence of RankedDetections
+        Of each category, on the labelled images.
+    accuracies : mapping of str to sequence of SampleAccuracy
+        Of each category.
+    warnings : tuple of str
+        What is odd about the labels.
+    pooled : mapping of str to SampleAccuracy
+        By the counts of all categories, at a threshold; empty for an average precision.
+    sizes : ndarray of shape (N,), optional
+        How often each image was drawn, see `LabelPlan`.
+    of_one : mapping of str to ndarray of shape (K + 1,)
+        At a threshold, influence of one more true positive on each category and on all.
+    """
+
+    sites: Mapping[str, Site]
     sample: LabelledSample
-    blocks: np.ndarray  # of time, of each image of the site, (N,), int
-    rankings: Mapping[str, Sequence[RankedDetections]]  # of each category, on the labelled images
-    accuracies: Mapping[str, Sequence[SampleAccuracy]]  # of each category
+    blocks: np.ndarray
+    rankings: Mapping[str, Sequence[RankedDetections]]
+    accuracies: Mapping[str, Sequence[SampleAccuracy]]
     warnings: tuple[str, ...]
-    pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)  # counts, at a threshold
-    sizes: np.ndarray | None = None  # see `LabelPlan`, (N,)
-    # at a threshold, influence of one more true positive on each category and on all, (K + 1,)
+    pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)
+    sizes: np.ndarray | None = None
     of_one: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def difference(
@@ -180,7 +256,22 @@ class PairedLabels:
         """Estimate the difference of two detectors in each category, and of the mean over them.
 
         Categories that too few labelled images hold enter the mean with their label-free
-        difference; errors of the two parts are added, since they may be alike.
+        difference; errors of the two parts are added, since they may be alike. At a threshold the
+        whole is by the counts of all categories.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of the detectors; the difference is of the first less the second.
+        free : LabelFree
+            The same without labels.
+
+        Returns
+        -------
+        each : list of LabelDifference
+            Of each category.
+        whole : LabelDifference
+            Of all.
         """
         accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
         residuals = free.residuals
@@ -232,12 +323,27 @@ def pair_labels(
 ) -> PairedLabels:
     """Measure detectors on labelled images of a site.
 
-    `sites` are of the same images and categories. `words` has the category for each word of the
-    labels; by default equal words. A `plan` drew the labelled images, others are left out; without
-    one, all that are labelled are taken as a simple random sample. Where every image is labelled, a
-    category without an object has no average precision and is left out; at a threshold its boxes
-    are false positives. Raises as `match_labels`;
-    if no image of the plan is labelled.
+    Where every image is labelled, a category without an object has no average precision and is left
+    out; at a threshold its boxes are false positives.
+
+    Parameters
+    ----------
+    sites : mapping of str to Site
+        Of the same images and categories, by name of the detector.
+    labels : LabelSet
+        With the names of these images, see `labels_on`.
+    target : str
+        What is measured.
+    words : mapping of str to str, optional
+        Category for each word of the labels; by default equal words.
+    plan : LabelPlan, optional
+        It drew the labelled images, others are left out; without one all that are labelled are
+        taken as a simple random sample.
+
+    Raises
+    ------
+    InputError
+        As `match_labels` and `drawn_by_plan`, or if the plan is for other images.
     """
     first = next(iter(sites.values()))
     images = first.boxes.images
@@ -286,14 +392,31 @@ def pair_labels(
 def _by_plan(
     subset: LabelledSubset, plan: LabelPlan, names: Sequence[str]
 ) -> tuple[LabelledSubset, np.ndarray, np.ndarray | None]:
-    """Keep the labelled images that the plan drew; return the blocks and sizes of all images."""
+    """Keep the labelled images that the plan drew.
+
+    Parameters
+    ----------
+    subset : LabelledSubset
+        Labelled images of a site.
+    plan : LabelPlan
+        Whose pool has all images of the site, in any order.
+    names : sequence of str
+        Ids of the images of the site, N.
+
+    Returns
+    -------
+    subset : LabelledSubset
+        Those that were drawn.
+    blocks : ndarray of shape (N,), int
+        Block of time of each image of the site.
+    sizes : ndarray of shape (N,), optional
+        How often each was drawn; None where all were drawn alike.
+    """
     at = {image.image_id: k for k, image in enumerate(plan.found.images)}
     if not {*names} <= {*at}:
         raise InputError("The labels lie in the folder of a plan for other images than these.")
     places = np.array([at[name] for name in names])
     subset = drawn_by_plan(subset, plan, places)
-    if not len(subset.images):
-        raise InputError("None of the labelled images was drawn by the plan in their folder.")
     sizes = None if plan.sizes is None else plan.sizes[places]
     return subset, plan.blocks[places], sizes
 
@@ -305,7 +428,7 @@ def estimate_by_labels(
     estimate = fitted.predict_site(labelled.sites[name], brief=True)
     try:
         plan = plan_estimated(fitted, estimate, PlanRequest(1, everywhere=True))
-    except InputError:  # too few labelled boxes in the fit, or a pass that the site lacks
+    except InputError:  # too few labelled boxes in the fit
         plan = _plan_without_assistance(fitted, estimate)
     plan = replace(plan, blocks=labelled.blocks, sizes=labelled.sizes)
     images, rankings = labelled.sample.images, labelled.rankings[name]
@@ -351,8 +474,26 @@ def plan_difference(
     """Draw images spread over their predicted influence on the difference of two detectors.
 
     The plan is that of the first, with the forecast of the precision that labels give of the
-    difference; see `plan_in_folder`. Raises as `on_common_ground` and `plan_in_folder`, and where
-    both found the same boxes.
+    difference.
+
+    Parameters
+    ----------
+    fits : mapping of str to AccuracyEstimator
+        Of two detectors, by name.
+    sites : mapping of str to Site
+        What each found on the pool.
+    folder : Path, optional
+        Where the plan is written; see `plan_in_folder`.
+    request : PlanRequest
+        How many images, and how they are drawn.
+    prelabel : bool
+        Whether boxes of the first detector are offered to those who label.
+
+    Raises
+    ------
+    InputError
+        As `check_fits`, `on_common_ground` and `plan_in_folder`, and where both found the same
+        boxes.
     """
     check_fits(fits)
     fits, common, warnings = on_common_ground(fits, sites)
@@ -377,7 +518,20 @@ def plan_difference(
 def outlook_of(
     a: ComparedDetector, b: ComparedDetector, target: str, level: float, plan: LabelPlan
 ) -> Outlook:
-    """Forecast the precision that labels give of the difference of two detectors."""
+    """Forecast the precision that labels give of the difference of two detectors.
+
+    Parameters
+    ----------
+    a, b : ComparedDetector
+        On common ground.
+    target : str
+        What is compared.
+    level : float
+        Nominal coverage of the interval.
+    plan : LabelPlan
+        Of the first detector: at a threshold the variance of a labelled image is twice its own, as
+        of two detectors that are independent.
+    """
     free = compare_label_free(a, b, target, {}, level)
     if free.outlook is not None:
         return free.outlook

@@ -86,9 +86,14 @@ def rounded(values: Any) -> Any:
 def read_rows() -> pd.DataFrame:
     """Read both tables, with what a user would know and how the rows are left out.
 
-    ``labelled`` is the labelled set; ``home_a`` and ``home_b`` are the accuracy of a detector that
-    was trained there, ``confidence_a`` and ``confidence_b`` by how much the expected average
-    precision exceeds that there; ``tuned`` counts those trained on one site; ``fold``.
+    Returns
+    -------
+    DataFrame
+        The columns of the tables, and ``labelled``, the labelled set; ``home_a`` and ``home_b``,
+        the accuracy there of a detector that was trained there, else NaN; ``confidence_a`` and
+        ``confidence_b``, by how much the expected average precision exceeds that there; ``tuned``,
+        how many of both were trained on one site; ``fold``, the quarter of the group, from 0;
+        ``objects``; ``usual``.
     """
     tuned = pd.read_csv(TUNED_PAIRS).dropna(subset=["estimate_a", "estimate_b"])
     rows = pd.concat([pd.read_csv(PAIRS).assign(labelled=OF_PANEL), tuned], ignore_index=True)
@@ -106,7 +111,7 @@ def read_rows() -> pd.DataFrame:
 
 
 def home(detector: str, labelled: str) -> float:
-    """Return the mean accuracy on the labelled set if a detector was trained on such images."""
+    """Return the accuracy on the labelled set of a detector that was trained there, else NaN."""
     if detector == TUNED + labelled.rpartition("/")[2] or kin(detector) in TRAINED:
         return float(accuracies_at_home()[detector if detector.startswith(TUNED) else TRAINED[0]])
     return float("nan")
@@ -159,8 +164,14 @@ def fit(
 ) -> PairPrior:
     """Fit by maximum likelihood, pairs of each kind and then each two detectors alike.
 
-    start: where the search begins. common_only: keep what holds without a common labelled set,
-        and where one is at home, as at the start.
+    Parameters
+    ----------
+    rows : DataFrame
+        As `read_rows` returns them.
+    start : PairPrior, optional
+        Where the search begins; what holds without a common labelled set is kept from it.
+    common_only : bool
+        With `start`, keep also what holds where one detector is at home.
     """
     used = rows[in_fit(rows)]
     weights = pair_weights(used)
@@ -196,7 +207,15 @@ def fit(
 
 
 def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
-    """Fit the differences of a detector at home and another one."""
+    """Fit the differences of a detector at home and another one.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `read_rows` returns them.
+    common : TwoKinds
+        What was fitted of other pairs, of which c and f hold here, too.
+    """
     used = rows[in_fit(rows) & pair_features(rows).one_at_home]
     y = (used["true_a"] - used["true_b"]).to_numpy()
     seen, shares = away_from_home(used, away_prior("mAP"))
@@ -218,9 +237,22 @@ def likeliest(
     begin: np.ndarray | None = None,
     shares: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the numbers of the highest penalised likelihood; those pulled hard stay.
+    """Return the numbers of the highest penalised likelihood.
 
-    shares (G, N): where `predict` returns G possibilities of each row, their probabilities.
+    Parameters
+    ----------
+    predict : callable
+        Of all P numbers, (P,), makes N differences and the standard deviations of their errors.
+    y : ndarray of shape (N,)
+        True differences.
+    weights : ndarray of shape (N,)
+        Of the rows.
+    first, pulls : ndarray of shape (P,)
+        Mean and standard deviation of the prior of each number; under 1e-6 it stays at its mean.
+    begin : ndarray of shape (P,), optional
+        Where the search begins; by default at the mean.
+    shares : ndarray of shape (G, N), optional
+        Where `predict` returns G possibilities of each row, (G, N), their probabilities.
     """
     free = pulls > 1e-6
 
@@ -244,14 +276,14 @@ def likeliest(
 
 
 def one_kind(x: Sequence[float] | np.ndarray) -> OneKind:
-    """Read seven numbers that are optimised."""
+    """Read the seven numbers of one kind: slopes, exponent and the logarithms of τ, rare, κ."""
     std, rare, contradiction = np.exp(x[4:]).tolist()
     slopes = (float(x[0]), float(x[1]), float(x[2]))
     return OneKind(slopes, std, float(x[3]), rare, contradiction)
 
 
 def two_kinds(x: np.ndarray) -> TwoKinds:
-    """Read nineteen numbers that are optimised."""
+    """Read nineteen numbers: seven of each kind, three of the gate, the logarithms of f and c."""
     floor, few = np.exp(x[17:]).tolist()
     gate = tuple(x[14:17].tolist())
     return TwoKinds(one_kind(x[:7]), one_kind(x[7:14]), gate, few, floor)
@@ -277,7 +309,18 @@ def pair_weights(rows: pd.DataFrame) -> np.ndarray:
 
 
 def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
-    """Return the share of the errors' variance that categories of a site have in common."""
+    """Return the share of the errors' variance that categories of a site have in common.
+
+    It is the mean product of the errors of two categories over their mean square, in [0, 1];
+    `SHARED` without a site of several categories.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        N rows, see `read_rows`.
+    errors : ndarray of shape (N,)
+        Standardised: error over its expected standard deviation.
+    """
     of_site = rows.assign(sum=errors, squares=errors**2, n=1)
     totals = of_site.groupby(["labelled", "a", "b", "source"])[["sum", "squares", "n"]].sum()
     totals = totals[totals["n"] > 1]
@@ -290,7 +333,19 @@ def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
 def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> Mapping[str, Any]:
     """Fit how the predicted influence on a difference is used, and what variance it leaves.
 
-    That is of persons and vehicles, and of other categories; of too few of these, of all.
+    Parameters
+    ----------
+    rows : DataFrame
+        N rows with the variances ``true`` and ``predicted`` of the influence, their covariance
+        ``cross``, and ``noise``, see `fit_variance_prior`.
+    size : ndarray of shape (N,)
+        u m (1 - m), see `PairPrior`.
+
+    Returns
+    -------
+    mapping of str to value
+        ``influence``, ``per_image`` and ``per_image_dof`` of `PairPrior`: of persons and vehicles,
+        and of other categories; of too few of these, of all.
     """
     units = size / np.maximum(rows["n_true"], FEWEST_OBJECTS)
     usable = (rows["predicted"] > 0) & (rows["true"] > 0) & (units > 0)

@@ -38,6 +38,7 @@ For each of two kinds of detectors, those that are trained alike and those that 
 .. math:: AP_A - AP_B = b_0 d_0 + b_1 d_1 + b_2 d_2 + e, \qquad
           \mathrm{sd}(e) = \sqrt{\tau^2\, m (1 - m)\, u^\gamma\, (1 + c / n) + \kappa^2 s^2 + f^2}
 
+with n of at least 1, and τ multiplied by one more number in categories that are not `USUAL`.
 Whether two detectors are trained alike is
 seen by their disagreement u, given the level m: two detectors that both reach an average precision
 of .3 find mostly the same objects if they were trained on the same images, and other ones if one of
@@ -96,30 +97,77 @@ that count most. What labels weigh against the label-free difference does not de
 
 @dataclass(frozen=True, eq=False)
 class PairFeatures:
-    """What is seen of the differences of N pairs of detectors, each at a site and category."""
+    """What is seen of the differences of N pairs of detectors, each at a site and category.
 
-    terms: np.ndarray  # d0 (NaN where not known), d1 and d2, (3, N)
-    level: np.ndarray  # m, (N,)
-    disagreement: np.ndarray  # u, (N,)
-    objects: np.ndarray  # n, (N,)
-    usual: np.ndarray  # whether the panel knows the category from many sites, (N,), bool
-    one_at_home: np.ndarray  # whether one of both was trained at the labelled site, (N,), bool
+    Parameters
+    ----------
+    terms : ndarray of shape (3, N)
+        d0 (NaN where not known), d1 and d2, in [-1, 1].
+    level : ndarray of shape (N,)
+        m, from `LOWEST` to `HIGHEST`.
+    disagreement : ndarray of shape (N,)
+        u, in [0, 1].
+    objects : ndarray of shape (N,)
+        n, expected objects at the site.
+    usual : ndarray of shape (N,), bool
+        Whether the panel knows the category from many sites (`USUAL`).
+    one_at_home : ndarray of shape (N,), bool
+        Whether one of both was trained at the labelled site.
+    """
+
+    terms: np.ndarray
+    level: np.ndarray
+    disagreement: np.ndarray
+    objects: np.ndarray
+    usual: np.ndarray
+    one_at_home: np.ndarray
 
 
 @dataclass(frozen=True)
 class OneKind:
-    """Slopes and errors of one kind of detectors; see the module."""
+    """Slopes and errors of one kind of detectors; see the module.
 
-    slopes: Sequence[float]  # of d0, d1 and d2
-    std: float  # τ
-    exponent: float  # γ
-    rare: float  # τ of categories that are not usual, as a multiple
-    contradiction: float  # κ
+    Parameters
+    ----------
+    slopes : sequence of 3 floats
+        b, of d0, d1 and d2.
+    std : float
+        τ.
+    exponent : float
+        γ.
+    rare : float
+        Factor of τ in categories that are not usual.
+    contradiction : float
+        κ.
+    """
+
+    slopes: Sequence[float]
+    std: float
+    exponent: float
+    rare: float
+    contradiction: float
 
     def predict(
         self, seen: PairFeatures, few: float, floor: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the expected differences and the variances of their errors, (N,) each."""
+        """Predict differences; one of d0 that is not known counts as 0.
+
+        Parameters
+        ----------
+        seen : PairFeatures
+            Of N pairs.
+        few : float
+            c.
+        floor : float
+            f.
+
+        Returns
+        -------
+        value : ndarray of shape (N,)
+            Expected differences.
+        variance : ndarray of shape (N,)
+            Variances of their errors.
+        """
         value = np.asarray(self.slopes) @ np.nan_to_num(seen.terms)
         std = self.std * np.where(seen.usual, 1.0, self.rare)
         of_site = seen.level * (1 - seen.level) * (1 + few / np.maximum(seen.objects, 1))
@@ -130,16 +178,36 @@ class OneKind:
 
 @dataclass(frozen=True)
 class TwoKinds:
-    """A mixture of both kinds; see the module."""
+    """A mixture of both kinds; see the module.
+
+    Parameters
+    ----------
+    alike, unlike : OneKind
+        Of detectors that are trained alike, and of others.
+    gate : sequence of 3 floats
+        a, b and c of the probability of the second kind.
+    few : float
+        c of the error: with so many objects the variance is twice that of very many.
+    floor : float
+        f, of detectors that agree entirely.
+    """
 
     alike: OneKind
     unlike: OneKind
-    gate: Sequence[float]  # a, b and c
-    few: float  # c: with so many objects the variance is twice that of very many
-    floor: float  # f, of detectors that agree entirely
+    gate: Sequence[float]
+    few: float
+    floor: float
 
     def predict(self, seen: PairFeatures) -> tuple[np.ndarray, np.ndarray]:
-        """Return the expected differences and the standard deviations of their errors."""
+        """Predict the differences of N pairs.
+
+        Returns
+        -------
+        value : ndarray of shape (N,)
+            Expected differences.
+        error : ndarray of shape (N,)
+            Standard deviations of their errors.
+        """
         alike, variance_alike = self.alike.predict(seen, self.few, self.floor)
         unlike, variance_unlike = self.unlike.predict(seen, self.few, self.floor)
         # g, the probability that two detectors are not trained alike
@@ -156,31 +224,58 @@ class TwoKinds:
 
 @dataclass(frozen=True)
 class PairPrior:
-    """The numbers of the model of this module."""
+    """The numbers of the model of this module.
 
-    common: TwoKinds  # of detectors with a common labelled set
-    alone: TwoKinds  # without one
-    home: OneKind  # one of the two was trained at the labelled site
-    shared: float = 0.5  # share of the error's variance that the categories of a site share
-    dof: float = 8.0  # of the error, as Student's distribution
-    influence: float = 0.2  # slope of the true influence of an image on the predicted one
-    # Prior of the variance of what is left of that influence, in units of u m (1 - m) / n with n
-    # the expected objects of an image; of `USUAL` and of other categories, whose few objects each
-    # count for more.
+    Parameters
+    ----------
+    common : TwoKinds
+        Of detectors with a common labelled set.
+    alone : TwoKinds
+        Of detectors without one.
+    home : OneKind
+        Where one of the two was trained at the labelled site.
+    shared : float
+        Share of the error's variance that the categories of a site share.
+    dof : float
+        Degrees of freedom of the error, which has Student's distribution.
+    influence : float
+        Slope of the true influence of an image on the predicted one.
+    per_image : sequence of 2 floats
+        Prior of the variance of what is left of that influence, in units of u m (1 - m) / n with n
+        the expected objects of an image; of `USUAL` and of other categories, whose few objects each
+        count for more.
+    per_image_dof : sequence of 2 floats
+        Observations that these count as.
+    """
+
+    common: TwoKinds
+    alone: TwoKinds
+    home: OneKind
+    shared: float = 0.5
+    dof: float = 8.0
+    influence: float = 0.2
     per_image: Sequence[float] = (0.4, 1.3)
     per_image_dof: Sequence[float] = (3.0, 3.0)
 
     def predict(self, pairs: pd.DataFrame, away: Away | None = None) -> list[ValueWithError]:
-        """Predict the difference of each row.
+        """Predict the difference in accuracy of each of N rows.
 
-        Columns are ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B
-        on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement``,
-        ``objects`` (n), ``usual`` (whether the category is one of `USUAL`), ``home_a`` and
-        ``home_b`` (accuracy at the labelled site of a detector that was trained there, else NaN),
-        ``confidence_a`` and ``confidence_b`` (x of `Away`, of such a detector). `away` is how far
-        the estimates of such a detector fall elsewhere, by default as shipped.
-        The result is inside what is possible: a difference is at most twice the level, nor twice
-        what the level leaves to 1.
+        Parameters
+        ----------
+        pairs : DataFrame
+            Columns are ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of
+            B on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement``,
+            ``objects`` (n), ``usual`` (whether the category is one of `USUAL`), ``home_a`` and
+            ``home_b`` (accuracy at the labelled site of a detector that was trained there, else
+            NaN), ``confidence_a`` and ``confidence_b`` (x of `Away`, of such a detector).
+        away : Away, optional
+            By how much the estimates of such a detector fall elsewhere, by default as shipped.
+
+        Returns
+        -------
+        list of N ValueWithError
+            Inside what is possible: a difference is at most twice the level, nor more than twice
+            what the level leaves to 1.
         """
         seen = pair_features(pairs)
         level = seen.level
@@ -206,7 +301,12 @@ class PairPrior:
         ]
 
     def mean(self, each: list[ValueWithError]) -> ValueWithError:
-        """Average the differences of the categories of a site, whose errors are correlated."""
+        r"""Average the differences of the K categories of a site, whose errors are correlated.
+
+        .. math:: SE^2 = \rho\, \overline{s}^2 + (1 - \rho) \frac{1}{K^2} \sum_k s_k^2
+
+        with the errors s of each and ρ of `shared`.
+        """
         errors = np.array([difference.error for difference in each])
         # A share of the variance is common to all categories, so that its standard deviations add;
         # the rest is independent, so that its variances add: it alone falls with their number.
@@ -217,7 +317,19 @@ class PairPrior:
         )
 
     def residual(self, level: float, u: float, n_true: float, *, usual: bool) -> VariancePrior:
-        """Return the prior of the variance of one image's influence on a difference."""
+        """Return the prior of the variance of one image's influence on a difference.
+
+        Parameters
+        ----------
+        level : float
+            m.
+        u : float
+            Disagreement of the two detectors.
+        n_true : float
+            Expected objects of an image, taken as `FEWEST_OBJECTS` at least.
+        usual : bool
+            Whether the category is one of `USUAL`.
+        """
         k = 0 if usual else 1
         variance = self.per_image[k] * u * level * (1 - level) / max(n_true, FEWEST_OBJECTS)
         return VariancePrior(max(variance, self.common.floor**2), self.per_image_dof[k])
@@ -236,7 +348,13 @@ def pair_prior() -> PairPrior:
 
 
 def pair_features(pairs: pd.DataFrame) -> PairFeatures:
-    """Return what `PairPrior.predict` takes of N rows.
+    r"""Return what `PairPrior.predict` takes of N rows.
+
+    .. math:: m = \frac{a + b}{2}, \qquad
+              d_0 = p_+ - p_-, \quad \frac{p_+ + p_-}{2} = m, \quad
+              \mathrm{logit}\, p_+ - \mathrm{logit}\, p_- = g
+
+    with the estimates a and b and g of ``log_odds``.
 
     Examples
     --------
@@ -265,8 +383,19 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
 def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.ndarray]:
     """Lower the estimates of a detector that was trained at home, and leave out d0 there.
 
-    Returned: what is seen of N pairs with each of G factors, G N in all, pairs after pairs; and the
-    probabilities of the factors, (G, N).
+    Parameters
+    ----------
+    pairs : DataFrame
+        N rows, see `PairPrior.predict`.
+    away : Away
+        By how much such estimates fall elsewhere.
+
+    Returns
+    -------
+    seen : PairFeatures
+        Of N pairs with each of G factors, G N in all, pairs after pairs.
+    weights : ndarray of shape (G, N)
+        Probabilities of the factors.
     """
     home_a, home_b = pairs["home_a"].to_numpy(float), pairs["home_b"].to_numpy(float)
     confidence_a = pairs["confidence_a"].to_numpy(float)
@@ -298,6 +427,7 @@ def known_on_labels(
         The pairs of site and category that each was fitted on, with ``n_boxes``, or ``n_images``
         where boxes were not counted.
     target : str
+        Column of the accuracy.
     words : sequence of sequence of str
         What each category of the site is called on the labelled sets.
 
@@ -334,17 +464,34 @@ def known_on_labels(
 
 @dataclass(frozen=True, eq=False)
 class CategoryBoxes:
-    """The n boxes of one category that one detector has found on N images."""
+    """The n boxes of one category that one detector has found on N images.
 
-    image: np.ndarray  # (n,), int
-    boxes: np.ndarray  # (n, 4), float64, xyxy, pixels
-    scores: np.ndarray  # (n,)
-    p: np.ndarray  # true-positive probabilities, (10, n)
-    n_true: np.ndarray  # expected objects of each image, by this detector alone, (N,)
+    Parameters
+    ----------
+    image : ndarray of shape (n,), int
+        Image of each box.
+    boxes : ndarray of shape (n, 4), float64
+        xyxy, pixels.
+    scores : ndarray of shape (n,)
+        Scores.
+    p : ndarray of shape (10, n)
+        True-positive probabilities at each IoU threshold.
+    n_true : ndarray of shape (N,)
+        Expected objects of each image, by this detector alone.
+    """
+
+    image: np.ndarray
+    boxes: np.ndarray
+    scores: np.ndarray
+    p: np.ndarray
+    n_true: np.ndarray
 
     @classmethod
     def of(cls, site: Site, category: int) -> CategoryBoxes:
-        """Take the boxes of one category of a calibrated site."""
+        """Take the boxes of one category of a calibrated site.
+
+        Those with a true-positive probability of `LEAST` or less at IoU .5 are left out.
+        """
         found = site.boxes
         rows = found.rows_of[category]
         p = site.calibration.probabilities(found.scores[rows], found.boxes[rows])
@@ -359,15 +506,38 @@ class CategoryBoxes:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedDifference:
-    """Expected average precision of the first of two detectors less that of the second."""
+    """Expected average precision of the first of two detectors less that of the second.
 
-    value: float  # mean over ten IoU thresholds, images where one finds the category; 0 without any
-    n_true: float  # expected objects of an image
-    influence: np.ndarray  # predicted, of each image on the difference, (N,)
+    Parameters
+    ----------
+    value : float
+        Mean over ten IoU thresholds, on the images where one of both finds the category; 0 without
+        any.
+    n_true : float
+        Expected objects of an image, the mean over all images; 0 where neither finds the category.
+    influence : ndarray of shape (N,)
+        Predicted influence of each image on the difference.
+    """
+
+    value: float
+    n_true: float
+    influence: np.ndarray
 
 
 def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
-    """Return the expected objects of each image by the boxes of both, (N,)."""
+    """Return the expected objects of each image by the boxes of both, (N,).
+
+    One for each box, where two boxes with an IoU of .5 or more, each the other's likeliest, are
+    one; at least the mean of what either expects by itself. See d2 of the module.
+
+    Examples
+    --------
+    >>> image, corners, p = np.array([0]), np.array([[0.0, 0, 10, 10]]), np.full((10, 1), 0.5)
+    >>> a = CategoryBoxes(image, corners, np.array([0.9]), p, np.array([0.5]))
+    >>> b = CategoryBoxes(image, corners + 50, np.array([0.9]), p, np.array([0.5]))
+    >>> common_objects(a, a), common_objects(a, b)
+    (array([0.5]), array([1.]))
+    """
     rows, columns, _ = overlapping_pairs(a.boxes, a.image, b.boxes, b.image, least=0.5)
     p_a, p_b = a.p[AT_HALF], b.p[AT_HALF]
     both = p_a[rows] * p_b[columns]
@@ -408,11 +578,21 @@ def expected_difference(a: CategoryBoxes, b: CategoryBoxes) -> ExpectedDifferenc
 
 
 def disagreement(a: Site, b: Site) -> np.ndarray:
-    """Measure how little two detectors find the same, category by category, (K,) in [0, 1].
+    """Measure how little two detectors find the same, category by category.
 
     1 less the mean of two average precisions: of A's boxes, with B's likely boxes (true-positive
-    probability over .3) as labels, and of B's with A's; 1 where neither finds three likely boxes.
-    Both are of the same images and categories, calibrated.
+    probability over .3) as labels, and of B's with A's; where one of both is not defined, 1 less
+    the other.
+
+    Parameters
+    ----------
+    a, b : Site
+        Of the same images and categories, calibrated.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        In [0, 1]; 1 where neither finds three likely boxes.
     """
     both = np.array([agreement(a, b), agreement(b, a)])
     defined = np.isfinite(both)
@@ -432,17 +612,39 @@ def agreement(a: Site, b: Site) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ComparedDetector:
-    """One detector at a site: what a difference takes of it."""
+    """One detector at a site: what a difference takes of it.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    site : Site
+        With named categories, K of them, and calibrated boxes.
+    rows : DataFrame
+        The pairs of site and category that it was fitted on.
+    each : list of ValueWithError
+        Label-free accuracy in each category.
+    whole : ValueWithError
+        In all categories together.
+    home : float
+        Accuracy at the labelled site if it was trained there, else NaN.
+    confidence : ndarray of shape (K,)
+        Of its boxes, less that at home; NaN where there is no home.
+    uncorrected : ndarray of shape (K,)
+        Values of `each`, in [0, 1], as if it were not known that it was trained there.
+    away : Away, optional
+        By how much it falls, by the labels of its fit; otherwise as the prior says.
+    """
 
     name: str
-    site: Site  # with named categories, K of them, and calibrated boxes
-    rows: pd.DataFrame  # the pairs of site and category that it was fitted on
-    each: list[ValueWithError]  # label-free accuracy in each category
-    whole: ValueWithError  # in all categories together
-    home: float  # accuracy at the labelled site if it was trained there, else NaN
-    confidence: np.ndarray  # of its boxes, less that at home, (K,); NaN where there is no home
-    uncorrected: np.ndarray  # `values` as if that were not known, (K,)
-    away: Away | None = None  # how far it falls, by the labels of its fit; else as the prior says
+    site: Site
+    rows: pd.DataFrame
+    each: list[ValueWithError]
+    whole: ValueWithError
+    home: float
+    confidence: np.ndarray
+    uncorrected: np.ndarray
+    away: Away | None = None
 
     @classmethod
     def of(
@@ -450,7 +652,21 @@ class ComparedDetector:
     ) -> ComparedDetector:
         """Estimate each category by an estimator of the default method.
 
-        A fit that says that its detector was trained at the labelled site counts as `trained_here`.
+        Parameters
+        ----------
+        name : str
+            Of the detector.
+        fitted : AccuracyEstimator
+            Its fit.
+        site : Site
+            On common ground.
+        trained_here : bool
+            Whether it was trained at the labelled site; also where the fit says so.
+
+        Raises
+        ------
+        InputError
+            If precision is not defined, since no box is over the threshold.
         """
         regression = fitted.regression_
         scores = site_scores(site, regression.features_)
@@ -482,14 +698,30 @@ class ComparedDetector:
 
 @dataclass(frozen=True, eq=False)
 class LabelFree:
-    """The difference of two detectors without labels."""
+    """The difference of two detectors without labels.
 
-    each: list[ValueWithError]  # in each of K categories
-    whole: ValueWithError  # in all together
-    influences: np.ndarray  # predicted, of each image on it, (K, N)
-    residuals: Sequence[VariancePrior | None]  # of the variance that this leaves, of one image
-    carried: float  # mean difference on the labelled sets of both fits; NaN without any
-    outlook: Outlook | None  # of the precision that labels give; None where it is not predicted
+    Parameters
+    ----------
+    each : list of ValueWithError
+        In each of K categories.
+    whole : ValueWithError
+        In all together.
+    influences : ndarray of shape (K, N)
+        Predicted influence of each image on it.
+    residuals : sequence of VariancePrior
+        Of the variance that this leaves, of one image; None at a threshold.
+    carried : float
+        Mean difference on the labelled sets of both fits; NaN without any.
+    outlook : Outlook, optional
+        Of the precision that labels give; None where it is not predicted.
+    """
+
+    each: list[ValueWithError]
+    whole: ValueWithError
+    influences: np.ndarray
+    residuals: Sequence[VariancePrior | None]
+    carried: float
+    outlook: Outlook | None
 
 
 def compare_label_free(
@@ -508,7 +740,9 @@ def compare_label_free(
     Parameters
     ----------
     a, b : ComparedDetector
+        The difference is of the first less the second.
     target : str
+        What is compared.
     categories : mapping of str to sequence of str
         What categories are called on the labelled sets, beside their own names.
     level : float

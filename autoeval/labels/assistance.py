@@ -523,8 +523,8 @@ def bias_scale(n_true: np.ndarray | float, n_in_pool: np.ndarray | float) -> np.
 
     Examples
     --------
-    >>> bias_scale(1, 3), bias_scale(3, 3)
-    (np.float64(0.25), np.float64(0.0))
+    >>> float(bias_scale(1, 3)), float(bias_scale(3, 3))
+    (0.25, 0.0)
     """
     few, all_of_them = np.asarray(n_true, float), np.asarray(n_in_pool, float)
     return np.maximum(1 / (few + OFFSET) - 1 / (all_of_them + OFFSET), 0.0)
