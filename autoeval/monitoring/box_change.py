@@ -1,15 +1,17 @@
 r"""The change of a site's accuracy from that of its boxes, by slopes fitted on known changes.
 
 `box_numbers` describes the boxes of each image. Windows are compared by functions of the means of
-these numbers alone, so that the sampling error of a comparison follows from how the numbers vary
-between images. The change of average precision is
+these numbers alone (`condition`), so that the sampling error of a comparison follows from how the
+numbers vary between images. The change of average precision is
 
 .. math:: \Delta = \ell\, x^T b, \qquad x_j = t_j \tanh(d_j / t_j)
 
-with :math:`\ell` the average precision before, d the difference of what boxes look like in two
-windows, and t the largest difference that counts; of the logarithms of amounts
+with :math:`\ell` the average precision before, at least .05, d the difference of what boxes look
+like in two windows, and t the largest difference that counts; of the logarithms of amounts
 :math:`x_j = \min(e^{d_j} - 1, t_j)`, the share by which they changed. Slopes are of true-positive
 probabilities, not of confidences, so that those of one detector serve others.
+
+`autoeval.monitoring.looks` compares windows with them; `train_changes` made the shipped slopes.
 """
 
 from __future__ import annotations
@@ -60,9 +62,22 @@ SHIPPED = "changes.json"
 def box_numbers(
     boxes: Boxes, calibration: ScoreCalibration, category: int | None = None
 ) -> np.ndarray:
-    """Return the numbers of each of M images, (M, len(NUMBERS)), float64.
+    """Return the numbers of each of M images, see `NUMBERS`.
 
-    category: the one whose boxes count; by default those of all categories, as one.
+    Parameters
+    ----------
+    boxes : Boxes
+        Detected boxes, xyxy in pixels, on M images. Where the size of one image is not known, all
+        count as 640 x 480 pixels.
+    calibration : ScoreCalibration
+        Gives true-positive probabilities at IoU .5.
+    category : int, optional
+        Number of the category whose boxes count; by default those of all categories, as one.
+
+    Returns
+    -------
+    ndarray of shape (M, len(NUMBERS)), float64
+        Columns are found by `AT`.
     """
     rows = np.arange(len(boxes)) if category is None else boxes.rows_of[category]
     image, n_images = boxes.image[rows], len(boxes.images)
@@ -102,7 +117,13 @@ def box_numbers(
 
 @dataclass(frozen=True)
 class Change:
-    """The estimated change of a site's accuracy, in [-1, 1], with its interval."""
+    """The estimated change of a site's average precision.
+
+    Parameters
+    ----------
+    value, lower, upper : float
+        Change with its interval, in [-1, 1].
+    """
 
     value: float
     lower: float
@@ -113,11 +134,19 @@ class Change:
 class ChangeModel:
     """Slopes of the change of average precision, relative to the level before.
 
-    bounds (P,): the t above, of each of `CONDITION`.
-    mean (P,), covariance (P, P): of the slopes of a new site under a new kind of change.
-    noise: standard deviation of what slopes do not explain, relative to the level.
-    widening: factors of standard deviations that give the lower and the upper end of intervals
-        their nominal coverage where groups of sites, or kinds of change, are left out.
+    Parameters
+    ----------
+    bounds : ndarray of shape (P,)
+        The t of the module, of each of `CONDITION`.
+    mean : ndarray of shape (P,)
+        Of the slopes b of a new site under a new kind of change.
+    covariance : ndarray of shape (P, P)
+        Of the same.
+    noise : float
+        Standard deviation of what slopes do not explain, of the change itself.
+    widening : (float, float)
+        Factors of standard deviations that give the lower and the upper end of intervals their
+        nominal coverage where groups of sites, or kinds of change, are left out.
     """
 
     bounds: np.ndarray
@@ -129,7 +158,20 @@ class ChangeModel:
     def gradients(
         self, before: np.ndarray, after: np.ndarray, level: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how the regressors move with the means of each window, (len(NUMBERS), P) each."""
+        """Return the derivatives of the regressors by the means of each window.
+
+        Parameters
+        ----------
+        before, after : ndarray of shape (len(NUMBERS),)
+            Means of the numbers.
+        level : float
+            Average precision before.
+
+        Returns
+        -------
+        by_before, by_after : ndarray of shape (len(NUMBERS), P)
+            Central differences with a step of `STEP`.
+        """
         steps = STEP * np.eye(len(after))
         none, bounds = 0 * steps, self.bounds
         more_before = moves(before + steps, after + none, bounds, level)
@@ -152,12 +194,26 @@ class ChangeModel:
         quantile: float,
         nominal: float,
     ) -> Change:
-        """Predict a change from the regressors (P,), with its interval.
+        """Predict a change from the regressors, with its interval.
 
-        level: average precision before, in [0, 1].
-        sampling: standard errors, by the sampling of images, of the predicted change, and of each
-            column of R^T x (P,), with R the `root`.
-        quantile: of the first of these, at the nominal coverage of the interval.
+        Parameters
+        ----------
+        x : ndarray of shape (P,)
+            Regressors, see `moves`.
+        level : float
+            Average precision before, in [0, 1].
+        sampling : (float, ndarray of shape (P,))
+            Standard errors, by the sampling of images, of the predicted change, and of each column
+            of R^T x with R the `root`.
+        quantile : float
+            Of the first of these, at the nominal coverage of the interval, in standard errors.
+        nominal : float
+            This coverage.
+
+        Returns
+        -------
+        Change
+            The value is such that the average precision stays in [0, 1].
         """
         # Bayesian linear regression (Rasmussen & Williams 2006, equation 2.9): uncertain slopes
         # count the more, the further a quantity moved; the noise counts always. x holds its
@@ -204,8 +260,20 @@ def shipped_model() -> ChangeModel:
 
 
 def condition(means: np.ndarray) -> np.ndarray:
-    """Turn the means of `NUMBERS` (..., len(NUMBERS)) into what changes, (..., P).
+    """Turn means of `NUMBERS` into what changes, see `CONDITION`.
 
+    Parameters
+    ----------
+    means : ndarray of shape (..., len(NUMBERS))
+        Over the images of a window.
+
+    Returns
+    -------
+    ndarray of shape (..., P)
+        Logarithms are of the mean plus `FEW`.
+
+    Examples
+    --------
     >>> means = np.zeros(len(AT))
     >>> means[AT["certain"]] = 0.9
     >>> float(condition(means)[3])
@@ -225,7 +293,17 @@ def condition(means: np.ndarray) -> np.ndarray:
 def moves(
     before: np.ndarray, after: np.ndarray, bounds: np.ndarray, level: np.ndarray | float
 ) -> np.ndarray:
-    """Return the regressors of the slopes, (..., P)."""
+    """Return the regressors of the slopes, (..., P): the level times x of the module.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (..., len(NUMBERS))
+        Means of the numbers of two windows.
+    bounds : ndarray of shape (P,)
+        t.
+    level : float or ndarray of shape (...)
+        Average precision before, in [0, 1]; `LEAST_LEVEL` at least.
+    """
     difference = condition(after) - condition(before)
     bounded = bounds * np.tanh(difference / bounds)
     # Bounded before expm1, which would overflow, and after, as the share exceeds its logarithm.

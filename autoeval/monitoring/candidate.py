@@ -42,18 +42,38 @@ def compare_at_sites(
     level: float = 0.9,
     known: Mapping[str, float] | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Compare two detectors at every site; InputError if `check_fits` refuses them.
+    """Compare two detectors at every site.
 
-    `sites` are, by name, callables that read what both detectors found there; see
-    `sites_of_predictions` and `sites_of_records`. Returns one row a site, the greatest gain first:
-    ``site``, ``n_images``, ``difference`` (candidate less current), ``lower``, ``upper``,
-    ``p_better`` (that the candidate is), and ``result``: ``better``, ``worse`` or ``not
-    distinguishable``; and which sites, or categories of a site, could not be compared, and why.
+    Parameters
+    ----------
+    current, candidate : AccuracyEstimator
+        Fits of both.
+    sites : mapping of str to callable
+        By name, what reads what both detectors found there; see `sites_of_predictions` and
+        `sites_of_records`.
+    categories : Categories, optional
+        The detector's words for each category.
+    level : float
+        Nominal coverage of the intervals.
+    known : mapping of str to float, optional
+        Accuracy of the candidate, in [0, 1], at sites where it was measured.
 
-    `known` has the accuracy of the candidate, in [0, 1], at sites where it was measured; InputError
-    if there is no such site. The rows then have it as ``known``, and what follows from it for the
-    current detector, known less difference, as ``by_known`` with ``by_known_lower`` and
-    ``by_known_upper``: NaN at other sites. It is of the same images and categories.
+    Returns
+    -------
+    table : DataFrame
+        One row a site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate
+        less current, in [-1, 1]), ``lower``, ``upper``, ``p_better`` (that the candidate is), and
+        ``result``: ``better``, ``worse`` or ``not distinguishable``. With `known` also ``known``,
+        and what follows from it for the current detector, known less difference, as ``by_known``
+        with ``by_known_lower`` and ``by_known_upper``: NaN at other sites. It is of the same images
+        and categories.
+    warnings : tuple of str
+        Which sites, or categories of a site, could not be compared, and why.
+
+    Raises
+    ------
+    InputError
+        If `check_fits` refuses the estimators, or `known` names another site.
     """
     known = known or {}
     candidate = candidate.for_target(current.target)
@@ -98,11 +118,31 @@ def sites_of_predictions(
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
-    The path of `given`, and `against`, are folders with ``SITE.json`` of each, its reference one
-    with ``SITE.json`` of a reference detector, for the fits that had one; `images_list` is one with
-    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site. Returns readers of the
-    sites, and which lack predictions of the candidate. Raises InputError if a path is no folder, no
-    site is in both, or there are several references.
+    Parameters
+    ----------
+    current, candidate : AccuracyEstimator
+        Fits of both.
+    given : Predictions
+        Its path is a folder with ``SITE.json`` of each site, its reference one with ``SITE.json``
+        of a reference detector, for the fits that had one.
+    against : path-like
+        The folder of the candidate.
+    categories : SiteCategories
+        Which categories count at each site.
+    images_list : path-like, optional
+        A folder with ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site.
+
+    Returns
+    -------
+    sites : dict of str to callable
+        What reads both sites.
+    lost : tuple of str
+        Which sites lack predictions of the candidate.
+
+    Raises
+    ------
+    InputError
+        If a path is no folder, no site is in both, or there are several references.
     """
     if len(given.references) > 1:
         raise InputError(f"Expected one --reference but got {listed(given.references)}.")
@@ -144,9 +184,14 @@ def sites_of_predictions(
 def sites_of_records(
     current: MonitorStore, candidate: MonitorStore, categories: SiteCategories
 ) -> dict[str, ReadSites]:
-    """Find the sites whose images both detectors have observed.
+    """Find the sites of the current detector, to read what both detectors observed there.
 
-    Of the categories that are given; by default of those that either has found.
+    Parameters
+    ----------
+    current, candidate : MonitorStore
+        What each observed.
+    categories : SiteCategories
+        The categories that are given; by default those that either has found.
     """
     indices = current.index(), candidate.index()
 

@@ -71,11 +71,24 @@ Numbers = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean of later images less that of a baseline.
+    """The mean of later images or windows less that of a baseline.
 
-    error: standard error if nothing changed: by the variance that both have around their means.
-    units: how many independent blocks or windows were counted in both.
-    dof: degrees of freedom of the error.
+    Parameters
+    ----------
+    value : float
+        The difference.
+    error : float
+        Its standard error if nothing changed: by the variance that both have around their means.
+    dof : float
+        Degrees of freedom of the error.
+    units : (int, int)
+        How many independent blocks or windows were counted before and after.
+
+    Examples
+    --------
+    >>> seen = Difference(-0.3, 0.1, 20.0, (16, 6))
+    >>> round(seen.z, 1), round(seen.p_lower, 4), round(seen.p_two_sided, 4)
+    (-3.0, 0.0035, 0.0071)
     """
 
     value: float
@@ -106,17 +119,35 @@ class Difference:
         return float(2 * stdtr(self.dof, -abs(self.z)))
 
     def half_width(self, level: float) -> float:
-        """Half the width of the interval at a level."""
+        """Return half the width of the interval at a level, by Student's distribution."""
         return float(stdtrit(self.dof, (1 + level) / 2) * self.error)
 
 
 def compare_images(
     before: np.ndarray, after: np.ndarray, least: float = 0.0, scenes: float = 0.0
 ) -> Difference:
-    """Compare the means of two series of images, (N,) and (M,), in the order of time.
+    """Compare the means of two series of images, in the order of time.
 
-    least: variance of a single image that is taken at least, as of a share that was always 0.
-    scenes: variance that the difference has more, in variances of one image; see `DriftRule`.
+    The variance of the mean is that at the length of blocks at which it comes out greatest, see the
+    module.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (N,) and (M,)
+        A number of each image of the baseline, and of the later windows.
+    least : float
+        Variance of a single image that is taken at least, as of a share that was always 0.
+    scenes : float
+        Variance that the difference has more, in variances of one image; see `DriftRule`.
+
+    Examples
+    --------
+    >>> same = np.tile([0.0, 1.0], 20)
+    >>> compare_images(same, same + 1).units, compare_images(same, same).value
+    ((40, 40), 0.0)
+    >>> slow = np.repeat([0.0, 1.0], 20)  # neighbours show the same: fewer units
+    >>> compare_images(slow, slow + 1).units < (40, 40)
+    True
     """
     return compare_columns(before[:, None], after[:, None], np.array([least]), scenes)[0]
 
@@ -124,7 +155,10 @@ def compare_images(
 def compare_columns(
     before: np.ndarray, after: np.ndarray, least: np.ndarray, scenes: float
 ) -> list[Difference]:
-    """Compare each column of two series of images, (N, F) and (M, F); see `compare_images`."""
+    """Compare each column of two series of images, (N, F) and (M, F); see `compare_images`.
+
+    Parameters are as there, but for `least`, (F,).
+    """
     values = after.mean(axis=0) - before.mean(axis=0)
     counts, variance, longer = _at_length(1, before, after, least)
     dof = max(counts[0] + counts[1] - 2, 1) / longer
@@ -151,10 +185,17 @@ def compare_columns(
 def _at_length(
     length: int, before: np.ndarray, after: np.ndarray, least: np.ndarray
 ) -> tuple[tuple[int, int], np.ndarray, np.ndarray]:
-    """Return how many blocks of a length there are, and what they say of each column, (F,) each.
+    """Return how many blocks of a length there are, and what they say of each column.
 
-    Variance of one image that had no neighbours, and how many times as large it is as that of
-    blocks that are independent.
+    Returns
+    -------
+    counts : (int, int)
+        Blocks before and after.
+    variance : ndarray of shape (F,)
+        Variance of one image that had no neighbours, at least `least`.
+    longer : ndarray of shape (F,)
+        How many times as large it is as that of blocks that are independent: (1 + r) / (1 - r),
+        with r the correlation of neighbouring blocks where it is significant, else 0.
     """
     of_before, of_after = _block_means(before, length), _block_means(after, length)
     counts = len(of_before), len(of_after)
@@ -172,10 +213,17 @@ def _at_length(
 def compare_windows(
     before: np.ndarray, after: np.ndarray, steady: np.ndarray, least: float = 0.0
 ) -> Difference:
-    """Compare the mean of later windows (K,) with that of a baseline's windows (W,).
+    """Compare the mean of later windows with that of a baseline's windows.
 
-    steady: windows whose variance counts, two or more: those of the baseline, and later ones.
-    least: variance of a window that is taken at least.
+    Parameters
+    ----------
+    before, after : ndarray of shape (W,) and (K,)
+        A number of each window.
+    steady : ndarray of shape (S,)
+        The same of windows whose variance counts, two or more: those of the baseline, and later
+        ones.
+    least : float
+        Variance of a window that is taken at least.
     """
     n_before, n_after = np.size(before), np.size(after)
     variance = max(float(np.var(steady, ddof=1)), least)
@@ -193,12 +241,20 @@ def _block_means(series: np.ndarray, length: int) -> np.ndarray:
 class DriftRule:
     """What a look tests; `benchmarks/changes.py rule` chooses among rules at real sites.
 
-    scenes: variance between the scenes of two windows, in variances of one image.
-    on_falls: share of the false alarms that is spent on falls.
-    on_all: share that is spent on all categories together where there are several.
-    on_sum: share that is spent on the sum of several numbers, the rest on single ones.
-    summed: what is summed, of `TESTED` and `SIDE`.
-    correlated: share of the correlation of these numbers that their weights in the sum allow for.
+    Parameters
+    ----------
+    scenes : float
+        Variance between the scenes of two windows, in variances of one image.
+    on_falls : float
+        Share of the false alarms that is spent on falls.
+    on_all : float
+        Share that is spent on all categories together where there are several.
+    on_sum : float
+        Share that is spent on the sum of several numbers, the rest on single ones.
+    summed : tuple of str
+        What is summed, of `TESTED` and `SIDE`.
+    correlated : float
+        Share of the correlation of these numbers that their weights in the sum allow for.
     """
 
     scenes: float = 0.02
@@ -214,9 +270,18 @@ RULE = DriftRule()
 
 @dataclass(frozen=True)
 class Drift:
-    """One number of the boxes at the baseline and in the latest windows.
+    """One number of the boxes at the baseline and in the latest window.
 
-    p: probability of so large a difference if nothing changed, over all scales.
+    Parameters
+    ----------
+    name : str
+        A key of `MOVED`.
+    category : str
+        `ALL` of all categories together.
+    before, after : float
+        Means over images, of the number in `SHOWN` where that is another one.
+    p : float
+        Probability of so large a difference if nothing changed, over all scales.
     """
 
     name: str
@@ -230,11 +295,28 @@ class Drift:
 class SiteLook:
     """What one look found.
 
-    number: from 1 on, after the baseline.
-    changes: over the last windows of each of `SCALES` that there are; none without an estimate.
-    p: probability of such evidence if nothing changed, over all tests and scales.
-    units: independent blocks of images, or windows, of the baseline and of the latest window.
-    of: what these are.
+    Parameters
+    ----------
+    number : int
+        Of the look, from 1 on, after the baseline.
+    changes : tuple of Change
+        Over the last windows of each of `SCALES` that there are; none without an estimate.
+    p : float
+        Probability of such evidence if nothing changed, over all tests and scales.
+    units : (int, int)
+        Independent blocks of images, or windows, of the baseline and of the latest window.
+    of : str
+        What these are: ``windows`` or ``blocks of images``.
+    drifts : tuple of Drift
+        Each number of the boxes, for all categories and for single ones.
+
+    Examples
+    --------
+    >>> look = SiteLook(2, (Change(-0.1, -0.15, -0.05),), 0.004, (16, 6), "blocks of images")
+    >>> look.changed(false_alarms=0.05), look.fell(0.05)  # .004 is at most .05 / (2 * 3)
+    (True, True)
+    >>> look.changed(false_alarms=0.01)
+    False
     """
 
     number: int
@@ -245,7 +327,15 @@ class SiteLook:
     drifts: tuple[Drift, ...] = field(default_factory=tuple)
 
     def changed(self, false_alarms: float) -> bool:
-        """Whether the boxes moved further than sampling explains."""
+        r"""Whether the boxes moved further than sampling explains.
+
+        .. math:: p \le \frac{\alpha}{j (j + 1)}
+
+        Parameters
+        ----------
+        false_alarms : float
+            α, the probability of a false alarm in all looks together; j is the number of this one.
+        """
         return self.p <= false_alarms / (self.number * (self.number + 1))
 
     @property
@@ -260,7 +350,13 @@ class SiteLook:
         return next(((k, change) for k, change in found if change.upper < 0), None)
 
     def fell(self, false_alarms: float) -> bool:
-        """Whether the boxes changed, and the accuracy with them: by the whole interval."""
+        """Whether the boxes changed, and the accuracy with them, by the whole interval of `fall`.
+
+        Parameters
+        ----------
+        false_alarms : float
+            See `changed`.
+        """
         return self.fall is not None and self.changed(false_alarms)
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,10 +387,21 @@ def look_at(
 ) -> SiteLook:
     """Compare the latest windows of a site with its baseline.
 
-    baseline, later: windows in the order of time; the last is the latest.
-    steady: means of the numbers in the windows that did not move, those of the baseline first.
-    model: None where the target is no average precision; then no change is estimated.
-    level_before: accuracy at the baseline, in [0, 1].
+    Parameters
+    ----------
+    number : int
+        Of the look, from 1 on.
+    baseline, later : sequence of mapping
+        Windows in the order of time, each with `box_numbers` (n_images, len(NUMBERS)) by category;
+        the last is the latest.
+    steady : sequence of mapping
+        Means of the numbers in the windows that did not move, those of the baseline first.
+    model : ChangeModel, optional
+        None where the target is no average precision; then no change is estimated.
+    level_before : float
+        Accuracy at the baseline, in [0, 1]; NaN where it is not known, and no change is estimated.
+    level : float
+        Nominal coverage of the intervals of changes.
     """
     scales = [Scale(baseline, later[-k:], steady) for k in SCALES if k <= len(later)]
     latest, changes = scales[0], list[Change]()
@@ -314,7 +421,7 @@ def look_at(
 def single_numbers(
     scales: Sequence[Scale], category: str, rule: DriftRule = RULE
 ) -> list[list[Difference]]:
-    """Compare each of `TESTED` by itself at each scale, by its means."""
+    """Compare each of `TESTED` by itself, by its means: a list for each scale."""
     least = scales[0].least(category)
     return [scale.compare_each(category, least, rule.scenes) for scale in scales]
 
@@ -322,11 +429,25 @@ def single_numbers(
 def evidence(
     scales: Sequence[Scale], category: str, singles: Sequence[Sequence[Difference]], rule: DriftRule
 ) -> np.ndarray:
-    """Return the probabilities of the boxes of a category if nothing changed, (scales, 2, 2).
+    """Return the probabilities of the boxes of a category if nothing changed.
 
-    At each scale by the sum of several numbers, and by single ones (`single_numbers`): of a fall,
-    and of a rise. Single numbers move together: they are combined by their mean as Cauchy variables
-    (Liu & Xie 2020), which holds whatever their dependence.
+    Parameters
+    ----------
+    scales : sequence of Scale
+        S of them.
+    category : str
+        The category.
+    singles : sequence of sequence of Difference
+        See `single_numbers`.
+    rule : DriftRule
+        What is summed.
+
+    Returns
+    -------
+    ndarray of shape (S, 2, 2)
+        At each scale by the sum of several numbers, and by single ones: of a fall, and of a rise.
+        Single numbers move together: they are combined by their mean as Cauchy variables (Liu & Xie
+        2020), which holds whatever their dependence.
     """
     found = []
     for scale, of_scale in zip(scales, singles, strict=True):
@@ -344,6 +465,19 @@ def p_of_evidence(found: Mapping[str, np.ndarray], rule: DriftRule) -> float:
     """Combine `evidence` of all categories together, and of each, by Bonferroni's inequality.
 
     Each part is weighted by the share of the false alarms that the rule spends on it.
+
+    Parameters
+    ----------
+    found : mapping of str to ndarray of shape (S, 2, 2)
+        By category, `ALL` first.
+    rule : DriftRule
+        The shares.
+
+    Examples
+    --------
+    >>> seen = np.array([[[0.001, 1.0], [0.5, 1.0]]])  # the sum fell
+    >>> round(p_of_evidence({ALL: seen}, DriftRule(on_sum=0.8, on_falls=0.9)), 5)  # .001 / .72
+    0.00139
     """
     shares = np.outer([rule.on_sum, 1 - rule.on_sum], [rule.on_falls, 1 - rule.on_falls])
     spent = shares > 0
@@ -355,7 +489,19 @@ def p_of_evidence(found: Mapping[str, np.ndarray], rule: DriftRule) -> float:
 
 
 class Scale:
-    """A baseline beside the last few windows; parameters as in `look_at`."""
+    """A baseline beside the last few windows.
+
+    Parameters
+    ----------
+    baseline, later, steady
+        As in `look_at`; `later` has as many of the last windows as the scale says.
+
+    Attributes
+    ----------
+    by_windows : bool
+        Whether the baseline has windows enough (`FEWEST_WINDOWS`) for their variance to count;
+        otherwise images are compared in blocks.
+    """
 
     def __init__(
         self,
@@ -369,7 +515,15 @@ class Scale:
         self._window_means: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def images(self, category: str, *, later: bool) -> np.ndarray:
-        """Return the numbers of all images of one side; none of a category that is not there."""
+        """Return the numbers of all images of one side, (N, len(NUMBERS)).
+
+        Parameters
+        ----------
+        category : str
+            `ALL` or a category.
+        later : bool
+            Whether of the later windows, rather than of the baseline.
+        """
         if (category, later) not in self._images:
             windows = self.later if later else self.baseline
             self._images[category, later] = np.concatenate([window[category] for window in windows])
@@ -380,7 +534,7 @@ class Scale:
         return self.images(category, later=later).mean(axis=0)
 
     def window_means(self, category: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the means of each window: baseline, later and steady ones, (W, len(NUMBERS))."""
+        """Return the means of baseline, later and steady windows, (W, len(NUMBERS)) each."""
         if category not in self._window_means:
             before = np.array([window[category].mean(axis=0) for window in self.baseline])
             after = np.array([window[category].mean(axis=0) for window in self.later])
@@ -389,7 +543,17 @@ class Scale:
         return self._window_means[category]
 
     def change(self, model: ChangeModel, level_before: float, level: float) -> Change:
-        """Estimate the change of average precision, with the interval of a level."""
+        """Estimate the change of average precision.
+
+        Parameters
+        ----------
+        model : ChangeModel
+            The slopes.
+        level_before : float
+            Average precision at the baseline, in [0, 1].
+        level : float
+            Nominal coverage of the interval.
+        """
         before, after = self.mean(ALL, later=False), self.mean(ALL, later=True)
         by_before, by_after = model.gradients(before, after, level_before)
         sampling = self.sampling_error(by_before @ model.mean, by_after @ model.mean)
@@ -411,6 +575,11 @@ class Scale:
         """Return the sampling error of what moves so with the means of both sides' numbers.
 
         Each side has a variance of its own (Welch 1947): images with fewer boxes vary less.
+
+        Parameters
+        ----------
+        by_before, by_after : ndarray of shape (len(NUMBERS),)
+            Derivatives by the mean of each number of the baseline, and of the later windows.
         """
         if self.by_windows:
             before, after, steady = self.window_means(ALL)
@@ -449,7 +618,7 @@ class Scale:
         )
 
     def least(self, category: str) -> np.ndarray:
-        """Return the variance of one image that each of `TESTED` has at least."""
+        """Return the variance of one image that each of `TESTED` has at least, (len(TESTED),)."""
         sides = [self.images(category, later=later)[:, AT["empty"]] for later in (False, True)]
         empty = np.concatenate(sides)
         share = (empty.sum() + 1) / (len(empty) + 2)  # Laplace's rule: one that was 0 may vary
@@ -496,7 +665,17 @@ class Scale:
         return (1 / len(self.baseline) + 1 / len(self.later)) / 2
 
     def compare_each(self, category: str, least: np.ndarray, scenes: float) -> list[Difference]:
-        """Compare each of `TESTED`; least (F,): see `compare_images`."""
+        """Compare each of `TESTED`, by windows or by images.
+
+        Parameters
+        ----------
+        category : str
+            `ALL` or a category.
+        least : ndarray of shape (len(TESTED),)
+            Variance of one image that is taken at least.
+        scenes : float
+            See `DriftRule`.
+        """
         at = [AT[name] for name in TESTED]
         if not self.by_windows:
             before = self.images(category, later=False)[:, at]
@@ -512,9 +691,21 @@ class Scale:
 
 
 def _summed(numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Return the numbers that are summed, (N, P), of images or of windows by their means.
+    """Return the numbers that are summed, of images or of windows by their means.
 
     What has no box shows no size: it counts as the mean of those that have one.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (N, len(NUMBERS))
+        Of images or windows.
+    names : sequence of P str
+        Of `NUMBERS`, and `SIDE`.
+
+    Returns
+    -------
+    ndarray of shape (N, P)
+        The columns of these names.
     """
     n_boxes = numbers[:, AT["low"]]
     side = numbers[:, AT["sides"]] / np.where(n_boxes > 0, n_boxes, 1.0)
@@ -524,7 +715,7 @@ def _summed(numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def smooth_ranks(values: np.ndarray) -> np.ndarray:
-    """Return the share of all values that are lower, (N, P) in [0, 1], in each of P columns.
+    """Return the share of all values that are lower, in [0, 1], in each of P columns, (N, P).
 
     Values within `ALIKE` of each other count in part, so that differences that are too small to
     matter hardly order the images of a scene in which nothing moves.

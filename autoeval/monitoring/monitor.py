@@ -1,4 +1,10 @@
-"""Monitor many sites: the windows of each with estimates and looks, states, ranks."""
+"""Monitor many sites: the windows of each with estimates and looks, states, ranks.
+
+`monitor_images` and `monitor_predictions` bring the store up to date and call `_monitored`:
+`SiteWindows` estimates the windows of each site that are new or have changed and looks at them
+after the baseline, `_shown` says in which state the site is, `_ranks` ranks all sites by joint
+draws. Windows that were computed before come from the store.
+"""
 
 from __future__ import annotations
 
@@ -80,8 +86,20 @@ Kept = Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
 class WatchedSites:
     """What all sites of a run have in common.
 
-    began: when the run began, in seconds since 1970: what is complete then is complete.
-    of_files: of each site the largest ``unseen`` and ``floor`` of its results files; see `Site`.
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Estimates each window.
+    store : MonitorStore
+        Images, boxes and windows.
+    settings : MonitorSettings
+        What was requested.
+    categories : SiteCategories
+        Which categories count at each site.
+    began : float
+        When the run began, in seconds since 1970: what is complete then is complete.
+    of_files : mapping of str to mapping
+        Of each site the largest ``unseen`` and ``floor`` of its results files; see `Site`.
     """
 
     estimator: AccuracyEstimator
@@ -98,9 +116,24 @@ def monitor_images(
     """Run a detector on the images that the store lacks, and estimate all sites.
 
     Images that were observed once and are no longer there still count: a camera's history is what
-    it is compared with. `detector` also says how it is run; its reference, a stronger detector, is
-    run, too, by default that of the fit, where it had one. The words of the categories are those of
-    the detector. Raises as `monitor`.
+    it is compared with. The words of the categories are those of the detector.
+
+    Parameters
+    ----------
+    files : sequence of ImageFile
+        Images of all sites, named by their path below one root.
+    detector : Detector
+        The detector, and how it is run; its reference, a stronger detector, is run, too, by default
+        that of the fit, where it had one.
+    clock : Clock
+        Reads when images were taken.
+    shared : WatchedSites
+        What all sites have in common.
+
+    Raises
+    ------
+    InputError
+        As `autoeval.monitor`.
     """
     settings, categories = shared.settings, shared.categories
     settings.check(shared.estimator)
@@ -124,9 +157,22 @@ def monitor_predictions(
 ) -> Monitored:
     """Read the results files that are new or have changed, and estimate all sites.
 
-    `predictions` are as `find_results` finds them; of several references the one that the fit
-    reads. `time_form` is ``"auto"``, the time that the list of images gives (``date_captured`` or
-    ``datetime``), or a form of the time in file names, as in `Clock`. Raises as `monitor`.
+    Parameters
+    ----------
+    predictions : Predictions
+        As `find_results` finds them; of several references the one that the fit reads.
+    shared : WatchedSites
+        What all sites have in common.
+    images_list : path-like, optional
+        All images that the detector was run on; see `find_results`.
+    time_form : str
+        ``"auto"``, the time that the list of images gives (``date_captured`` or ``datetime``), or a
+        form of the time in file names, as in `Clock`.
+
+    Raises
+    ------
+    InputError
+        As `autoeval.monitor`; ``exif`` and ``file`` are no times of results files.
     """
     estimator, store = shared.estimator, shared.store
     shared.settings.check(estimator)
@@ -174,7 +220,19 @@ def monitor_predictions(
 def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str]) -> Monitored:
     """Estimate the windows of all sites, and say in which state each site is.
 
-    index: rows of `MonitorStore.index` of the images that count.
+    Parameters
+    ----------
+    index : DataFrame
+        Rows of `MonitorStore.index` of the images that count.
+    shared : WatchedSites
+        What all sites have in common.
+    warnings : sequence of str
+        What is known so far.
+
+    Raises
+    ------
+    InputError
+        If no image of any site can be read, or an option names a site that is not there.
     """
     estimator, store, settings = shared.estimator, shared.store, shared.settings
     if not (index["unreadable"] == "").any():
@@ -249,10 +307,25 @@ def _place(site: MonitoredSite) -> tuple[bool, bool, bool, float, str]:
 class SiteWindows:
     """The windows of one site; those that did not change since the last run are taken from it.
 
-    images: its rows of `MonitorStore.index`, sorted by time.
-    learning: why there is no full baseline; empty where there is one.
-    n_begun: windows of the baseline, full or not; `n_baseline` is 0 until it is full.
-    n_dropped: windows that were never estimated, and whose boxes are dropped.
+    Parameters
+    ----------
+    name : str
+        Of the site.
+    images : DataFrame
+        Its rows of `MonitorStore.index`, sorted by time.
+    shared : WatchedSites
+        What all sites have in common.
+
+    Attributes
+    ----------
+    windows : list of Window
+        All windows, in order of time.
+    learning : str
+        Why there is no full baseline; empty where there is one.
+    n_begun, n_baseline : int
+        Windows of the baseline, full or not; the second is 0 until it is full.
+    n_dropped : int
+        Windows that were never estimated, and whose boxes are dropped.
     """
 
     def __init__(self, name: str, images: pd.DataFrame, shared: WatchedSites) -> None:
@@ -268,11 +341,24 @@ class SiteWindows:
         self._n_looked = 0  # rows whose means are in `_steady`, where they are steady
 
     def rows(self, kept: Kept) -> list[dict[str, Any]]:
-        """Return one row a window, in order of time, and the digest of each as ``digest``.
+        """Return what is known of each window, in order of time.
 
-        A digest is of the images of a window and of those that it is compared with. A window whose
-        boxes are no longer kept, and that was not computed before, is left out, and counted as
-        `n_dropped`.
+        A window whose boxes are no longer kept, and that was not computed before, is left out, and
+        counted as `n_dropped`.
+
+        Parameters
+        ----------
+        kept : mapping
+            Digest and content of the windows that were computed before, by site and name.
+
+        Returns
+        -------
+        list of dict
+            ``site``, ``window``, ``complete``, ``baseline``, ``first``, ``last``, ``n_images``,
+            ``n_unreadable``, ``n_boxes``, the estimate (``value`` ...), ``look`` (of
+            `SiteLook.to_dict`; None in the baseline), ``means`` of the numbers behind it,
+            ``shown``, and ``digest``, of the images of the window and of those that it is compared
+            with.
         """
         columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
         own = [_digest(repr(columns[window.places].tolist())) for window in self.windows]
@@ -358,7 +444,15 @@ class SiteWindows:
         }
 
     def _look(self, k: int) -> tuple[SiteLook, dict[str, np.ndarray]]:
-        """Compare the windows up to one with the baseline; the means of its numbers, too."""
+        """Compare the windows up to one with the baseline.
+
+        Returns
+        -------
+        look : SiteLook
+            Of the window and the ones before it, as many as the largest of `SCALES`.
+        means : dict of str to ndarray
+            Means of the numbers of this window, by category.
+        """
         n, shared = self.n_baseline, self.shared
         first = max(n, k + 1 - SCALES[-1])
         base = [place for place in range(n) if len(self._site(place))]
@@ -389,9 +483,17 @@ class SiteWindows:
         return look, _means(numbers[k])
 
     def _likely(self, places: Sequence[int]) -> tuple[list[int], list[str]]:
-        """Return the categories that have a likely box, and names of the most frequent ones.
+        """Return the categories that have a likely box in some windows, the most frequent first.
 
         The many unlikely boxes of a detector of 80 categories say nothing of a site.
+
+        Returns
+        -------
+        labels : list of int
+            Numbers of the categories.
+        names : list of str
+            Those that are tested by themselves, `MOST_CATEGORIES` at most; none of a single
+            category.
         """
         counts = np.zeros(0, np.int64)
         names: tuple[str, ...] = ()
@@ -452,6 +554,17 @@ def _shown(
     evaluated (`unreadable`, `too_few`), an alarm of the latest one before it that could be
     evaluated stands, and that window is shown: only a later window that can be evaluated ends an
     alarm.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `SiteWindows.rows`.
+    learning : str
+        Why there is no full baseline; empty where there is one.
+    settings : MonitorSettings
+        What was requested.
+    target : Target
+        What is estimated.
     """
     complete = [row for row in rows if row["complete"]]
     latest = next(iter((complete or list(rows))[-1:]), None)
@@ -529,8 +642,13 @@ def _ranks(
 ) -> dict[str, tuple[float, float]]:
     """Return the rank of each site with an estimate, and its probability to be among the worst.
 
-    From joint draws: much of the error of one site is that of all. Probabilities add up to `k`;
-    they are NaN where there are no more sites than `k`.
+    From `DRAWS` joint draws: much of the error of one site is that of all.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        Ranks from 1, the lowest value. Probabilities add up to `k`; they are NaN where there are no
+        more sites than `k`.
     """
     estimated = {
         name: window

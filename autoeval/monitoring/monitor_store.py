@@ -60,15 +60,26 @@ INDEX = (
 class CameraImage:
     """One observed image with its boxes.
 
-    name: relative to the root, with forward slashes; unique within a store.
-    site: a folder relative to the root, ``"."`` for the root itself.
-    size: height and width in pixels; (0, 0) where they are not known.
-    taken: by the camera's clock, without a time zone; None if not known.
-    boxes (N,): of type `BOX`: xyxy in pixels, score, label in the words of the store.
-    reference (R,): the same of a reference detector; None without one.
-    stamp: another one means another image, or other boxes.
-    taken_from: where the time is from; see `Clock`.
-    unreadable: why there are no boxes; empty otherwise.
+    Parameters
+    ----------
+    name : str
+        Relative to the root, with forward slashes; unique within a store.
+    site : str
+        A folder relative to the root, ``"."`` for the root itself.
+    size : (int, int)
+        Height and width in pixels; (0, 0) where they are not known.
+    taken : datetime, optional
+        By the camera's clock, without a time zone; None if not known.
+    boxes : ndarray of shape (N,)
+        Of type `BOX`: xyxy in pixels, score, label in the words of the store.
+    reference : ndarray of shape (R,), optional
+        The same of a reference detector; None without one.
+    stamp : str
+        Another one means another image, or other boxes.
+    taken_from : str
+        Where the time is from; see `Clock`.
+    unreadable : str
+        Why there are no boxes; empty otherwise.
     """
 
     name: str
@@ -83,8 +94,22 @@ class CameraImage:
 
 
 def site_of(name: str, depth: int | None = None) -> str:
-    """Return the folder of a file, or its first ``depth`` folders; ``"."`` for the root.
+    """Return the site of an image by the folders of its name.
 
+    Parameters
+    ----------
+    name : str
+        File name with folders, separated by forward slashes.
+    depth : int, optional
+        How many folders name a site; all by default.
+
+    Returns
+    -------
+    str
+        ``"."`` where there is no folder.
+
+    Examples
+    --------
     >>> site_of("gate/2026/03/1.jpg"), site_of("gate/2026/03/1.jpg", 1), site_of("1.jpg")
     ('gate/2026/03', 'gate', '.')
     """
@@ -93,14 +118,32 @@ def site_of(name: str, depth: int | None = None) -> str:
 
 
 def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Lay out the boxes (N, 4) of an image with scores and labels (N,) as rows of `BOX`."""
+    """Lay out the boxes of an image as rows of `BOX`, (N,).
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        xyxy, pixels.
+    scores, labels : ndarray of shape (N,)
+        Scores, and places of the words in the store.
+    """
     rows = np.empty(len(scores), BOX)
     rows["box"], rows["score"], rows["label"] = boxes, scores, labels
     return rows
 
 
 class MonitorStore:
-    """Boxes of images by site, and what was computed of them; the folder is made on first use."""
+    """Boxes of images by site, and what was computed of them, in one SQLite file.
+
+    Parameters
+    ----------
+    folder : path-like
+        Of the file ``monitor.sqlite``; made on first use.
+
+    Every method opens the file where needed and is one transaction. It raises InputError where the
+    file is damaged or of another program or version, and OSError where SQLite reports another
+    error.
+    """
 
     def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
@@ -114,7 +157,18 @@ class MonitorStore:
             self._connection = None
 
     def check(self, made_with: Mapping[str, Any]) -> None:
-        """Note the detector and its settings; InputError if what is here was made with others."""
+        """Note the detector and its settings.
+
+        Parameters
+        ----------
+        made_with : mapping
+            Nested plain values that the images depend on.
+
+        Raises
+        ------
+        InputError
+            If what is here was made with others.
+        """
         now = json.loads(json.dumps(made_with))
         with self._transaction(writing=True) as db:
             rows = db.execute("SELECT name, value FROM settings").fetchall()
@@ -152,9 +206,14 @@ class MonitorStore:
         return (*known, *new)
 
     def index(self) -> pd.DataFrame:
-        """List the images that were observed, without their boxes; columns are `INDEX`.
+        """List the images that were observed, without their boxes.
 
-        `kept` is whether the boxes are still there, see `forget`; `found` whether there were any.
+        Returns
+        -------
+        DataFrame
+            Columns are `INDEX`, rows in the order in which images came. ``taken`` is NaT where it
+            is not known, ``number`` the place in files whose order counts, ``kept`` whether the
+            boxes are still there, see `forget`, ``found`` whether there were any.
         """
         with self._transaction() as db:
             rows = db.execute(
@@ -168,7 +227,19 @@ class MonitorStore:
         return index.astype({"number": int, "kept": bool, "found": bool, "observed_s": float})
 
     def read(self, names: Sequence[str]) -> list[CameraImage]:
-        """Return some images, in their order; images without boxes are left out."""
+        """Return some images, in their order.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Images without boxes, which could not be read or were forgotten, and unknown ones are
+            left out.
+
+        Raises
+        ------
+        InputError
+            If a record does not match its checksum.
+        """
         rows = []
         with self._transaction() as db:
             for name in names:
@@ -209,12 +280,24 @@ class MonitorStore:
         file: tuple[str, str, Mapping[str, Any]] | None = None,
         job: str = "",
     ) -> int:
-        """Keep images that are new or have changed, in one transaction; return how many.
+        """Keep images that are new or have changed, in one transaction.
 
-        numbered: whether their order counts, as where they come from a file without times. An image
-            keeps the number that it had first.
-        file: name, stamp and note of the results file that they are from; see `files`.
-        job: key of the job that observed them; see `finished`.
+        Parameters
+        ----------
+        images : sequence of CameraImage
+            Those whose stamp is already here are left as they are.
+        numbered : bool
+            Whether their order counts, as where they come from a file without times. An image keeps
+            the number that it had first.
+        file : (str, str, mapping), optional
+            Name, stamp and note of the results file that they are from; see `files`.
+        job : str
+            Key of the job that observed them; see `finished`.
+
+        Returns
+        -------
+        int
+            How many were kept.
         """
         with self._transaction(writing=True) as db:
             known = {}

@@ -55,7 +55,7 @@ BY_CHANCE = (
 )
 CHANGE = ("change", "change_lower", "change_upper")
 Window = Mapping[str, Any]
-"""What is known of one window; see `autoeval.monitoring.monitor`."""
+"""What is known of one window; see `autoeval.monitoring.monitor.SiteWindows.rows`."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,10 @@ class MonitorSettings:
         before a date; by default seven days, or 100 images where none has a time.
     false_alarms : float
         Probability, at most, that a site ever raises ``fell`` or ``changed`` whose images go on
-        showing the scenes of its baseline.
+        showing the scenes of its baseline; over 0 and under 1.
     alarm_below : float, optional
-        Level of the target under which a site is ``below``, by the whole interval.
+        Level of the target, over 0 and under 1, under which a site is ``below``, by the whole
+        interval.
     alarm_on_changed : bool
         Whether ``changed`` is an alarm, as ``fell`` and ``below`` always are.
     keep : str, optional
@@ -86,12 +87,15 @@ class MonitorSettings:
         How many sites count as the worst.
     seed : int
         Of every draw.
-    score_thr, iou : float, optional
-        Threshold, and IoU of true positives, at which precision, recall and F1 are estimated, too.
+    score_thr : float, optional
+        Score threshold at which precision, recall and F1 are estimated, too.
+    iou : float
+        IoU of true positives there.
     known : mapping of str to str
-        Source of the fit that a site is.
+        By site the labelled set of the fit that it is.
     labelled : mapping of str to float
-        Accuracy of the baseline of a site as labels measured it; the others' are estimated.
+        Accuracy of the baseline of a site in [0, 1] as labels measured it; the others' are
+        estimated.
 
     Raises
     ------
@@ -142,7 +146,14 @@ class MonitorSettings:
             )
 
     def check(self, estimator: AccuracyEstimator) -> None:
-        """Refuse, before anything is observed, what an estimator cannot give."""
+        """Refuse, before anything is observed, what an estimator cannot give.
+
+        Raises
+        ------
+        InputError
+            If sites are known and the target is no average precision, a known site is none of the
+            fit, or the estimator has no regression of the threshold.
+        """
         if self.known and OperatingPoint.of(estimator.target):
             raise InputError(
                 f"At a known site mAP, mAP50 and mAP75 are estimated, not {estimator.target}: "
@@ -182,7 +193,16 @@ class SiteCategories:
     present: Collection[str] = ()
 
     def site(self, site: str, images: Sequence[CameraImage]) -> Site:
-        """Lay out images of a site with the boxes of its categories, as an estimate takes them."""
+        """Lay out images of a site with the boxes of its categories, as an estimate takes them.
+
+        Parameters
+        ----------
+        site : str
+            Its name.
+        images : sequence of CameraImage
+            With their boxes, whose labels index `words`. The reference counts where every image has
+            one.
+        """
         described = tuple(
             LabelledImage(image.name, image.name, image.size if min(image.size) > 0 else None)
             for image in images
@@ -208,7 +228,23 @@ class SiteCategories:
         return replace(made, named=given is not None, present=present)
 
     def check(self, known_words: Sequence[str]) -> list[str]:
-        """Refuse categories without a known word of the detector; warn of words not known."""
+        """Refuse categories without a known word of the detector.
+
+        Parameters
+        ----------
+        known_words : sequence of str
+            Words of the detector that are known so far.
+
+        Returns
+        -------
+        list of str
+            Warnings of words that are not known.
+
+        Raises
+        ------
+        InputError
+            If `present` names another category.
+        """
         checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
         categories = [self.named, *self.of_site.values()]
         return [
@@ -222,7 +258,15 @@ class SiteCategories:
 def labelled_level(path: PathLike | float) -> float:
     """Read the accuracy that ``label estimate --json`` or ``estimate --labels --json`` printed.
 
-    A number is this accuracy itself.
+    Parameters
+    ----------
+    path : path-like or float
+        The file; a float is this accuracy itself, in [0, 1].
+
+    Raises
+    ------
+    InputError
+        If the file holds no such value.
     """
     if isinstance(path, float):
         return path
@@ -265,24 +309,42 @@ class MonitoredSite(Result):
     level : float
         Nominal coverage of the intervals.
     target : str
+        What is estimated, see `autoeval.accuracy.measures.TARGETS`. A change is estimated of an
+        average precision alone.
     n_images : int
         Images of the window that could be read.
     n_unreadable : int
+        Images of the window that could not.
     last : str
         When the latest image of the site was taken, as ISO 8601 by the camera's clock; empty where
         no image has a time.
     units : str
-        How many independent units the change was measured with.
+        How many independent units the change was measured with, in words.
     rank, p_worst : float
         1 is the lowest value; probability to be among the `k` worst. NaN where not known.
     per_category, beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of each category where there are several, and of other
         targets.
     warnings : tuple of str
+        Of the estimate of the window.
     history : DataFrame
         One row a window, in order of time; see `Monitored.windows`.
     drifts : tuple of dict
         Numbers of the boxes at the baseline and now; see `autoeval.monitoring.looks.Drift`.
+
+    Examples
+    --------
+    `autoeval.monitor` makes them. By hand:
+
+    >>> site = MonitoredSite(
+    ...     "gate", FELL, {FELL: "fewer boxes"}, "2026-03-09", 0.31, 0.22, 0.4, change=-0.09,
+    ...     change_lower=-0.14, change_upper=-0.04, level=0.9, target="mAP", n_images=120,
+    ...     n_unreadable=0, alarms=(FELL,),
+    ... )
+    >>> print(site)  # doctest: +NORMALIZE_WHITESPACE
+    gate: fell, estimated mAP: 31.0 (90% interval 22.0 to 40.0), 120 images of 2026-03-09,
+    fell by 9.0 points (-14.0 to -4.0) against its baseline
+      fewer boxes
     """
 
     name: str
@@ -371,7 +433,7 @@ class MonitoredSite(Result):
         return super().to_dict() | known
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row a window, in order of time."""
+        """Return one row a window, in order of time; see `Monitored.windows`."""
         return self.history.reset_index(drop=True)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -410,21 +472,24 @@ class MonitoredSite(Result):
 
 @dataclass(frozen=True, eq=False)
 class Monitored:
-    """All sites of a run, those with an alarm first, then the worst first.
+    """All sites of a run: those with an alarm first, then changed ones, then the worst first.
 
     Parameters
     ----------
     sites : tuple of MonitoredSite
+        In this order; sites without a value last.
     target : str
+        What is estimated.
     level : float
         Nominal coverage of the intervals.
     settings : MonitorSettings
+        What was requested.
     warnings : tuple of str
         What could not be read, doubtful times.
     n_new : int
         Images that this run observed.
     clocks : dict of str to int
-        How many images have their time from each source.
+        How many images have their time from each source, see `autoeval.monitoring.windows.Clock`.
     candidate : (DataFrame, tuple of str), optional
         Another detector against this one, one row a site, and what was not compared; see
         `autoeval.monitoring.candidate.compare_at_sites`.
@@ -488,17 +553,22 @@ class Monitored:
     def windows(self) -> pd.DataFrame:
         """Return one row for each window of each site, in order of time.
 
-        Columns are ``site``, ``window``, ``complete``, ``baseline``, ``first``, ``last``,
-        ``n_images``, ``n_unreadable``, ``value``, ``lower``, ``upper``, ``change``,
-        ``change_lower``, ``change_upper``, ``p`` (of such boxes if nothing changed), and each
-        number of the boxes; where there are several categories ``value/NAME``.
+        Returns
+        -------
+        DataFrame
+            Columns are ``site``, ``window``, ``complete``, ``baseline`` (whether it is part of it),
+            ``n_images``, ``n_unreadable``, ``n_boxes``, ``first`` and ``last`` (times of its
+            images), ``value``, ``lower``, ``upper``, ``change``, ``change_lower``, ``change_upper``
+            (of this window alone), ``p`` (of such boxes if nothing changed), and each number of the
+            boxes, of `TESTED`; where there are several categories ``value/NAME``, ``lower/NAME``
+            and ``upper/NAME``. NaN where nothing is known.
         """
         parts = [site.history for site in self.sites if len(site.history)]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def look_of(window: Window | None) -> SiteLook | None:
-    """Return the look of a window that no more images may come to."""
+    """Return the look of a window to which no more images can come; else None."""
     if window is None or not window["look"] or not window["complete"]:
         return None
     return SiteLook.from_dict(window["look"])
@@ -509,9 +579,22 @@ def reasons_of(
 ) -> dict[str, str]:
     """Return every state that holds at a site, the one that counts first, and why.
 
-    window: the latest complete one, None where there is none.
-    learning: why there is no full baseline; empty where there is one.
-    text: writes a value of the target.
+    Parameters
+    ----------
+    window : mapping, optional
+        The latest complete one, see `autoeval.monitoring.monitor.SiteWindows.rows`; None where
+        there is none.
+    learning : str
+        Why there is no full baseline; empty where there is one.
+    settings : MonitorSettings
+        What was requested.
+    text : callable
+        Writes a value of the target.
+
+    Returns
+    -------
+    dict of str to str
+        Keys of `STATES`. Where the window cannot be evaluated, that is the only one.
     """
     look = look_of(window)
     learning = learning or ("" if look else "there is no complete window after the baseline yet")
@@ -546,7 +629,11 @@ def reasons_of(
 
 
 def moved_texts(look: SiteLook) -> list[str]:
-    """Say which numbers of the boxes moved, in the order of `MOVED`: the plainest first."""
+    """Say which numbers of the boxes moved, three at most, those of all categories first.
+
+    Those with a probability of at most `CLEAR`; where all together moved and none of them so
+    clearly, those that moved most.
+    """
     # All together may have moved where no single number did so clearly: then those that moved most.
     least = min((drift.p for drift in look.drifts), default=0.0)
     clear = (drift for drift in look.drifts if drift.p <= max(CLEAR, least))

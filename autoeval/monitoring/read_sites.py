@@ -61,19 +61,35 @@ IN_BATCH = 128
 
 @dataclass(frozen=True)
 class ResultsFile:
-    """A results file, with what belongs to it."""
+    """A results file, with what belongs to it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Path below the folder, without suffix; empty for a single file of all sites.
+    reference : Path, optional
+        Results of a reference detector.
+    image_list : Path, optional
+        All images; see `read_image_list`.
+    folder : str
+        With which the file names in that list begin that are of this file.
+    """
 
     path: Path
-    name: str = ""  # path below the folder, without suffix; empty for a single file of all sites
-    reference: Path | None = None  # results of a reference detector
-    image_list: Path | None = None  # all images; see `read_image_list`
-    folder: str = ""  # with which the file names in that list begin that are of this file
+    name: str = ""
+    reference: Path | None = None
+    image_list: Path | None = None
+    folder: str = ""
 
     def images(self) -> tuple[LabelledImage, ...]:
         """Read the list of all images that the detector was run on.
 
-        Of a list of all sites those in the folder of this file's name; InputError if there are
-        none.
+        Raises
+        ------
+        InputError
+            If it is a list of all sites and has none in the folder of this file's name.
         """
         assert self.image_list is not None
         images = _images(self.image_list, path_stamp(self.image_list))
@@ -94,12 +110,22 @@ def find_results(
 ) -> list[ResultsFile]:
     """Find the results files of all sites; none is opened.
 
-    `predictions` is a folder with results files, at any depth, or one file whose images are named
-    by ``file_name`` in a folder for each site; `reference` the same of a reference detector.
-    `image_list` is for a folder of results files a folder that holds, for each ``NAME.json`` among
-    them, ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a single list of file names
-    in a folder for each site. Raises InputError if there is no results file, two have the same
-    name, or what belongs to one is missing.
+    Parameters
+    ----------
+    predictions : path-like
+        A folder with results files, at any depth, or one file whose images are named by
+        ``file_name`` in a folder for each site.
+    reference : path-like, optional
+        The same of a reference detector.
+    image_list : path-like, optional
+        For a folder of results files a folder that holds, for each ``NAME.json`` among them,
+        ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a single list of file names
+        in a folder for each site.
+
+    Raises
+    ------
+    InputError
+        If there is no results file, two have the same name, or what belongs to one is missing.
     """
     if not isinstance(predictions, str | os.PathLike):
         raise InputError(
@@ -161,9 +187,16 @@ def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
 class ResultsReader:
     """Turns results files into records.
 
-    predictions: how they are read; the path and the reference are those of each file.
-    looks: of the predictions of the fit.
-    depth: how many folders name a site; by default the file does.
+    Parameters
+    ----------
+    predictions : Predictions
+        How they are read; the path and the reference are those of each file.
+    looks : Looks
+        Of the predictions of the fit.
+    clock : Clock
+        Reads when images were taken.
+    depth : int, optional
+        How many folders name a site; by default the file does.
     """
 
     predictions: Predictions
@@ -174,11 +207,28 @@ class ResultsReader:
     def read(
         self, file: ResultsFile, before: set[str], store: MonitorStore
     ) -> tuple[list[CameraImage], dict[str, Any]]:
-        """Read a file, in the words that a store knows then; raises as `site_of_files`.
+        """Read a file, in the words that a store knows then.
 
-        before: images of the store that an earlier version of the file named.
-        Returns its images, and a note: ``warnings`` of the file, its ``sites``, and ``floor`` and
-        ``unseen``, see `Site`.
+        Parameters
+        ----------
+        file : ResultsFile
+            The file.
+        before : set of str
+            Images of the store that an earlier version of the file named.
+        store : MonitorStore
+            Where words of the detector are noted.
+
+        Returns
+        -------
+        images : list of CameraImage
+            The images of the file.
+        note : dict
+            ``warnings`` of the file, its ``sites``, and ``floor`` and ``unseen``, see `Site`.
+
+        Raises
+        ------
+        InputError
+            As `site_of_files`.
         """
         given = replace(self.predictions, path=file.path, reference=file.reference)
         # A camera that has gone dark finds nothing in any image: all that are listed count.
@@ -239,9 +289,28 @@ def read_results(
     """Read the files that are new or have changed, and keep the images that are.
 
     Images that an earlier version of a file had, and that it no longer names, stay and are counted
-    in a warning. Returns warnings (with the files they are of; files that cannot be read), and of
-    each site the largest ``unseen`` and ``floor`` of its files; see `Site`. Raises InputError if
-    the store holds records that were made with other settings.
+    in a warning.
+
+    Parameters
+    ----------
+    files : sequence of ResultsFile
+        All files, see `find_results`.
+    reader : ResultsReader
+        Reads one of them.
+    store : MonitorStore
+        Where images are kept.
+
+    Returns
+    -------
+    warnings : tuple of str
+        With the files they are of; files that cannot be read.
+    of_sites : dict of str to dict
+        Of each site the largest ``unseen`` and ``floor`` of its files; see `Site`.
+
+    Raises
+    ------
+    InputError
+        If the store holds records that were made with other settings.
     """
     given = reader.predictions
     how: dict[str, Any] = {"names": dict(given.names)}  # type: ignore[arg-type]
@@ -332,7 +401,17 @@ def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
 
 @dataclass(frozen=True)
 class SiteImage:
-    """An image file of a site; another stamp means another image, see `file_stamp`."""
+    """An image file of a site.
+
+    Parameters
+    ----------
+    file : ImageFile
+        The file, and its name below the root.
+    site : str
+        See `site_of`.
+    stamp : str
+        Another one means another image, see `file_stamp`.
+    """
 
     file: ImageFile
     site: str
@@ -342,7 +421,15 @@ class SiteImage:
 def site_images(
     files: Iterable[ImageFile], *, depth: int | None = None
 ) -> tuple[list[SiteImage], list[str]]:
-    """Look at the files of all sites, and name those that are no longer there; none is opened."""
+    """Look at the files of all sites; none is opened.
+
+    Returns
+    -------
+    images : list of SiteImage
+        Those that are there.
+    vanished : list of str
+        Names of those that are no longer.
+    """
     images, vanished = [], []
     for file in files:
         try:
@@ -363,9 +450,22 @@ def site_observer(
 ) -> Observer:
     """Make the plain pass over the images of sites, in the detector's own words.
 
-    `reference` is run beside it; by default that of the fit, where it was a detector. Raises
-    InputError if the detector is another one, and if a reference is missing, is read by nothing, or
-    is predictions.
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        The fit.
+    detector : ImageDetector
+        The same detector as in the fit.
+    reference : Reference, optional
+        Run beside it; by default that of the fit, where it was a detector.
+    reading : ImageLoading, optional
+        How images are loaded.
+
+    Raises
+    ------
+    InputError
+        If the detector is another one, and if a reference is missing, is read by nothing, or is
+        predictions.
     """
     if isinstance(reference, PredictionsReference):
         raise InputError(
@@ -464,8 +564,25 @@ def observe_sites(
 ) -> JobCounts:
     """Observe the images that a store does not hold yet, batch by batch.
 
-    A kill loses a batch at most. Raises InputError if the store holds what another detector, or
-    other settings, left of the images.
+    A kill loses a batch at most.
+
+    Parameters
+    ----------
+    images : sequence of SiteImage
+        All images.
+    work : SitePass
+        Observes a batch.
+    store : MonitorStore
+        Where they are kept.
+    executor : Executor, optional
+        Runs the batches; by default they run here.
+    in_batch : int
+        Images of a batch.
+
+    Raises
+    ------
+    InputError
+        If the store holds what another detector, or other settings, left of the images.
     """
     store.check(work.made_with)
     index = store.index()
@@ -490,7 +607,14 @@ def observe_images(
 ) -> tuple[list[SiteImage], list[str], JobCounts]:
     """Run a detector on the images that its store lacks; see `monitor_images`.
 
-    Returns all images, the names of those that vanished, and what could not be observed.
+    Returns
+    -------
+    images : list of SiteImage
+        All images.
+    vanished : list of str
+        Names of those that vanished.
+    counts : JobCounts
+        What could not be observed.
     """
     observer = site_observer(
         estimator,

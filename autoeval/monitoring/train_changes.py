@@ -14,7 +14,7 @@ nothing moved, the prediction is 0. All slopes are normal with mean 0 and one va
 shared ones, those of groups, of kinds, and of a kind in a group (a mixed model: Laird & Ware
 1982), for x in units of its root mean square; e is normal. The five variances maximise the marginal
 likelihood times a log-normal prior (Rasmussen & Williams 2006, section 5.4.1). What groups and
-kinds do not share is how far a new group, under a kind of change that nobody has seen, strays:
+kinds do not share is by how much a new group, under a kind of change that nobody has seen, varies:
 the interval widens with everything that moves.
 """
 
@@ -64,8 +64,14 @@ def fit_changes(table: pd.DataFrame) -> ChangeModel:
     """Fit the slopes to a table of known changes, and widen intervals to cover what is left out.
 
     Groups are left out in turn, and kinds of change; each end of the interval takes the larger of
-    both factors. The lower end covers large falls by themselves, too: slopes of new groups and
-    kinds are estimated near 0 where they are uncertain, so that these fall further than predicted.
+    both factors, 1 at least. The lower end covers large falls by themselves, too: slopes of new
+    groups and kinds are estimated near 0 where they are uncertain, so that these fall further than
+    predicted.
+
+    Parameters
+    ----------
+    table : DataFrame
+        See the module.
     """
     x, y, group, kind = _columns(table)
     large = y < -LARGE
@@ -95,8 +101,19 @@ def _columns(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 def fit_slopes(x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray) -> ChangeModel:
     """Fit the regression of this module.
 
-    x (N, P): changes of what boxes look like; see `moves`.
-    y, group, kind (N,): of each row the change of accuracy, in [-1, 1], its group and its kind.
+    Parameters
+    ----------
+    x : ndarray of shape (N, P)
+        Changes of what boxes look like; see `moves`.
+    y : ndarray of shape (N,)
+        Change of accuracy, in [-1, 1].
+    group, kind : ndarray of shape (N,)
+        Group and kind of each row.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than `FEWEST` rows.
     """
     if len(x) < FEWEST:
         raise InputError(
@@ -117,12 +134,15 @@ def fit_slopes(x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray
 
 def _scale(x: np.ndarray) -> np.ndarray:
     # Signals have units of their own: one variance for all slopes needs a common one.
+    """Return the root mean square of each column, (P,), infinite where all are 0."""
     scale = np.sqrt((x**2).mean(axis=0))
     scale[scale == 0] = np.inf  # a quantity that never moved has no slope
     return scale
 
 
 def _best_deviations(blocks: Blocks) -> np.ndarray:
+    """Return the logarithms of the five standard deviations of highest posterior density, (5,)."""
+
     def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = blocks.loss(np.exp(logs))
         strayed = (logs - GUESS) / WIDTH
@@ -136,10 +156,16 @@ def _best_deviations(blocks: Blocks) -> np.ndarray:
 class Blocks:
     """Sums over the rows of each of B blocks, of F groups and K kinds.
 
-    group, kind (B,), int: from 0 on.
-    products (B, P, P): x^T x.
-    moments (B, P): x^T y.
-    squares, n_rows (B,): y^T y, and the number of rows.
+    Parameters
+    ----------
+    group, kind : ndarray of shape (B,), int
+        Numbers from 0 on.
+    products : ndarray of shape (B, P, P)
+        x^T x.
+    moments : ndarray of shape (B, P)
+        x^T y.
+    squares, n_rows : ndarray of shape (B,)
+        y^T y, and the number of rows.
     """
 
     group: np.ndarray
@@ -151,7 +177,17 @@ class Blocks:
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray) -> Self:
-        """Sum up rows: x (N, P), y (N,), and group and kind (N,) of each."""
+        """Sum up rows.
+
+        Parameters
+        ----------
+        x : ndarray of shape (N, P)
+            Regressors.
+        y : ndarray of shape (N,)
+            Changes.
+        group, kind : ndarray of shape (N,)
+            Of each row.
+        """
         groups = np.unique(group, return_inverse=True)[1]
         kinds = np.unique(kind, return_inverse=True)[1]
         several = int(kinds.max()) + 1
@@ -167,10 +203,17 @@ class Blocks:
         )
 
     def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the posterior of the shared slopes: mean and covariance (P,) and (P, P).
+        """Return the posterior of the shared slopes.
 
-        stds (5,): standard deviations of slopes (shared, of a group, of a kind, of both), and of
-            noise.
+        Parameters
+        ----------
+        stds : ndarray of shape (5,)
+            Standard deviations of slopes (shared, of a group, of a kind, of both), and of noise.
+
+        Returns
+        -------
+        mean : ndarray of shape (P,)
+        covariance : ndarray of shape (P, P)
         """
         n_slopes = self.moments.shape[1]
         _, precision, pull = self._per_block(stds)
@@ -182,7 +225,16 @@ class Blocks:
     def loss(self, stds: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the negative log-likelihood of all rows, up to a constant, and its slope.
 
-        Returned: loss; its derivatives (5,) by the logarithms of `stds`.
+        Parameters
+        ----------
+        stds : ndarray of shape (5,)
+            See `solved`.
+
+        Returns
+        -------
+        loss : float
+        slope : ndarray of shape (5,)
+            Derivatives by the logarithms of `stds`.
         """
         both, noise = stds[3:] ** 2
         n_slopes = self.moments.shape[1]
@@ -217,11 +269,20 @@ class Blocks:
         return value, stds**2 * np.array([*of_priors, slope[1], slope[0]])
 
     def _per_block(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the inverse of the inner matrix of each block (B, P, P), precision and pull.
+        """Return what each block says of its slopes.
 
         A block of rows has the covariance C = noise I + both x x^T. By the push-through identity
         x^T C^-1 = (noise I + both x^T x)^-1 x^T, and by Sylvester's the determinants go with each
         other, so that no matrix is larger than the number of slopes.
+
+        Returns
+        -------
+        inverse : ndarray of shape (B, P, P)
+            Of the inner matrix, noise I + both x^T x.
+        precision : ndarray of shape (B, P, P)
+            x^T C^-1 x.
+        pull : ndarray of shape (B, P)
+            x^T C^-1 y.
         """
         both, noise = stds[3:] ** 2
         inverse = np.linalg.inv(noise * np.eye(self.moments.shape[1]) + both * self.products)

@@ -46,10 +46,20 @@ USUAL_UNTIMED = f"{2 * USUAL_SIZE}"
 class Clock:
     """Reads when images were taken.
 
-    The source is ``"exif"``; ``"file"``, the time of the file's last change, in UTC; ``"auto"``,
-    the first of these that there is; or a form as in `datetime.strptime`, such as
-    ``"%Y%m%d_%H%M%S"``, that the name of each file holds somewhere.
+    Parameters
+    ----------
+    source : str
+        ``"exif"``; ``"file"``, the time of the file's last change, in UTC; ``"auto"``, the first of
+        these that there is; or a form as in `datetime.strptime`, such as ``"%Y%m%d_%H%M%S"``, that
+        the name of each file holds somewhere.
 
+    Raises
+    ------
+    InputError
+        If it is none of these.
+
+    Examples
+    --------
     >>> Clock("%Y%m%d_%H%M").read("nowhere.jpg", "gate/in_20260302_0915.jpg")
     (datetime.datetime(2026, 3, 2, 9, 15), 'name')
     """
@@ -66,13 +76,26 @@ class Clock:
     def read(
         self, path: PathLike | None, name: str, listed: datetime | None = None
     ) -> tuple[datetime | None, str]:
-        """Return the time of an image, None where there is none, and where it is from.
+        """Return the time of an image, and where it is from.
 
-        Without a file it is `listed`, the time that the list of images gives, or the one that its
-        name holds, year first; see `autoeval.io.image_lists.time_in_name`. The second is
-        ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
-        ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock was
-        reset.
+        Parameters
+        ----------
+        path : path-like, optional
+            Its file. Without one the time is `listed`, or the one that its name holds, year first;
+            see `autoeval.io.image_lists.time_in_name`.
+        name : str
+            Its name, with folders.
+        listed : datetime, optional
+            The time that the list of images gives.
+
+        Returns
+        -------
+        taken : datetime, optional
+            By the camera's clock, without a time zone; None where there is none.
+        source : str
+            ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
+            ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock
+            was reset.
         """
         if self.source not in (AUTO, EXIF, FILE):
             taken, source = time_of_form(name, self.source), IN_NAME
@@ -117,9 +140,14 @@ def _changed(path: PathLike) -> datetime | None:
 
 
 def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
-    """Warn of the times of the images of one site, which are sorted by `in_time`.
+    """Warn of the times of the images of one site.
 
-    needed: whether windows are of time.
+    Parameters
+    ----------
+    index : DataFrame
+        Images of the site, sorted by `in_time`.
+    needed : bool
+        Whether windows are of time.
     """
     untrue = index[index["taken_from"] == UNTRUE]
     if len(untrue):
@@ -185,9 +213,16 @@ def silent_sites(images_of: Mapping[str, pd.DataFrame], by: str) -> Iterator[Not
 
 @dataclass(frozen=True)
 class Window:
-    """Images of a site that are looked at together, places in its images in time.
+    """Images of a site that are looked at together.
 
-    complete: whether no further image belongs to it.
+    Parameters
+    ----------
+    name : str
+        Such as ``2026-03-02``, a folder, or a number.
+    places : ndarray, int
+        Places in the images of the site, which are sorted by `in_time`.
+    complete : bool
+        Whether no further image belongs to it.
     """
 
     name: str
@@ -213,13 +248,23 @@ def kind_of(images: pd.DataFrame, by: str) -> str:
 
 
 def windows_of(images: pd.DataFrame, by: str, now: datetime) -> list[Window]:
-    """Return the windows of the images of one site, sorted by `in_time`.
+    """Return the windows of the images of one site.
 
-    `by` is ``"day"`` or ``"hour"``, of images with a time; ``"every:200"`` for so many images after
-    one another; ``"folder"`` for the folders of the images; or `AUTO`. A day or an hour is complete
-    when it is over or a later image is there, so many images when they are together, and a folder
-    always.
+    A day or an hour is complete when it is over or a later image is there, so many images when they
+    are together, and a folder always.
 
+    Parameters
+    ----------
+    images : DataFrame
+        Of the site, sorted by `in_time`.
+    by : str
+        ``"day"`` or ``"hour"``, of images with a time; ``"every:200"`` for so many images after one
+        another; ``"folder"`` for the folders of the images; or `AUTO`.
+    now : datetime
+        When the run began.
+
+    Examples
+    --------
     >>> taken = pd.to_datetime(["2026-03-02 08:59", "2026-03-02 09:01"])
     >>> images = pd.DataFrame({"taken": taken, "name": ["a/1", "a/2"]})
     >>> now = datetime(2026, 3, 2, 9, 30)
@@ -253,7 +298,13 @@ def _together(names: np.ndarray) -> list[tuple[str, np.ndarray]]:
 
 
 def check_baseline(text: str) -> None:
-    """Refuse what is no baseline; see `baseline_of`."""
+    """Refuse what is no baseline; see `baseline_of`.
+
+    Raises
+    ------
+    InputError
+        If it is no number of days, hours or images, and no date.
+    """
     if re.fullmatch(r"[1-9]\d*[dh]?", text):
         return
     try:
@@ -270,11 +321,28 @@ def baseline_of(
 ) -> tuple[int, str]:
     """Return how many of the windows of a site are its baseline, and why that is not full.
 
-    `text` is ``"7d"`` for the windows that begin in the first seven days of the images of the site,
-    which are sorted by `in_time`, ``"12h"`` for hours, ``"200"`` for its first 200 images, and a
-    date such as ``"2026-03-01"`` for everything before it; by default seven days, or 100 images
-    where none has a time. A full baseline has `FEWEST` images, and the site has images after it;
-    then the reason is empty.
+    A full baseline has `FEWEST` images. One of so many images is full when these are there; of
+    days, hours or a date, when the site has an image after it.
+
+    Parameters
+    ----------
+    text : str, optional
+        ``"7d"`` for the windows that begin in the first seven days of the images of the site,
+        ``"12h"`` for hours, ``"200"`` for its first 200 images, and a date such as ``"2026-03-01"``
+        for everything before it; by default seven days, or 100 images where none has a time.
+    images : DataFrame
+        Of the site, sorted by `in_time`.
+    windows : sequence of Window
+        Of the site, see `windows_of`.
+    now : datetime
+        When the run began.
+
+    Returns
+    -------
+    n : int
+        Windows that begin in it.
+    learning : str
+        Why it is not full, with options under which it would be; empty where it is.
     """
     taken = images["taken"]
     text = text or (USUAL if taken.notna().any() else USUAL_UNTIMED)
@@ -306,7 +374,7 @@ def would_be_full(images: pd.DataFrame, now: datetime) -> str:
     """Return the options that leave a site a full baseline and a complete window now, or nothing.
 
     The longest windows of which two or more are complete and none of these has too few images, and
-    as baseline all before the last of these.
+    as baseline all before the last of these. Parameters are as in `windows_of`.
     """
     sizes = [f"{EVERY}{size}" for size in (USUAL_SIZE, USUAL_SIZE // 2, FEWEST)]
     timed = [DAY, HOUR] if images["taken"].notna().any() else []
