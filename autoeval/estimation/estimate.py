@@ -1,4 +1,11 @@
-"""The estimate of a site, from top to bottom: pairs, targets, intervals, notices, result."""
+"""The estimate of a site, from top to bottom: pairs, targets, intervals, notices, result.
+
+`estimate_site`, which `AccuracyEstimator.predict_site` calls, scores the categories of a calibrated
+`Site` (`autoeval.estimation.category_scores`), predicts each and their mean by the regressions of a
+fit (`estimate_rows`), adds the sampling error of the images (`sampling_std`) and the checks
+(`autoeval.estimation.checks`). `Estimate` is the result, of which `autoeval.report` makes text,
+pages and JSON.
+"""
 
 from __future__ import annotations
 
@@ -72,26 +79,29 @@ class Trained(Protocol):
 class Estimate(Result):
     """Estimated accuracy of a detector on images without labels.
 
+    `AccuracyEstimator.predict` and `autoeval.estimate` return one; with a site it goes on to
+    `AccuracyEstimator.plan_labels` and `AccuracyEstimator.estimate_with_labels`.
+
     Parameters
     ----------
     value : float
         In the range of the target, such as [0, 1] for mAP, rather than points of 100; NaN where
-        nothing was found.
+        nothing was found, and where the interval would be too wide to be given.
     lower, upper : float
-        Prediction interval, NaN where none can be formed; it holds the sampling error of the
-        images where that is known.
+        Prediction interval, NaN where none can be formed.
     level : float
         Nominal coverage of the interval.
     interval_method : str
         How the interval was formed, or why there is none.
     target : str
-        What is estimated; a name in `autoeval.accuracy.measures.TARGETS`.
+        What is estimated; a name in `autoeval.accuracy.measures.TARGETS`, or a measure at a score
+        threshold, such as ``recall@0.3``.
     n_images : int
         Images that were read.
     features : dict of str to float
         Mean of each feature over the categories that count; see docs/reference/scores.md.
     warnings : tuple of str
-        Why the value may be wrong.
+        Why the value may be wrong, each a `autoeval.words.Notice`.
     sampling_std : float
         Standard deviation over draws of the images with replacement; NaN where it is not known.
     per_category : dict of str to dict
@@ -114,6 +124,11 @@ class Estimate(Result):
         Targets that have no value here: precision where no box is over the threshold.
     site : Site, optional
         The boxes that it was made from.
+
+    Attributes
+    ----------
+    method, std, source_lower, source_upper, is_mean
+        Of published methods, whose estimates have them as fields; constants here.
 
     Examples
     --------
@@ -156,7 +171,7 @@ class Estimate(Result):
 
     @property
     def basis(self) -> str:
-        """What the value rests on, in words."""
+        """What the value rests on, in words: how many images, and why there is no interval."""
         why = f"; {self.interval_method}" if math.isnan(self.lower) else ""
         return f"from {counted(self.n_images, 'image')}{why}"
 
@@ -170,7 +185,7 @@ class Estimate(Result):
         return ordered_warnings((self.width_warning, *self.warnings))
 
     def figures(self) -> dict[str, float]:
-        """Return the value and its ends, by the name of the target."""
+        """Return the value and its ends by the name of the target: ``mAP``, ``mAP_lower`` ..."""
         ends = {f"{self.target}_{end}": getattr(self, end) for end in ("lower", "upper")}
         return {self.target: self.value, **ends}
 
@@ -180,15 +195,19 @@ class Estimate(Result):
         Parameters
         ----------
         ax : Axes, optional
-            A new figure by default.
+            Where to draw; a new figure by default.
         training : Trained, optional
             The estimator: the value then stands among the sample sets that it was fitted on, each
             at what was estimated of it without its site, and at its true value.
 
+        Returns
+        -------
+        Axes
+
         Raises
         ------
         InputError
-            If fewer than three sites leave nothing to draw of the training.
+            If nothing was estimated of the training sites, as with too few groups.
         """
         from matplotlib.figure import Figure
 
@@ -205,6 +224,7 @@ class Estimate(Result):
         return ax
 
     def _draw_bar(self, ax: Axes) -> None:
+        """Draw the value as a star on a bar from the lower to the upper end."""
         target = find_target(self.target)
         value, *ends = self._scaled()
         ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=self._band)
@@ -258,9 +278,22 @@ def estimate_site(
 ) -> Estimate:
     """Estimate the accuracy at a site, with other targets from the same boxes.
 
-    sampling: whether its `sampling_std` is wanted.
+    Parameters
+    ----------
+    site : Site
+        Calibrated, without labels.
+    regression : Regression
+        Of the target, at the floor of the site.
+    others : mapping of str to Regression or None
+        Of other targets, at the same floor; see `Others`.
+    sampling : bool
+        Whether its `sampling_std` is wanted.
 
-    Returned: with the site, whose row holds the scores; without a value where nothing was found.
+    Returns
+    -------
+    Estimate
+        With the site, whose ``row["rows"]`` are the scores, one row a category; without a value
+        where nothing was found.
     """
     regressions = (regression, *filter(None, others.values()))
     features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
@@ -307,11 +340,27 @@ def estimate_rows(
 ) -> Estimate:
     """Estimate from the scores of one set of images: a category, or all that count together.
 
-    rows: one row a category. With columns of `autoeval.sites.site` those that do not count are
+    Parameters
+    ----------
+    regression : Regression
+        Of the target.
+    rows : Table
+        One row a category. With columns of `autoeval.sites.site` those that do not count are
         left out of the mean.
-    others: what is estimated beside, from the same rows.
-    unseen: see `Regression.predict`.
-    n_units: images that are independent, where that is known: no more count.
+    others : mapping of str to Regression or None, optional
+        What is estimated beside, from the same rows; see `Others`.
+    backbone : str
+        Class of the detector's backbone.
+    unseen : float
+        Share, in [0, 1], of the confidence that scores read and that is missing; see
+        `Regression.distribution`.
+    n_units : int
+        Images that are independent, where that is known: no more count. 0 for all.
+
+    Returns
+    -------
+    Estimate
+        Without a site and `sampling_std`.
     """
     target, rows = regression.target, regression.site_rows(rows)
     n_images = int(rows["n_images"].max())
@@ -379,7 +428,26 @@ def estimate_rows(
 def _beside(
     rows: Table, regression: Regression, value: float, others: Others, unseen: float
 ) -> tuple[dict[str, Bounds], list[Notice]]:
-    """Estimate other targets beside a value, and say what they show of loosely drawn boxes."""
+    """Estimate other targets beside a value, and say what they show of loosely drawn boxes.
+
+    Parameters
+    ----------
+    rows : Table
+        As in `estimate_rows`.
+    regression : Regression
+        Of the target of the value.
+    value : float
+        The estimate.
+    others : mapping of str to Regression or None
+        See `Others`.
+    unseen : float
+        As in `estimate_rows`.
+
+    Returns
+    -------
+    tuple of dict and list of Notice
+        ``value``, ``lower`` and ``upper`` of each other target, NaN where there is none; notices.
+    """
     if not others:
         return {}, []
     none_over = [name for name in others if nothing_over(rows, name).all()]
@@ -449,10 +517,27 @@ def sampling_std(
     """Return the standard deviation of the estimate over draws of its images; see `bootstrap_std`.
 
     The estimate is taken as linear in the scores: a prediction for each of the draws would take as
-    many times as long, and over so small changes of scores the regression is nearly a line.
+    many times as long, and over so small changes of scores the regression is nearly a line. The
+    interval of the estimate does not use it: it has a sampling variance of its own.
 
-    scores, rows: of each category of the site.
-    blocks (n_images,), int64: images of one block of time are drawn together.
+    Parameters
+    ----------
+    regression : Regression
+        Of the target.
+    scores : sequence of CategoryScores
+        Of each category of the site.
+    rows : Table
+        The same as one row a category; see `site_rows`.
+    n_images : int
+        M images of the site.
+    blocks : ndarray of shape (M,), int64, optional
+        Number of the block of time of each image: images of one block are drawn together. By
+        default each image is drawn alone.
+
+    Returns
+    -------
+    float
+        In the unit of the target; NaN with a single image or block.
     """
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     counts = resampled_counts(n_images, resamples=RESAMPLES, seed=0, blocks=blocks, dtype=np.uint8)
@@ -480,7 +565,24 @@ def _left_out(
     of_category: Mapping[str, Bounds],
     target: str,
 ) -> dict[str, Bounds]:
-    """Return what is known of each category that was found and does not count."""
+    """Return what is known of each category that was found and does not count.
+
+    Parameters
+    ----------
+    rows : Table
+        One row a category; without the column `COUNTED` all count.
+    each : mapping of str to PredictionInterval
+        Of each category.
+    of_category : mapping of str to dict
+        Their values and ends.
+    target : str
+        By which categories are weighted in the mean.
+
+    Returns
+    -------
+    dict of str to dict
+        See `Estimate.left_out`. ``mean_with_it`` is the value if this category counted, too.
+    """
     if COUNTED not in rows:
         return {}
     counted, left_out = rows[COUNTED], dict[str, Bounds]()
@@ -503,7 +605,7 @@ def _left_out(
 def _basis(
     regression: Regression, rows: Table, interval: PredictionInterval, *, none_over: bool
 ) -> str:
-    """Say in words what an interval rests on beside the boxes of the site."""
+    """Say in words what an interval rests on beside the boxes: `Estimate.interval_method`."""
     if none_over:
         return checks.NONE_OVER
     if math.isnan(interval.value):
@@ -528,7 +630,13 @@ def _basis(
 
 
 def bounds(interval: PredictionInterval | None) -> Bounds:
-    """Return the ``value``, ``lower`` and ``upper`` of an interval; NaN where there is none."""
+    """Return the ``value``, ``lower`` and ``upper`` of an interval; NaN where there is none.
+
+    Examples
+    --------
+    >>> bounds(PredictionInterval(raw=-0.1, value=0.0, lower=0.0, upper=0.2, reach=0.25))
+    {'value': 0.0, 'lower': 0.0, 'upper': 0.2}
+    """
     if interval is None:
         return dict.fromkeys(("value", "lower", "upper"), math.nan)
     return {"value": interval.value, "lower": interval.lower, "upper": interval.upper}

@@ -1,4 +1,13 @@
-"""The estimator: label-free scores in, accuracy with a prediction interval out."""
+"""The estimator: label-free scores in, accuracy with a prediction interval out.
+
+`AccuracyEstimator` is what `autoeval.fit` returns and every other function of the package takes:
+the pairs of site and category of the labelled data, the calibration of the detector, and how its
+files look. It fits a regression for each target when that is first wanted, at the score floor that
+new boxes begin at. Here is the order of the steps; what they do is in the neighbours:
+`autoeval.estimation.read_site` and `autoeval.estimation.run_detector` make the `Site`,
+`autoeval.estimation.estimate` scores it and predicts, `autoeval.estimation.label_planning` draws
+images to label, `autoeval.estimation.fit_file` is the form on disk.
+"""
 
 from __future__ import annotations
 
@@ -102,6 +111,32 @@ class AccuracyEstimator:
     InputError
         If there is no such target, the level is not over 0 and under 1, a column is missing, or no
         row has a finite accuracy.
+
+    Examples
+    --------
+    Three labelled sites of cars, and the scores of a new one (`autoeval.fit` and `predict` compute
+    them from boxes). With so few sites the interval is wide:
+
+    >>> import pandas as pd
+    >>> fitted = AccuracyEstimator(
+    ...     pd.DataFrame(
+    ...         {
+    ...             "source": ["gate", "yard", "road"],
+    ...             "category": "car",
+    ...             "n_images": [100, 80, 120],
+    ...             "expected_ap": [0.5, 0.3, 0.6],
+    ...             "likely_share": [0.4, 0.3, 0.5],
+    ...             "box_size": [-2.0, -2.2, -1.9],
+    ...             "mAP": [0.48, 0.33, 0.62],
+    ...         }
+    ...     )
+    ... )
+    >>> fitted
+    <AccuracyEstimator of mAP, level 0.9, fitted on 3 sites>
+    >>> new = {"n_images": [200], "expected_ap": [0.4], "likely_share": [0.35], "box_size": [-2.0]}
+    >>> estimate = fitted.predict_rows(pd.DataFrame({"category": ["car"], **new}))
+    >>> round(estimate.value, 2), round(estimate.lower, 2), round(estimate.upper, 2)
+    (0.42, 0.23, 0.61)
     """
 
     rows_: Table = None  # type: ignore[assignment]  # refused in words that name `fit` and `load`
@@ -136,7 +171,13 @@ class AccuracyEstimator:
         return f"<AccuracyEstimator of {self.target}, level {self.level}, {state}>"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return what is estimated, as scikit-learn does."""
+        """Return ``target`` and ``level``, by which scikit-learn describes an estimator.
+
+        Parameters
+        ----------
+        deep : bool
+            Has no effect: no parameter is an estimator.
+        """
         return {"target": self.target, "level": self.level}
 
     @property
@@ -153,6 +194,12 @@ class AccuracyEstimator:
         ----------
         target : str
             As for `for_target`.
+
+        Returns
+        -------
+        Regression
+            At the floor of the boxes of the fit. Of a score table the own images of each site are
+            its pairs, see `pair_rows`.
 
         Raises
         ------
@@ -184,6 +231,11 @@ class AccuracyEstimator:
         targets : iterable of str, optional
             By default the other average precisions that the rows have.
 
+        Returns
+        -------
+        dict of str to Regression or None
+            By target, in the order of `targets`.
+
         Raises
         ------
         InputError
@@ -211,6 +263,11 @@ class AccuracyEstimator:
             A name in `autoeval.accuracy.measures.TARGETS`, or precision, recall or F1 at a score
             threshold, such as ``recall@0.3``.
 
+        Returns
+        -------
+        AccuracyEstimator
+            Itself, where the target is its own; another one has no `fit_result_`.
+
         Raises
         ------
         InputError
@@ -225,6 +282,16 @@ class AccuracyEstimator:
         ----------
         floor : float
             One of `floors_`; 0 for that of its own files.
+
+        Returns
+        -------
+        AccuracyEstimator
+            With the pairs and the calibration of that floor, and no other floors; itself for 0.
+
+        Raises
+        ------
+        KeyError
+            If the fit is not known at this floor.
         """
         if not floor:
             return self
@@ -242,7 +309,10 @@ class AccuracyEstimator:
 
     @property
     def label_assistance_(self) -> LabelAssistance | None:
-        """What estimates with a few labels need; None where too little was labelled for it."""
+        """What estimates with a few labels need; None where too little was labelled for it.
+
+        Read again at each access where the estimator was loaded from a file.
+        """
         from autoeval.labels.assistance import LabelAssistance
 
         made = self.assistance_
@@ -290,7 +360,7 @@ class AccuracyEstimator:
             raise other_reference(given)
 
     def check_detector(self, detector: ImageDetector) -> None:
-        """Make sure that a detector is the one it was fitted with, or name what differs.
+        """Raise an error that names what differs, unless a detector is the one it was fitted with.
 
         Parameters
         ----------
@@ -300,7 +370,7 @@ class AccuracyEstimator:
         Raises
         ------
         InputError
-            If it is another one, or other settings of it.
+            If it is another one, other settings of it, or the fit is on files of predictions.
         """
         from autoeval.estimation.run_detector import check_detector
 
@@ -308,6 +378,11 @@ class AccuracyEstimator:
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how.
+
+        Returns
+        -------
+        ImageDetector
+            `detector_`, where it was fitted in this process.
 
         Raises
         ------
@@ -508,8 +583,10 @@ class AccuracyEstimator:
         ----------
         site : Site
             From `read_site`.
-        score_thr, iou : float, optional
-            Where precision, recall and F1 are estimated, too.
+        score_thr : float, optional
+            Score threshold at which precision, recall and F1 are estimated, too.
+        iou : float
+            At which IoU with an object a box over the threshold is a true positive.
         brief : bool
             Leave out other average precisions, and the sampling error: for many windows of sites.
 
@@ -517,7 +594,7 @@ class AccuracyEstimator:
         -------
         Estimate
             Values in the range of the target, in [0, 1] for accuracies; NaN where nothing was
-            found.
+            found. Its site is calibrated, and its `unseen` is at least the widening of the fit.
 
         Raises
         ------
@@ -549,14 +626,34 @@ class AccuracyEstimator:
         return estimate_site(site, fit.regression_, others, sampling=not brief)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
-        """Estimate from the scores of one set of images; see `Regression`."""
+        """Estimate from the scores of one set of images, without its boxes.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            One row a category: ``category``, ``n_images`` and the scores that the regression reads,
+            see `autoeval.model.pair_table`; or rows of a score table, of which `pair_rows` takes
+            the pairs.
+        backbone : str
+            Class of the detector's backbone; one that the method was not validated on is warned of.
+
+        Returns
+        -------
+        Estimate
+            Without a site, so that no images can be drawn to label.
+
+        Raises
+        ------
+        InputError
+            If a score is missing.
+        """
         from autoeval.estimation.category_scores import pair_rows
 
         others = self.regressions_of()
         return estimate_rows(self.regression_, pair_rows(rows), others, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each of the rows without its site; see `Regression`."""
+        """Estimate each of `rows_` by other groups; see `Regression.predict_left_out`."""
         return self.regression_.predict_left_out()
 
     def plan_labels(
@@ -575,20 +672,26 @@ class AccuracyEstimator:
         estimate : Estimate
             From `predict`, with its site.
         n : int
-            How many.
+            How many, from 1 to the number of images.
         seed : int, optional
             Of the draw; 0 by default.
         frames : int, optional
             Says that numbered files are frames; see `autoeval.labels.plan.blocks_of`.
         everywhere : bool
-            For precision, too, draw from all images, not only from those with a box over its
-            threshold; each with the same probability.
+            Draw from all images, each with the same probability: for precision, too, not only from
+            those with a box over its threshold, and not more often where a reference detector
+            disagrees.
+
+        Returns
+        -------
+        LabelPlan
+            In memory alone: `autoeval.plan_labels` also writes the folder to label.
 
         Raises
         ------
         InputError
-            If the estimate holds no site, or the estimator has no label assistance or is of neither
-            an average precision nor precision, recall or F1.
+            If the estimate holds no site, the estimator has no label assistance or is of neither
+            an average precision nor precision, recall or F1, or `n` is out of range.
         """
         from autoeval.estimation.label_planning import PlanRequest, plan_estimated
 
@@ -613,8 +716,8 @@ class AccuracyEstimator:
         ----------
         estimate : Estimate
             From `predict`, with its site.
-        labels : path-like
-            COCO, YOLO or VOC.
+        labels : path-like or object in memory
+            COCO, YOLO or VOC; in memory as for `autoeval.fit`.
         img_dir : path-like, optional
             Folder of the labelled images, where their format does not say.
         words : mapping of str to str, optional
@@ -627,6 +730,7 @@ class AccuracyEstimator:
         Returns
         -------
         LabelledEstimate
+            The label-free estimate and the labels, combined by their variances.
 
         Raises
         ------
@@ -644,12 +748,13 @@ class AccuracyEstimator:
     def save(self, path: PathLike) -> None:
         """Write the estimator to a Parquet file: its rows and its settings.
 
-        Its labelled sites, which `autoeval.join` needs, lie beside it.
+        Its labelled sites, which `autoeval.join` needs, lie beside it, in a file of the same name
+        that ends in ``.sites.npz``.
 
         Parameters
         ----------
         path : path-like
-            The file to write, such as ``estimator.parquet``.
+            The file to write, such as ``estimator.parquet``, in a folder that exists.
         """
         write_fit(path, vars(self))
 
@@ -662,10 +767,16 @@ class AccuracyEstimator:
         path : path-like
             What `save` wrote, or the work dir of a fit.
 
+        Returns
+        -------
+        AccuracyEstimator
+            Without `fit_result_` and `detector_`; what labels and joins need is read when it is
+            used.
+
         Raises
         ------
         InputError
-            If the file is missing or is not a saved estimator.
+            If the file is missing, damaged or is not a saved estimator of this format.
         """
         fields = read_fit(path)
         try:

@@ -1,4 +1,9 @@
-"""What users give in files and in memory: predictions, labels, and the categories that count."""
+"""What users give in files and in memory: predictions, labels, and the categories that count.
+
+`given_boxes` tells predictions from a detector, `Predictions` reads the boxes of a detector and of
+a reference beside it into a `Site`, `read_labels` reads labels into a `LabelSet`. Fits
+(`autoeval.estimation.labelled_sets`) and estimates (`autoeval.estimation.read_site`) begin here.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,9 @@ GivenLabels = PathLike | Any
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a detector found on one set of images, as files.
+    """What a detector found on one set of images, as files or objects, and how they are read.
+
+    `fit`, `estimate` and other functions take one wherever they take a path of predictions.
 
     Parameters
     ----------
@@ -67,6 +74,20 @@ class Predictions:
         categories of the list of images). By default the way in which all numbers have a word;
         where several fit, labels or the fit decide. Of these only ``"images"`` is of a reference's
         numbers, too.
+
+    Examples
+    --------
+    Rows of a COCO result, whose boxes are ``[left, top, width, height]`` in pixels, of one image:
+
+    >>> from autoeval.boxes import LabelledImage
+    >>> rows = [
+    ...     {"image_id": 7, "category_id": 3, "bbox": [10, 20, 30, 40], "score": 0.9},
+    ...     {"image_id": 7, "category_id": 3, "bbox": [50, 20, 30, 40], "score": 0.2},
+    ... ]
+    >>> image = LabelledImage("7", "gate.jpg", (480, 640))
+    >>> site = Predictions(rows).read([image], where="the list", numbers={"3": "car"})
+    >>> site.boxes.categories, site.boxes.boxes[0].tolist(), site.boxes.scores.tolist()
+    (('car',), [10.0, 20.0, 40.0, 60.0], [0.9, 0.2])
     """
 
     path: Any
@@ -94,13 +115,36 @@ class Predictions:
         those of a reference by how often the detector does here; without a fit they are left to
         the caller. See `autoeval.io.predictions.category_words`.
 
-        images: all images that the detector was run on; by default those that the predictions name.
-        numbers: word of each category number; `names` go before.
-        words: of the detector, where the predictions may hold no box; see `read_predictions`.
-        kind: of the files of the fit; see `autoeval.io.predictions.category_words.kind_of`.
-        of_images: word of each category number by the list of images; `names` go before.
-        of_fit: how often a fit finds each category; see
+        Parameters
+        ----------
+        images : sequence of LabelledImage, optional
+            All images that the detector was run on; by default those that the predictions name.
+        where : str
+            What the images are the list of, for messages.
+        numbers : mapping of str to str
+            Word of each category number; `names` go before.
+        words : sequence of str, optional
+            Of the detector, where the predictions may hold no box; see `read_predictions`.
+        kind : str
+            Of the files of the fit; see `autoeval.io.predictions.category_words.kind_of`.
+        of_images : mapping of str to str
+            Word of each category number by the list of images; `names` go before.
+        of_fit : mapping of str to float, optional
+            How often a fit finds each category; see
             `autoeval.io.predictions.category_words.frequencies`.
+
+        Returns
+        -------
+        Site
+            With the boxes, those of the reference where there is one, and blocks of time where
+            `autoeval detect` noted them. Images of which the predictions or the reference say
+            nothing are left out.
+
+        Raises
+        ------
+        InputError
+            If there are `reference_names` without a reference or several references, a file cannot
+            be read, or the reference has no category of the detector.
         """
         if self.reference_names and not self.references:
             raise InputError(
@@ -142,7 +186,15 @@ class Predictions:
         return site.without_images(uncovered) if uncovered else site
 
     def _read_reference(self, clean: Boxes, how: ReadAs) -> Boxes:
-        """Read a reference's boxes on the same images, in the same words; there may be none."""
+        """Read a reference's boxes on the same images, in the same words; there may be none.
+
+        Parameters
+        ----------
+        clean : Boxes
+            Those of the detector, whose images and categories the result has.
+        how : ReadAs
+            How category numbers of the reference are read.
+        """
         path = self.references[0]
         reference = read_boxes(path, how, clean.images, str(self.name))
         numbering = reference.numbering
@@ -159,7 +211,13 @@ class Predictions:
         return reference.as_categories(clean.categories, words)
 
     def of_site(self, path: Path) -> Predictions:
-        """Return those of one site of a task: its file, and those of equal name beside it."""
+        """Return those of one site of a task.
+
+        Parameters
+        ----------
+        path : Path
+            File of the site. References are the files of equal name in the folders of `reference`.
+        """
         references = [Path(reference) / path.name for reference in self.references]
         return replace(self, path=path, reference=references or None)
 
@@ -184,8 +242,26 @@ GivenBoxes = PathLike | Predictions | Any
 def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
     """Tell predictions, of which a path or an object is short for `Predictions`, from a detector.
 
-    Raises InputError if a path is none, but could be the name of a detector, and for an object that
-    is neither.
+    Parameters
+    ----------
+    boxes : path-like, Predictions, Detector or object
+        See `GivenBoxes`.
+
+    Returns
+    -------
+    Predictions or Detector
+        What is one already is returned as it is. Files are not opened.
+
+    Raises
+    ------
+    InputError
+        If a path is none, but could be the name of a detector, and for an object that is neither.
+
+    Examples
+    --------
+    >>> row = {"image_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5, "category": "car"}
+    >>> type(given_boxes([row])).__name__, str(given_boxes(".").path)
+    ('Predictions', '.')
     """
     if isinstance(boxes, Predictions):
         return boxes
@@ -220,9 +296,18 @@ def named_categories(
 ) -> dict[str, list[str]] | None:
     """Return the categories that may count, each with a list of the detector's words for it.
 
-    given: a single word stands for a list of one, and a list of categories for each by its own
+    Parameters
+    ----------
+    given : mapping of str to sequence of str, or sequence of str, optional
+        A single word stands for a list of one, and a list of categories for each by its own
         word. A category without other words than its own name has those of the fit.
-    of_fit: categories whose words a fit knows, which stand where none are given; None for none.
+    of_fit : mapping of str to sequence of str, optional
+        Categories whose words a fit knows, which stand where none are given; None for none.
+
+    Returns
+    -------
+    dict of str to list of str, or None
+        None where categories are neither given nor known by the fit.
 
     Examples
     --------
@@ -249,7 +334,26 @@ def checked_present(
 ) -> tuple[str, ...]:
     """Return the categories that are said to be there; a single one that may count always is.
 
-    names: of the categories of the site. Raises InputError for others.
+    Parameters
+    ----------
+    present : collection of str
+        As a user names them.
+    categories : mapping, optional
+        Those that may count, where they were named.
+    names : sequence of str
+        Of the categories of the site.
+
+    Raises
+    ------
+    InputError
+        If one of `present` is no category of the site.
+
+    Examples
+    --------
+    >>> checked_present([], {"car": ["car"]}, ["car"])
+    ('car',)
+    >>> checked_present(["dog"], None, ["car", "dog"])
+    ('dog',)
     """
     unknown = [name for name in present if name not in names]
     if unknown:
@@ -262,7 +366,25 @@ def checked_present(
 
 
 def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:
-    """Warn of words that no box has; refuse a category that has no other."""
+    """Warn of words that no box has; refuse a category that has no other.
+
+    Parameters
+    ----------
+    categories : mapping of str to sequence of str
+        Each with the detector's words for it; its own name where it has none.
+    vocabulary : set of str
+        Words of the boxes, here and in the fit.
+
+    Returns
+    -------
+    list of str
+        One warning for each category with such a word.
+
+    Raises
+    ------
+    InputError
+        If all words of a category are unknown.
+    """
     warnings: list[str] = []
     for name, words in categories.items():
         unknown = [word for word in words or [name] if word not in vocabulary]
@@ -282,12 +404,30 @@ def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:
 
 
 def is_coco_file(path: Path, layout: str | None = None) -> bool:
-    """Whether labels are one COCO file, which names its images without their folder."""
+    """Whether labels are one COCO file, which names its images without their folder.
+
+    Parameters
+    ----------
+    path : Path
+        Of the labels.
+    layout : str, optional
+        Format that a task names; None where it is found out.
+    """
     return is_json(path) and path.is_file() and layout in (None, "coco")
 
 
 def plan_beside(labels: GivenLabels) -> Path | None:
-    """Return the folder of the plan that drew the labelled images, where labels lie in one."""
+    """Return the folder of the plan that drew the labelled images, where labels lie in one.
+
+    Parameters
+    ----------
+    labels : path-like or object in memory
+        Labels in memory lie in no folder.
+
+    Returns
+    -------
+    Path or None
+    """
     if not isinstance(labels, str | os.PathLike):
         return None
     folder = Path(labels).parent
@@ -303,7 +443,26 @@ def read_labels(
 ) -> LabelSet:
     """Read labels; a COCO file without a folder of images needs no library that reads images.
 
-    With one, its images get the names of the files there, and one of them at least is among these.
+    Parameters
+    ----------
+    labels : path-like or object in memory
+        COCO, YOLO or VOC, or what `labels_in_memory` reads.
+    img_dir : path-like, optional
+        Folder of the images. With a COCO file its images get the names of the files there.
+    layout : str, optional
+        Format, where a task names it.
+    options : mapping, optional
+        Other arguments of `load_labels`, as a task names them.
+
+    Returns
+    -------
+    LabelSet
+
+    Raises
+    ------
+    InputError
+        If there are no such labels, they cannot be read, labels in memory have an `img_dir`, or no
+        image of a COCO file lies in `img_dir`.
     """
     if not isinstance(labels, str | os.PathLike):
         if img_dir is not None:
@@ -335,7 +494,10 @@ def read_labels(
 def other_reference(given: bool) -> InputError:
     """Return the error of a reference detector that is not read, or none where one is needed.
 
-    given: whether there is one for the new images.
+    Parameters
+    ----------
+    given : bool
+        Whether there is one for the new images.
     """
     if given:
         return InputError(

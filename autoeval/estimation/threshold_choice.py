@@ -1,7 +1,15 @@
 """The score threshold that reaches a wanted precision or recall, or the best F1.
 
-It is chosen on a curve of precision, recall and F1 by threshold, which is expected without labels,
-estimated from those of a plan, or counted on a labelled set.
+A curve holds precision, recall and F1 by score threshold, with an interval of each. There are three
+sources of it: `expected_curve` (no labels: the regressions of a fit), `labelled_curve` (labels of
+some images: the difference estimator) and `exact_curve` (a labelled set, counted).
+`choose_threshold` reads the threshold off a curve that is there; `choose_from`, which
+`autoeval.threshold` calls, has more of the curve evaluated around the choice until that no longer
+moves.
+
+At a threshold t the boxes with a score over t count, those of all categories together (micro
+average): with the true positives T, the boxes B and the labelled objects G, precision is T / B,
+recall T / G and F1 2 T / (B + G); see `autoeval.accuracy.measures`.
 """
 
 from __future__ import annotations
@@ -50,11 +58,32 @@ def expected_curve(
 ) -> pd.DataFrame:
     """Estimate precision, recall and F1 at a site over thresholds, without labels.
 
-    Returned: a curve: a row a threshold that a box is over, with the columns ``threshold``,
-        ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
-        Without a row where nothing was found.
+    For each measure and threshold the regression of this target is fitted on the pairs of the fit,
+    and predicts the categories that count at the site.
 
-    Raises InputError for new images of a site of the fit.
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Made the estimate.
+    estimate : Estimate
+        From `AccuracyEstimator.predict`, with its site.
+    iou : float
+        At which IoU with an object a box is a true positive; one of `IOUS`.
+    thresholds : ndarray of shape (T,)
+        Over 0 and under 1. Those at or over the highest score of the site are left out.
+
+    Returns
+    -------
+    DataFrame
+        A curve: a row for each threshold and measure, with the columns ``threshold``, ``measure``
+        (``precision``, ``recall``, ``f1``), ``value``, ``lower`` and ``upper``, in [0, 1]; NaN
+        where the interval would be too wide. Precision has no row where no box of the labelled
+        images is over the threshold. Without a row where nothing was found.
+
+    Raises
+    ------
+    InputError
+        For new images of a site of the fit.
     """
     assert estimate.site is not None
     if estimate.site.known:
@@ -79,7 +108,19 @@ def expected_curve(
 def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[str, ...]:
     """Return the warnings of `expected_curve`.
 
-    Precision is read off a reference detector, or is hardly better than a constant.
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Made the estimate.
+    estimate : Estimate
+        From `AccuracyEstimator.predict`, with its site.
+
+    Returns
+    -------
+    tuple of str
+        Those of the site, and `PRECISION_HARDLY_KNOWN` unless every regression of precision reads a
+        reference detector for all categories of the site. Those of the site alone where nothing was
+        found: there is no curve to doubt.
     """
     assert estimate.site is not None
     if estimate.site.nothing_found:  # there is no curve to doubt
@@ -94,7 +135,22 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[st
 def labelled_curve(part: LabelledPart, thresholds: np.ndarray = THRESHOLDS) -> pd.DataFrame:
     """Estimate the curve of a site from labels of some images, by the difference estimator.
 
-    part: the labelled images, for measures at a threshold; see `labelled_part`.
+    Parameters
+    ----------
+    part : LabelledPart
+        The labelled images, for measures at a threshold; see `labelled_part`.
+    thresholds : ndarray of shape (T,)
+        Over 0 and under 1; those at or over the highest score of the plan are left out.
+
+    Returns
+    -------
+    DataFrame
+        See `expected_curve`. Values and ends are cut at 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If the plan is for precision: its images are not drawn from all, as recall and F1 need.
     """
     plan = part.plan
     if not plan.measures("recall"):
@@ -118,7 +174,31 @@ def exact_curve(
 ) -> pd.DataFrame:
     """Count the curve of a labelled set, all its categories together.
 
-    thresholds: as many as there are scores take hardly longer than a few.
+    Parameters
+    ----------
+    rankings : sequence of RankedDetections
+        Boxes of each category by descending score, with their labels.
+    iou : float
+        At which IoU with an object a box is a true positive.
+    thresholds : ndarray of shape (T,)
+        As many as there are scores take hardly longer than a few.
+
+    Returns
+    -------
+    DataFrame
+        See `expected_curve`; ``lower`` and ``upper`` are the value. NaN where the denominator is 0:
+        precision without a box, recall without an object.
+
+    Examples
+    --------
+    Of two objects the first box finds one, the second box none:
+
+    >>> ranked = RankedDetections.of(
+    ...     np.array([0.9, 0.4]), np.array([0, 0]), np.array([[1.0, 0.0]]), np.array([2])
+    ... )
+    >>> curve = exact_curve([ranked], thresholds=np.array([0.3, 0.5]))
+    >>> curve.pivot(index="threshold", columns="measure", values="value").to_dict("index")[0.3]
+    {'f1': 0.5, 'precision': 0.5, 'recall': 0.5}
     """
     import pandas as pd
 
@@ -142,9 +222,27 @@ def exact_curve(
 
 
 def score_thresholds(rankings: Sequence[RankedDetections]) -> np.ndarray:
-    """Return a threshold between each two neighbouring scores, rising; equal to or over the lower.
+    """Return a threshold between each two neighbouring scores: at others no other boxes count.
 
-    At other thresholds no other boxes count. Each has as few decimals as there is room for.
+    Each threshold has as few decimals, two or more, as there
+    is room for.
+
+    Parameters
+    ----------
+    rankings : sequence of RankedDetections
+        Those without scores are passed over.
+
+    Returns
+    -------
+    ndarray of shape (T,), float64
+        Rising, over 0 and under 1; each equal to a score, or to a number near 0, or between it and
+        the next score.
+
+    Examples
+    --------
+    >>> ranked = RankedDetections.of(np.array([0.9, 0.412]), np.zeros(2, int), np.ones((1, 2)), [2])
+    >>> score_thresholds([ranked]).tolist()
+    [0.01, 0.42, 0.9]
     """
     scores = [ranking.scores for ranking in rankings if ranking.scores is not None]
     precision = np.result_type(*scores)
@@ -162,12 +260,14 @@ def score_thresholds(rankings: Sequence[RankedDetections]) -> np.ndarray:
 
 
 def _points(iou: float, thresholds: np.ndarray = THRESHOLDS) -> list[OperatingPoint]:
+    """Name precision, recall and F1 at each threshold."""
     return [OperatingPoint(name, float(t), iou) for t in thresholds for name in MEASURES]
 
 
 def _table(
     rows: Iterable[tuple[OperatingPoint, tuple[float, ...]]],
 ) -> pd.DataFrame:
+    """Lay out operating points, each with value, lower and upper end, as a curve."""
     import pandas as pd
 
     records = [(point.score_thr, point.measure, *bounds) for point, bounds in rows]
@@ -179,17 +279,19 @@ def _table(
 class ThresholdChoice(Result):
     """A score threshold that reaches what is wanted; NaN where none does.
 
+    `autoeval.threshold` returns one, and `choose_threshold` makes one of a curve.
+
     Parameters
     ----------
     wanted : str
-        What the threshold is to reach, in words.
+        What the threshold is to reach, in words, such as ``a recall of 90 %``.
     value : float
-        The threshold, a score in [0, 1].
+        The threshold, a score in [0, 1]; NaN if no estimate on the curve reaches what is wanted.
     lower, upper : float
         Thresholds that may be right: by the ends of the interval of what is wanted, or the edge of
         the curve; for the best F1 those whose F1 is within a point of it.
     at : dict of str to dict
-        ``value``, ``lower`` and ``upper`` of each measure at the threshold.
+        ``value``, ``lower`` and ``upper`` of each measure at the threshold; empty without one.
     curve : DataFrame
         That it was chosen on; see `expected_curve`.
     greatest : float
@@ -202,6 +304,21 @@ class ThresholdChoice(Result):
         Of the boxes and labels behind the curve.
     may_be_reached : bool
         Whether the interval at some threshold holds what is wanted.
+
+    Examples
+    --------
+    Of two objects the first box finds one, the second box none: half of the objects are found, and
+    only right boxes are kept, with a threshold of .5.
+
+    >>> ranked = RankedDetections.of(
+    ...     np.array([0.9, 0.4]), np.array([0, 0]), np.array([[1.0, 0.0]]), np.array([2])
+    ... )
+    >>> curve = exact_curve([ranked], thresholds=np.array([0.3, 0.5]))
+    >>> choice = choose_threshold(curve, recall=0.5)
+    >>> choice.value, choice.at["precision"]["value"], choice.at["recall"]["value"]
+    (0.5, 1.0, 0.5)
+    >>> choose_threshold(curve, recall=0.9).value  # is reached nowhere
+    nan
     """
 
     wanted: str
@@ -223,12 +340,15 @@ class ThresholdChoice(Result):
         return f"score threshold for {self.wanted}"
 
     def number_text(self, value: float) -> str:
-        """Write a threshold; a dash where there is none."""
+        """Write a threshold by two decimals or as many as it has; a dash where there is none."""
         return "–" if math.isnan(value) else threshold_text(value)
 
     @property
     def greatest_ends(self) -> tuple[float, float]:
-        """Interval of `greatest`; NaN for the best F1, or where nothing was estimated."""
+        """Interval of `greatest`: lower and upper end where `target` is the greatest.
+
+        NaN for the best F1, or where nothing was estimated.
+        """
         rows = self.curve[self.curve["measure"] == self.target].dropna()
         if math.isnan(self.greatest) or not len(rows):
             return np.nan, np.nan
@@ -251,7 +371,7 @@ class ThresholdChoice(Result):
         return {}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the curve: one row for a threshold and a measure."""
+        """Return the curve: one row for a threshold and a measure; see `expected_curve`."""
         return self.curve.copy()
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -260,7 +380,12 @@ class ThresholdChoice(Result):
         Parameters
         ----------
         ax : Axes, optional
-            A new figure by default.
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Axes
+            With a dotted line at the threshold, where there is one.
         """
         from matplotlib.figure import Figure
 
@@ -271,7 +396,17 @@ class ThresholdChoice(Result):
 
 
 def draw_measures(ax: Axes, curve: pd.DataFrame, threshold: float) -> None:
-    """Draw precision, recall and F1 of a curve in points of 100, and a threshold (NaN: none)."""
+    """Draw precision, recall and F1 of a curve in points of 100, and a threshold.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw; its labels and limits are set.
+    curve : DataFrame
+        See `expected_curve`.
+    threshold : float
+        A score in [0, 1]; NaN for no line.
+    """
     for measure, points in curve.groupby("measure"):
         x, colour = points["threshold"], COLOURS[str(measure)]
         ax.plot(x, 100 * points["value"], color=colour, label=measure)
@@ -289,10 +424,28 @@ def choose_threshold(
 ) -> ThresholdChoice:
     """Choose the highest threshold with a recall, the lowest with a precision, or that of best F1.
 
-    Between the thresholds of the curve its values are interpolated.
+    Between the thresholds of the curve its values are interpolated at hundredths. Of thresholds
+    with the same best F1 the lowest is chosen.
 
-    precision, recall: wanted, over 0 and under 1; without either the best F1 is.
+    Parameters
+    ----------
+    curve : DataFrame
+        See `expected_curve`.
+    precision, recall : float, optional
+        What is wanted, over 0 and under 1; without either the best F1 is.
 
+    Returns
+    -------
+    ThresholdChoice
+        Its level and its warnings are not set: `choose_from` sets them.
+
+    Raises
+    ------
+    InputError
+        If both are wanted, or one is not over 0 and under 1.
+
+    Examples
+    --------
     >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]
     >>> import pandas as pd
     >>> curve = pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
@@ -354,13 +507,32 @@ def choose_from(
 ) -> ThresholdChoice:
     """Choose a threshold on a curve that is evaluated at every hundredth around the choice.
 
-    What is said of the threshold, and of those that may be right, is then interpolated nowhere.
+    What is said of the threshold, and of those that may be right, is then interpolated nowhere. The
+    curve is evaluated at `start`, then up to `MOST_ROUNDS` times at all hundredths within `STEP` of
+    the choice and its ends that are still missing.
 
-    curve_at: the curve at some thresholds, rising, such as `expected_curve`.
-    start: thresholds that are evaluated beside all hundredths, of which the curve of the result
-        keeps what is said of it; by default the twentieths, and hundredths around the choice.
-    level, warnings: of the curve.
-    Other parameters as in `choose_threshold`.
+    Parameters
+    ----------
+    curve_at : callable
+        From thresholds, an ndarray in rising order, to a curve such as that of `expected_curve`.
+    start : ndarray of shape (S,), optional
+        Thresholds that are evaluated beside all hundredths, of which the curve of the result keeps
+        what is said of it; by default the twentieths, and hundredths around the choice.
+    precision, recall : float, optional
+        As in `choose_threshold`.
+    level : float
+        Nominal coverage of the intervals of the curve.
+    warnings : sequence of str
+        Of the curve.
+
+    Returns
+    -------
+    ThresholdChoice
+
+    Raises
+    ------
+    InputError
+        As `choose_threshold`.
     """
     import pandas as pd
 
@@ -386,6 +558,8 @@ def choose_from(
 def threshold_text(threshold: float) -> str:
     """Write a threshold by two decimals, or as many as it takes to keep the same boxes.
 
+    Examples
+    --------
     >>> threshold_text(0.3), threshold_text(0.137)
     ('0.30', '0.137')
     """
@@ -394,7 +568,7 @@ def threshold_text(threshold: float) -> str:
 
 
 def check_wanted(precision: float | None, recall: float | None) -> None:
-    """Refuse what no threshold can be chosen for; see `choose_threshold`."""
+    """Raise `InputError` for both a precision and a recall, and for one not over 0 and under 1."""
     if precision is not None and recall is not None:
         raise InputError("Expected a wanted precision or a wanted recall, but got both.")
     for name, value in (("precision", precision), ("recall", recall)):
@@ -403,7 +577,16 @@ def check_wanted(precision: float | None, recall: float | None) -> None:
 
 
 def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Interpolate to hundredths, beside the thresholds there are; recall falls with these."""
+    """Interpolate one measure of a curve to hundredths, beside the thresholds there are.
+
+    Estimates of recall at neighbouring thresholds may rise by chance, which recall cannot: each
+    value and end is the least so far.
+
+    Returns
+    -------
+    DataFrame
+        ``threshold``, ``value``, ``lower`` and ``upper``; without a row where nothing is known.
+    """
     import pandas as pd
 
     defined = curve.dropna().sort_values("threshold")
