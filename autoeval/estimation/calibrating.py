@@ -1,5 +1,10 @@
 """Calibration on labelled sites, and their pairs of site and category on the calibrated scale.
 
+`autoeval.estimation.fitting.fit_sets` calls, in this order: `with_calibrated_reference` (where
+there is a reference), `check_confidences` (whether scores say anything), `calibrate` (pairs and
+calibration) and `fits_above` (the same at higher score floors); `reliability` makes the diagram of
+the page. The functions of coefficients are in `autoeval.model.calibration`.
+
 Programs leave out boxes under a score of their own (`yolo predict`: .25). Boxes are matched from
 the most confident one on, so the true-positive probability of a confidence is the same at every
 floor. What changes is how many objects are missed, every score, the accuracy of the boxes that are
@@ -64,7 +69,12 @@ FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 class ConfidenceCheck:
     """How much an estimate suffers from confidences that predict little.
 
-    widening: in [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
+    Parameters
+    ----------
+    widening : float
+        In [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
+    warnings : tuple of str
+        That every estimate repeats.
     """
 
     widening: float = 0.0
@@ -75,7 +85,26 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
     """Evaluate confidences on all labelled boxes together, at IoU .5.
 
     Of several boxes on an object COCO takes the most confident one, so that any confidences look
-    good: whether they say anything is seen where boxes are matched in a random order.
+    good: whether they say anything is seen where boxes are matched in a random order. Whether the
+    most confident ones are less often right (`bend`) is seen by COCO's order.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+
+    Returns
+    -------
+    ConfidenceCheck
+        Widened by the probability that the area under the ROC curve is under `LEAST_AREA`, or by
+        the drop of `bend`, whichever is larger. Nothing is said with fewer than `FEWEST_OF_EACH`
+        right or wrong boxes.
+
+    Raises
+    ------
+    InputError
+        If all confidences are equal, or the area is under `USELESS_AREA` with a probability over
+        `REFUSED`.
     """
     parts = []
     for labelled_set in sets:
@@ -124,10 +153,25 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
 
 
 def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
-    """Return the area under the ROC curve, and its standard error where scores are by chance.
+    r"""Return the area under the ROC curve, and its standard error where scores are by chance.
 
-    Source: Mann & Whitney 1947; equal scores count half.
+    The area is the probability that a right box has a higher score than a wrong one. Source: Mann &
+    Whitney 1947; equal scores count half.
 
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+    hits : ndarray of shape (N,), bool
+        Whether each box is right; some are and some are not.
+
+    Returns
+    -------
+    tuple of float
+        The area in [0, 1], .5 by chance; and :math:`\sqrt{(r + w + 1) / (12 r w)}` with r right and
+        w wrong boxes.
+
+    Examples
+    --------
     >>> roc_area(np.array([.1, .2, .3, .4]), np.array([False, True, False, True]))[0]
     0.75
     """
@@ -144,7 +188,27 @@ def bend(scores: np.ndarray, hits: np.ndarray) -> float:
     """Return by how much more confident boxes are less often right than others; 0 if not surely.
 
     Boxes are divided by confidence, the first bin has the 30 highest, each further one is twice as
-    large. Of all pairs of bins that in which the difference is largest in standard errors counts.
+    large. Of all pairs of bins that in which the difference is largest in standard errors counts,
+    if it is over `SURELY_BENT` of them and over `LEAST_DROP`.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+    hits : ndarray of shape (N,), bool
+        Whether each box is right.
+
+    Returns
+    -------
+    float
+        Difference of two shares of right boxes, in [0, 1].
+
+    Examples
+    --------
+    The 30 most confident of 90 boxes are wrong, the others are right:
+
+    >>> scores = np.linspace(1, 0, 90)
+    >>> round(bend(scores, scores < scores[29]), 2), bend(scores, scores > 0.5)
+    (0.95, 0.0)
     """
     hits_by_score, edges = hits[np.argsort(-scores, kind="stable")], [0]
     # Doubled sizes are fine where confidences are highest, where boxes count most, and coarse where
@@ -172,8 +236,17 @@ def bend(scores: np.ndarray, hits: np.ndarray) -> float:
 def reliability(sets: Sequence[Site], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
     """Compare predicted with observed true positives at IoU .5, by calibration and by confidence.
 
-    probabilities (10, N): of the boxes of each, by calibrations that have not seen their labels.
-    Returned: see `reliability_bins`, after the column ``scale``, `CALIBRATED` or `UNCALIBRATED`.
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    probabilities : sequence of ndarray of shape (10, N)
+        Of the boxes of each set, by calibrations that have not seen its labels.
+
+    Returns
+    -------
+    DataFrame
+        See `reliability_bins`, after the column ``scale``, `CALIBRATED` or `UNCALIBRATED`.
     """
     import pandas as pd
 
@@ -189,9 +262,19 @@ def reliability(sets: Sequence[Site], probabilities: Sequence[np.ndarray]) -> pd
 
 
 def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
-    """Bin predicted probabilities (N,) into tenths, and count the true positives (N,), bool.
+    """Bin predicted probabilities into tenths, and count the true positives.
 
-    Returned: one row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
+    Parameters
+    ----------
+    predicted : ndarray of shape (N,)
+        In [0, 1].
+    hits : ndarray of shape (N,), bool
+        Whether each box is right.
+
+    Returns
+    -------
+    DataFrame
+        One row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
         positives), ``lower`` and ``upper`` (its 90 % interval by Wilson 1927) and ``n``.
     """
     import pandas as pd
@@ -212,6 +295,11 @@ def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
 def calibration_error(bins: pd.DataFrame) -> float:
     """Return the expected calibration error of a table by `reliability_bins` (Guo et al. 2017).
 
+    It is the mean distance of predicted and observed share, each bin weighted by its boxes; in [0,
+    1].
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> calibration_error(pd.DataFrame({"predicted": [.1, .8], "observed": [.2, .8], "n": [1, 3]}))
     0.025
@@ -230,8 +318,17 @@ def calibrate(
     elsewhere (`autoeval.model.away`) starts from a calibration at home, and compares with that what
     other labelled sites show.
 
-    prior: by default that of the panel of detectors, at the lowest floor of the sets.
-    Returned: pairs, see `autoeval.model.pair_table`; the calibration on all sets; and of the boxes
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    prior : CalibrationPrior, optional
+        By default that of the panel of detectors, at the lowest floor of the sets.
+
+    Returns
+    -------
+    tuple of dict, ScoreCalibration and list of ndarray
+        Pairs, see `autoeval.model.pair_table`; the calibration on all sets; and of the boxes
         of each set the probabilities (10, N) that were used.
     """
     if prior is None:
@@ -250,7 +347,12 @@ def calibrated_rows(
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
     """Return the pairs of `calibrate` as a DataFrame, and the calibration.
 
-    prior: by default that of the panel of detectors.
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    prior : CalibrationPrior, optional
+        By default that of the panel of detectors for files as they come.
     """
     import pandas as pd
 
@@ -259,7 +361,23 @@ def calibrated_rows(
 
 
 def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) -> list[np.ndarray]:
-    """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
+    """Return the probabilities of the boxes of each set, by calibrations on the other folds.
+
+    Where the detector was trained on some of the sets, those are cross-fitted among themselves, and
+    the others are read by the calibration on all of them.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    prior : CalibrationPrior, optional
+        By default that of the panel of detectors for files as they come.
+
+    Returns
+    -------
+    list of ndarray of shape (10, N)
+        True-positive probabilities at each IoU threshold, in the order of the sets.
+    """
     home, prior = [site for site in sets if site.trained_here], prior or calibration_prior()
     if 0 < len(home) < len(sets):
         calibration, at_home = fit_calibration(home, None, prior), iter(cross_fitted(home, prior))
@@ -287,10 +405,19 @@ def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) ->
 def fit_calibration(
     sets: Sequence[Site], images: Sequence[np.ndarray] | None, prior: CalibrationPrior
 ) -> ScoreCalibration:
-    """Fit a calibration on some images, (M,) bool, of each labelled set; None for all.
+    """Fit a calibration on some images of each labelled set.
 
     Boxes of categories that a set does not label at all say nothing, nor do those without area,
     which are false positives whatever their score.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets; each weighs by its categories with labels enough, at least 1.
+    images : sequence of ndarray of shape (M,), bool, optional
+        Which images of each set are used; None for all.
+    prior : CalibrationPrior
+        What is believed of the coefficients before.
     """
     images = images or [np.ones(len(labelled_set), bool) for labelled_set in sets]
     scores, matched = [], []
@@ -313,7 +440,24 @@ def fit_missed_objects(
 ) -> np.ndarray:
     """Fit `ScoreCalibration.missed` on some images of each set, given its coefficients of boxes.
 
-    Counted are the false negatives of the images with labels or likely boxes of a category.
+    Counted are the false negatives, at IoU .5, of the images with labels of a category or with a
+    box of it that is right with a probability over `FOUND`. A category without a label on the
+    images that are used is passed over.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    images : sequence of ndarray of shape (M,), bool
+        Which images of each set are used.
+    boxes : ndarray of shape (10, 3)
+        `ScoreCalibration.boxes`.
+    prior : CalibrationPrior
+        Of which ``missed`` is read.
+
+    Returns
+    -------
+    ndarray of shape (3,)
     """
     calibration = ScoreCalibration(boxes, prior.missed.mean)
     observed = []
@@ -340,9 +484,18 @@ def fit_missed_objects(
 def with_calibrated_reference(sets: Sequence[Site]) -> tuple[list[Site], ScoreCalibration]:
     """Return labelled sets whose reference detector is calibrated, and that calibration.
 
-    sets: at least one has a reference. The probabilities of a set are by calibrations that have not
-        seen its labels: else a reference would look more certain where it is compared with the
-        detector's accuracy than at a new site.
+    The probabilities of a set are by calibrations that have not seen its labels: else a reference
+    would look more certain where it is compared with the detector's accuracy than at a new site.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets, of which at least one has a reference.
+
+    Returns
+    -------
+    tuple of list of Site and ScoreCalibration
+        Sets without a reference are returned as they are.
     """
     with_reference = [labelled_set for labelled_set in sets if labelled_set.reference is not None]
     # the same sets with the boxes of the reference in place of the detector's; where the detector
@@ -380,11 +533,26 @@ def fits_above(
 ) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
-    A floor over which no box is left is left out. What a confidence says of a box stays; how many
-    objects are missed is fitted again.
+    A floor over which a set has no box left is left out. What a confidence says of a box stays; how
+    many objects are missed is fitted again.
 
-    calibration, probabilities: of all their boxes, see `calibrate`.
-    prior: by default that of the panel of detectors at each floor.
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    calibration : ScoreCalibration
+        Of all their boxes, see `calibrate`.
+    probabilities : sequence of ndarray of shape (10, N)
+        Of the boxes of each set, see `calibrate`.
+    floors : sequence of float
+        Scores in [0, 1]; those up to the highest floor of the sets are left out.
+    prior : CalibrationPrior, optional
+        By default that of the panel of detectors at each floor.
+
+    Returns
+    -------
+    dict of float to FloorFit
+        By floor, in the order of `floors`.
     """
     fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
     fits = {}

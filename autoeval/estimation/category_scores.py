@@ -1,10 +1,14 @@
 """The scores of each category of a site, which the regression reads, and tables of scores.
 
+From a calibrated `Site`: `site_scores` and `site_rows` make the rows of a new site for
+`autoeval.estimation.estimate`, `labelled_pairs` those of a labelled set, with their accuracies, for
+`autoeval.estimation.calibrating`. Features themselves are in `autoeval.model.pair_table`.
+
 A score table of a published method has one row for each sample set and dropout repeat. Columns:
 ``source`` (the site, in the word of the papers), ``group`` (optional: sites of one origin),
 ``sample_set`` (recipe id), ``kind`` (``"seed"`` for a site's own images, ``"sample"`` for a
 transformed subset), ``repeat``, ``n_images``, one column a feature, and ``mAP``, ``mAP50``,
-``mAP75`` in [0, 1].
+``mAP75`` in [0, 1]. With several categories columns are called ``name/category``.
 """
 
 from __future__ import annotations
@@ -62,15 +66,33 @@ _COUNTS = ("n_boxes", "n_unreadable")
 
 
 class CategoryScores:
-    """The features of one category, an index into those of the boxes of a calibrated site.
+    """The features of one category of a calibrated site.
 
-    features: columns to fill; those that need a reference are left out where the site has none.
-    images (m,), int64: images on which the category is scored, in rising order; by default those on
-        which it is found, by this detector or by the reference.
-    probabilities (10, N): of all boxes, by a calibration that has not seen these labels; by default
-        by that of the site.
-    row: the category, the number of images, the features and expected counts by name, and the
-        highest score of its boxes on all images of the site; see `nothing_over`.
+    Parameters
+    ----------
+    site : Site
+        With a calibration, N boxes, M images.
+    category : int
+        Index into the categories of its boxes.
+    features : sequence of str
+        Columns to fill; those that need a reference are left out where the site has none.
+    images : ndarray of shape (m,), int64, optional
+        Images on which the category is scored, in rising order; by default those on which it is
+        found, by this detector or by the reference: a box is right with a probability over .05 at
+        IoU .5.
+    probabilities : ndarray of shape (10, N), optional
+        Of all boxes, by a calibration that has not seen these labels; by default by that of the
+        site.
+
+    Attributes
+    ----------
+    row : dict
+        The category, the number of images (at least 1), the features and expected counts by name,
+        and the highest score of its boxes on all images of the site; see `nothing_over`.
+    images : ndarray of shape (m,), int64
+        As given, or as found.
+    found : bool
+        Whether there is such an image; the features are NaN otherwise.
     """
 
     def __init__(
@@ -152,7 +174,18 @@ class CategoryScores:
         }
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return each feature of B sets in which the m images count so often, (B, m), as (B,)."""
+        """Return the features of draws of the images with replacement.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, m)
+            How often each of the m images is drawn.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (B,)
+            NaN where a feature is not known.
+        """
         unknown = {name: np.full(len(counts), np.nan) for name in self._unknown}
         computed = self._calibrated.resample(counts)
         computed |= self._reference.resample(counts) if self._reference else unknown
@@ -165,7 +198,23 @@ def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
     At a new site nobody knows which images hold a category, so those that show none of its boxes
     say nothing of it: absence is not taken for blindness.
 
-    Raises InputError where a feature is none of boxes, such as one of perturbed passes.
+    Parameters
+    ----------
+    site : Site
+        Calibrated.
+    features : sequence of str
+        Scores that regressions read.
+
+    Returns
+    -------
+    list of CategoryScores
+        In the order of `Presence.candidates`; empty where nothing is found and none is said to be
+        there.
+
+    Raises
+    ------
+    InputError
+        If a feature is none of boxes, such as one of perturbed passes.
     """
     unknown = [name for name in features if name not in LABELLED_FEATURES]
     for start in (EXPECTED, BY_REFERENCE):  # of a target at a threshold
@@ -180,7 +229,21 @@ def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
 
 
 def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str, np.ndarray]:
-    """Lay out the scores of a site as one row a category, with whether it counts."""
+    """Lay out the scores of a site as one row a category, with whether it counts.
+
+    Parameters
+    ----------
+    scores : sequence of CategoryScores
+        From `site_scores`.
+    presence : Presence
+        Of the same site.
+
+    Returns
+    -------
+    dict of str to ndarray
+        See `autoeval.model.pair_table`; with the columns `COUNTED`, `LIKELY_BOXES` and
+        `EXPECTED_OBJECTS`.
+    """
     at = presence.candidates
     return {
         **table_of([category.row for category in scores]),
@@ -198,10 +261,23 @@ def labelled_pairs(
 ) -> list[dict[str, Any]]:
     """Score and evaluate the categories of a labelled set that have labels enough.
 
-    probabilities (10, N): see `CategoryScores`.
-    Returned: rows of a pair table, see `autoeval.model.pair_table`, without what is not known of a
-        pair; with ``n_boxes`` and the sampling error of each accuracy, ``mAP_std`` and the like; of
-        a task on all images, else on those that hold the category.
+    Accuracy is that on all images of a site of a task, else on those that hold the category.
+
+    Parameters
+    ----------
+    labelled : Site
+        With truth.
+    calibration : ScoreCalibration
+        Of the detector.
+    probabilities : ndarray of shape (10, N), optional
+        See `CategoryScores`.
+
+    Returns
+    -------
+    list of dict
+        Rows of a pair table, see `autoeval.model.pair_table`, without what is not known of a
+        pair; with ``n_boxes`` (labelled ones) and the standard error of each accuracy, ``mAP_std``
+        and the like.
     """
     rows, labelled = [], replace(labelled, calibration=calibration)
     same = {
@@ -251,7 +327,7 @@ def labelled_rows(
 
 
 def sources(table: pd.DataFrame) -> list[str]:
-    """Return the names of the sites, in order of appearance."""
+    """Return the names of the sites of a score table, in order of appearance."""
     return list(dict.fromkeys(table["source"]))
 
 
@@ -273,6 +349,16 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     Repeats differ in scores of perturbed passes alone, so the first stands for all. A site
     without a group is its own; a table of several categories, with columns ``score/category``, is
     stacked.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table, or one of pairs already, which stays as it is.
+
+    Returns
+    -------
+    DataFrame
+        With the columns ``category`` (`ONLY` where the table knows none) and ``group``.
     """
     rows = table[table["kind"] != SAMPLE] if "kind" in table else table
     rows = rows[rows["repeat"] == rows["repeat"].min()] if "repeat" in rows else rows
@@ -288,8 +374,18 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
 def with_pairs(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Add the scores of calibrated boxes to the own images of the sites of a score table.
 
-    rows: a pair table of the same sites, see `pair_rows`; with several categories the columns of
-        the result are named ``score/category``.
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    rows : DataFrame
+        A pair table of the same sites, see `pair_rows`.
+
+    Returns
+    -------
+    DataFrame
+        The score table with more columns, without a value for transformed sample sets; with several
+        categories the added columns are named ``score/category``.
     """
     import pandas as pd
 
@@ -312,7 +408,15 @@ def with_pairs(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def stack_categories(rows: pd.DataFrame, categories: Iterable[str]) -> pd.DataFrame:
-    """Turn the columns ``name/category`` of each category into rows, with a column ``category``."""
+    """Turn the columns ``name/category`` of each category into rows, with a column ``category``.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of a score table.
+    categories : iterable of str
+        Those that are stacked; one table after the other.
+    """
     import pandas as pd
 
     of_categories = {str(n).partition("/")[0] for n in rows if "/" in str(n)}

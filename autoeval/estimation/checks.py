@@ -1,6 +1,9 @@
 """Checks of an estimate: functions of what is known of a site and a fit to notices.
 
-Each notice has a code, a severity and a text; docs/reference/warnings.md lists the codes.
+`estimate_site` and `estimate_rows` in `autoeval.estimation.estimate` call them, fits call
+`reference_of_fit`, readers of images `unreadable_warning`. Each notice has a code, a severity and a
+text; docs/reference/warnings.md lists the codes. A function that finds nothing returns an empty
+tuple.
 """
 
 from __future__ import annotations
@@ -64,7 +67,18 @@ def boxes_of_fit(
 ) -> tuple[Notice, ...]:
     """Warn of boxes that are those of a labelled set of the fit: an easily exchanged file.
 
-    looks, read_sites: of the fit; sites are read only where one has as many confident boxes.
+    Sites are read only where one has exactly as many confident boxes, and these are `FEWEST_SURE`
+    or more. A set is recognised by `SAME` of its boxes, corners and score, to all digits of
+    float32.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        New predictions.
+    looks : Looks
+        Of the fit.
+    read_sites : callable
+        Returns the labelled sets of the fit.
     """
     n_sure = np.count_nonzero(boxes.scores > SURE)
     if n_sure < FEWEST_SURE or all(of_set.n != n_sure for of_set in looks.confident):
@@ -83,6 +97,7 @@ def boxes_of_fit(
 
 
 def _rows_as_bytes(boxes: Boxes) -> set[bytes]:
+    """Return corners and score of each box as bytes of float32, to be compared exactly."""
     rows = np.column_stack([boxes.boxes, boxes.scores]).astype(np.float32)
     return {row.tobytes() for row in rows}
 
@@ -99,9 +114,29 @@ def of_scores(
 ) -> tuple[Notice, ...]:
     """List why an estimate may be wrong by its value, its scores and the images behind them.
 
-    training_range: smallest and largest value of each feature in training, as far as it is known.
-    skipped_share: share of (image, repeat) with no box on at least one side.
+    Parameters
+    ----------
+    value : float
+        The estimate, in the range of its target; NaN where none is given.
+    features : mapping of str to float
+        Scores by name; NaN where one is undefined.
+    training_range : mapping of str to tuple of float
+        Smallest and largest value of each feature in training, as far as it is known.
+    n_images : int
+        Images that the scores rest on.
+    backbone : str
+        Class of the detector's backbone, compared with `VALIDATED_BACKBONES`.
+    target : str
+        What is estimated.
+    skipped_share : float
+        Share of (image, repeat) with no box on at least one side, in [0, 1].
 
+    Returns
+    -------
+    tuple of Notice
+
+    Examples
+    --------
     >>> known = {"n_images": 60, "backbone": "ResNet"}
     >>> of_scores(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
     ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
@@ -149,6 +184,18 @@ def width(interval: PredictionInterval, target: str = "mAP") -> str:
     """Advise where an interval is too wide to act on, with what helps, as it was measured.
 
     The figures are those of ``generality.md`` and ``labels_from_files.md`` in ``docs/results``.
+
+    Parameters
+    ----------
+    interval : PredictionInterval
+        Too wide where its `reach` is over `TOO_WIDE`.
+    target : str
+        What is estimated.
+
+    Returns
+    -------
+    str
+        A notice, or an empty text.
     """
     if interval.reach <= TOO_WIDE:
         return ""
@@ -169,7 +216,10 @@ def width(interval: PredictionInterval, target: str = "mAP") -> str:
 def outside_range(intervals: Mapping[str, PredictionInterval]) -> tuple[Notice, ...]:
     """Note where the regression predicts an accuracy below 0 or above 1.
 
-    intervals: of each category, or of one that has no name.
+    Parameters
+    ----------
+    intervals : mapping of str to PredictionInterval
+        Of each category, or of one that has no name.
     """
     outside = {name: of for name, of in intervals.items() if of.raw < 0 or of.raw > 1}
     if not outside:
@@ -214,11 +264,19 @@ def tightness(pairs: Table, estimates: Mapping[str, float]) -> tuple[Notice, ...
     from below and from above. One warning, where that moves mAP by `MATTERS` or more to each side,
     or cannot be known.
 
+    Parameters
+    ----------
+    pairs : Table
+        Of the fit, with ``mAP`` and ``mAP50``.
+    estimates : mapping of str to float
+        By target: ``mAP`` and ``mAP50``. Nothing is said without a finite ``mAP50``.
+
+    Examples
+    --------
     >>> pairs = {"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]}
-    >>> print(*tightness(pairs, {"mAP": .4, "mAP50": .6}))
-    mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly \
-does. At the 4 sites with the most similar mAP50, mAP is 41 to 72 % of mAP50: 25 to 44 at the \
-estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
+    >>> (notice,) = tightness(pairs, {"mAP": .4, "mAP50": .6})
+    >>> notice.code, "mAP is 41 to 72 % of mAP50: 25 to 44 at" in notice
+    ('tightness-of-labels', True)
     >>> tightness({"mAP50": [.5, .6, .7], "mAP": [.25, .3, .35]}, {"mAP": .3, "mAP50": .6})
     ()
     """
@@ -254,6 +312,15 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
 def nothing_found_text(n_images: int, target: str = "mAP") -> Notice:
     """State what it means that nothing was found in so many images, and what helps.
 
+    Parameters
+    ----------
+    n_images : int
+        Of the site.
+    target : str
+        What is estimated; of precision other things follow.
+
+    Examples
+    --------
     >>> nothing_found_text(1, "recall@0.3").split(". ")[1][:24]
     'The recall@0.3 is near 0'
     """
@@ -285,7 +352,7 @@ def no_box_in_fit(target: str) -> Notice:
 
 
 def nothing_over_text(target: str) -> Notice:
-    """State what follows where no box is over the threshold of a target."""
+    """State what follows where no box is over the threshold of a target, such as ``recall@0.3``."""
     point = OperatingPoint.of(target)
     assert point is not None
     return Notice(
@@ -298,7 +365,12 @@ def nothing_over_text(target: str) -> Notice:
 def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]:
     """Warn where the agreement with a reference detector is not read, of all or of some pairs.
 
-    pairs: those of the fit, with `REFERENCE_TRUE`.
+    Parameters
+    ----------
+    pairs : Table
+        Those of the fit, with `REFERENCE_TRUE`.
+    regression : Regression
+        Fitted on them.
     """
     point = OperatingPoint.of(regression.target)
     usual_words = np.isin(pairs["category"], PRECISION_OF).any()
@@ -327,7 +399,12 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
 def reference_at_site(rows: Table, features: Sequence[str]) -> tuple[Notice, ...]:
     """Warn of categories of a site in which the reference detector has no box.
 
-    features: those that the regression reads.
+    Parameters
+    ----------
+    rows : Table
+        One row a category that counts.
+    features : sequence of str
+        Those that the regression reads.
     """
     read = [name for name in features if name.startswith(REFERENCE_AP)]
     if not read or "category" not in rows:
@@ -338,11 +415,13 @@ def reference_at_site(rows: Table, features: Sequence[str]) -> tuple[Notice, ...
 
 
 def _not_read(why: str) -> Notice:
+    """Note that the reference detector is not read, and why."""
     text = f"the reference detector (--reference) is not read: {why}"
     return Notice("reference-not-read", text, severity="note")
 
 
 def _without(called: Sequence[str], n: int) -> Notice:
+    """Note that `called`, of n categories, are estimated without the reference detector."""
     return Notice(
         "reference-without-boxes",
         f"the reference detector has no box of {len(called)} of {n} categories, which are "
@@ -352,7 +431,15 @@ def _without(called: Sequence[str], n: int) -> Notice:
 
 
 def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[str, ...]:
-    """Warn of images that could not be read, and name two of them; `lost` has names and reasons."""
+    """Warn of images that could not be read, and name two of them.
+
+    Parameters
+    ----------
+    lost : sequence of str
+        Name and reason of each.
+    n_images : int, optional
+        All images, those that were read among them.
+    """
     if not lost:
         return ()
     how_many = (

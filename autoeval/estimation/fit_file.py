@@ -3,7 +3,11 @@
 ``estimator.parquet`` holds the pairs of the fit, those at higher score floors with their floor in
 a column, and as JSON metadata everything else; its pages and the metadata have checksums.
 ``estimator.sites.npz`` beside it holds the labelled sites, from which fits are joined; nothing else
-needs it. Both carry the number of their format.
+needs it. Both carry the number of their format, `FORMAT` and `SITES_FORMAT`; files of another one
+are refused.
+
+`AccuracyEstimator.save` and `load` are `write_fit` and `read_fit`; published methods write their
+estimators by `write_artefact`, too.
 """
 
 from __future__ import annotations
@@ -61,7 +65,14 @@ Arrays = Mapping[str, np.ndarray]
 class FloorFit:
     """A fit at one score floor: its pairs and its calibration.
 
-    regressions: on these pairs, by target and level, as they are used.
+    Parameters
+    ----------
+    rows : Table
+        Pairs; see `autoeval.model.pair_table`.
+    calibration : ScoreCalibration
+        Of the detector's boxes over the floor.
+    regressions : dict
+        On these pairs, by target and level, as they are used.
     """
 
     rows: Table
@@ -72,7 +83,14 @@ class FloorFit:
 def write_artefact(path: PathLike, tables: Sequence[Table], metadata: Mapping[str, Any]) -> None:
     """Write tables and JSON metadata with checksums of both into one Parquet file, atomically.
 
-    The rows of the tables follow each other; where one lacks a column its rows have no value there.
+    Parameters
+    ----------
+    path : path-like
+        File to write.
+    tables : sequence of Table
+        Their rows follow each other; where one lacks a column its rows have no value there.
+    metadata : mapping
+        Plain values, fit for JSON.
     """
     parts = []
     for table in tables:
@@ -95,7 +113,13 @@ def write_artefact(path: PathLike, tables: Sequence[Table], metadata: Mapping[st
 
 
 def artefact_path(path: PathLike) -> Path:
-    """Return the file of an estimator, which a work dir of a fit stands for, too."""
+    """Return the file of an estimator, which a work dir of a fit stands for, too.
+
+    Examples
+    --------
+    >>> artefact_path("fit.parquet").name, artefact_path(".").name
+    ('fit.parquet', 'estimator.parquet')
+    """
     path = Path(path)
     return path / ESTIMATOR if path.is_dir() else path
 
@@ -103,7 +127,22 @@ def artefact_path(path: PathLike) -> Path:
 def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read what `write_artefact` wrote; see `artefact_path`.
 
-    Columns of whole numbers are float64 where one is missing.
+    Parameters
+    ----------
+    path : path-like
+        A file, or the work dir of a fit.
+
+    Returns
+    -------
+    tuple of dict of str to ndarray and dict
+        The table: columns of whole numbers are float64 where one is missing, texts and bytes are
+        objects, None where one is missing. And the metadata, with their ``format``.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it cannot be read, is no estimator, is of another format, or does
+        not match its checksum.
     """
     path = artefact_path(path)
     if not path.is_file():
@@ -163,6 +202,13 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
     """Write the fields of an `AccuracyEstimator`, by name, with its labelled sites beside it.
 
     The rows at higher floors follow those of the fit, with their floor in a column.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write.
+    fields : mapping of str to object
+        ``vars`` of the estimator.
     """
     rows, floors = fields["rows_"], fields["floors_"]
     tables = [rows]
@@ -189,7 +235,15 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
 
 
 def read_fit(path: PathLike) -> dict[str, Any]:
-    """Return the fields of a saved `AccuracyEstimator`, by name; see `artefact_path`."""
+    """Return the fields of a saved `AccuracyEstimator`, by name; see `artefact_path`.
+
+    Columns that are empty at a floor are left out there: they are of other floors.
+
+    Raises
+    ------
+    InputError
+        As `read_artefact`, or if it is an estimator of a published method.
+    """
     table, metadata = read_artefact(path)
     settings = metadata["estimator"]
     method = settings.get("method", DEFAULT_METHOD)
@@ -235,13 +289,27 @@ def read_fit(path: PathLike) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FittedSites:
-    """The labelled sets of a fit, in memory or in the file that `write` made."""
+    """The labelled sets of a fit, in memory or in the file that `write` made.
+
+    Parameters
+    ----------
+    sets : tuple of Site
+        In memory; empty where they are in a file, or not known.
+    path : Path, optional
+        The file.
+    """
 
     sets: tuple[Site, ...] = ()
     path: Path | None = None
 
     def read(self) -> tuple[Site, ...]:
-        """Return the labelled sets; empty where they are not known."""
+        """Return the labelled sets; empty where they are not known.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged or of another format.
+        """
         if self.sets or self.path is None:
             return self.sets
         try:
@@ -263,7 +331,13 @@ class FittedSites:
             ) from error
 
     def write(self, estimator: Path) -> None:
-        """Write them beside the file of an estimator; nothing where they are not known."""
+        """Write them beside the file of an estimator; nothing where they are not known.
+
+        Parameters
+        ----------
+        estimator : Path
+            File of the estimator, whose ending is replaced by `SUFFIX`.
+        """
         path, arrays, described = estimator.with_suffix(SUFFIX), dict[str, np.ndarray](), []
         if not self.sets:
             if self.path is not None:  # of a fit that was saved before
@@ -280,7 +354,7 @@ class FittedSites:
 
 
 def _described(labelled: Site) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return plain values and arrays of a labelled set."""
+    """Return plain values and arrays of a labelled set, which `_read_set` reads."""
     found = labelled.boxes
     passes = {"boxes": found}
     if labelled.reference is not None:
@@ -308,6 +382,7 @@ def _described(labelled: Site) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
+    """Make a labelled set of what `_described` returned."""
     images = tuple(
         LabelledImage(
             image_id,

@@ -1,4 +1,10 @@
-"""From labelled data and a detector, or its predictions, to a fitted estimator; and joined fits."""
+"""From labelled data and a detector, or its predictions, to a fitted estimator; and joined fits.
+
+`autoeval.fit` and its kin call one of `fit_files` and `fit_site_files` (boxes in files, of a
+labelled set or of the sites of a task), `fit_labelled` and `fit_sites` (a detector that is run), or
+`join_fits`. All of them read labelled sets (`autoeval.estimation.labelled_sets`) and end in
+`fit_sets`, which calibrates, scores, checks, regresses and evaluates, in this order.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +77,14 @@ one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 class FitSettings:
     """Settings of a fit.
 
-    target, level: see `AccuracyEstimator`.
-    trained_here: whether the detector was trained on other images of all labelled sites.
+    Parameters
+    ----------
+    target : str
+        What is estimated; see `AccuracyEstimator`.
+    level : float
+        Nominal coverage of the intervals.
+    trained_here : bool
+        Whether the detector was trained on other images of all labelled sites.
     """
 
     target: str = "mAP"
@@ -90,8 +102,18 @@ def read_with_strongest(
 
     Two never did better than the stronger one alone (docs/results/generality.md), so one is read.
 
-    read: from predictions with one reference, or none, to labelled sets.
-    Returned: with them what the context of the fit says of the choice.
+    Parameters
+    ----------
+    files : Predictions
+        With any number of references.
+    read : callable
+        From predictions with one reference, or none, to labelled sets.
+
+    Returns
+    -------
+    tuple of list of Site and dict
+        The sets, the first with a note where there was a choice; and what the context of the fit
+        says of the choice, under `CHOSEN`, empty without one.
     """
     several = files.references
     if len(several) < 2:
@@ -114,7 +136,19 @@ def read_with_strongest(
 
 
 def reference_strength(sets: Sequence[Site]) -> float:
-    """Return the mean average precision of the reference over categories with labels enough."""
+    """Return the mean average precision of the reference over categories with labels enough.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets with a reference.
+
+    Returns
+    -------
+    float
+        Mean over pairs of set and category and over ten IoU thresholds, in [0, 1]; 0 without a
+        pair.
+    """
     strengths = [
         ranking.average_precision().mean()
         for labelled in sets
@@ -137,8 +171,30 @@ def fit_files(
 ) -> AccuracyEstimator:
     """Fit on the prediction files of one labelled set.
 
-    categories: each with the detector's words for it, which are expected in all images; by default
+    Parameters
+    ----------
+    files : Predictions
+        Boxes of the detector, and of references.
+    labels : path-like or object in memory
+        Of the same images; see `read_labels`.
+    img_dir : path-like, optional
+        Folder of the images.
+    group : str, optional
+        Origin of the labelled set; by default its name.
+    categories : mapping of str to sequence of str, optional
+        Each with the detector's words for it, which are expected in all images; by default
         every category of the labels, on the images that hold it.
+    settings : FitSettings
+        See there.
+
+    Returns
+    -------
+    AccuracyEstimator
+
+    Raises
+    ------
+    InputError
+        If files cannot be read, or boxes and labels do not belong together.
     """
     words = words_of(categories) if categories else None
     sets, context = read_with_strongest(
@@ -158,6 +214,20 @@ def fit_site_files(
     """Fit on the prediction files of the sites of a task.
 
     Its categories are expected in all images of its sites.
+
+    Parameters
+    ----------
+    files : Predictions
+        Whose path is a folder with ``NAME.json``, or another format, for each site.
+    task : Task
+        Whose sites are labelled.
+    settings : FitSettings
+        See there.
+
+    Raises
+    ------
+    InputError
+        As `fit_files`, if there is no such folder, or a site has no file in it.
     """
     folder = files.name
     if not folder.is_dir():
@@ -191,7 +261,14 @@ def fit_labelled(
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
-    labels, img_dir, group, folder, categories: see `observed_labels`.
+    Parameters
+    ----------
+    run : Detector
+        The detector, and how it is run.
+    labels, img_dir, group, folder, categories
+        See `observed_labels`.
+    settings : FitSettings
+        See there.
     """
     made, context = observed_labels(
         run, labels, img_dir=img_dir, group=group, folder=folder, categories=categories
@@ -204,7 +281,16 @@ def fit_sites(
 ) -> AccuracyEstimator:
     """Run a detector once over the sites of a task and fit on the task's categories.
 
-    folder: see `observed_sources`.
+    Parameters
+    ----------
+    run : Detector
+        The detector, and how it is run.
+    task : Task
+        Whose sites are labelled.
+    folder : Path, optional
+        See `observed_sources`.
+    settings : FitSettings
+        See there.
     """
     sets, context = observed_sources(run, task, folder=folder)
     return fit_sets(sets, context=context, settings=settings, run=run)
@@ -221,10 +307,30 @@ def fit_sets(
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
-    context: what the boxes were found with; see `AccuracyEstimator`.
-    run: the detector that found them, where it was run.
-    scored: score table of the same sites, with sample sets and other scores, that the estimator
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets, as `autoeval.estimation.labelled_sets` makes them.
+    context : mapping
+        What the boxes were found with; see `AccuracyEstimator`.
+    settings : FitSettings
+        See there.
+    run : Detector, optional
+        The detector that found them, where it was run.
+    scored : DataFrame, optional
+        Score table of the same sites, with sample sets and other scores, that the estimator
         carries in place of the pairs alone.
+
+    Returns
+    -------
+    AccuracyEstimator
+        With a `fit_result_`.
+
+    Raises
+    ------
+    InputError
+        If hardly a box is right at any site, confidences predict nothing, or no category has a box
+        that is right with a probability over `FOUND`.
     """
     check_some_right(sets)
     if settings.trained_here:
@@ -313,7 +419,18 @@ def _described(labelled: Site) -> dict[str, Any]:
 def assistance_of(
     sets: Sequence[Site],
 ) -> tuple[LabelAssistance | None, tuple[str, ...]]:
-    """Fit label assistance; where there is too little to learn from, say so instead."""
+    """Fit label assistance; where there is too little to learn from, say so instead.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+
+    Returns
+    -------
+    tuple of LabelAssistance or None, and tuple of str
+        One of the two is empty.
+    """
     try:
         return fit_assistance(sets), ()
     except InputError as error:
@@ -329,7 +446,18 @@ def assistance_of(
 def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str], Looks]:
     """Return the warnings of a fit on some sets, and how their boxes look together.
 
-    The warnings of the looks are those that every estimate repeats.
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    check : ConfidenceCheck
+        Of the same sets.
+
+    Returns
+    -------
+    tuple of list of str and Looks
+        What was left out, and files that look as if another detector had written them. The warnings
+        of the looks are those that every estimate repeats.
     """
     looks, warnings = [labelled_set.looks for labelled_set in sets], list[str]()
     for labelled_set in sets:
@@ -354,7 +482,25 @@ def join_fits(
 ) -> AccuracyEstimator:
     """Fit the labelled sites of some fits of one detector together, as one fit on all of them.
 
-    fits: by a name for messages.
+    A reference is read if all sites have one.
+
+    Parameters
+    ----------
+    fits : mapping of str to AccuracyEstimator
+        By a name for messages.
+    target, level
+        See `FitSettings`.
+
+    Returns
+    -------
+    AccuracyEstimator
+        With the loading of the first fit.
+
+    Raises
+    ------
+    InputError
+        If the fits are of different detectors or passes, share a labelled set, do not hold their
+        sites, or give a category different words.
     """
     (first, one), *_ = fits.items()
     for name, other in fits.items():
@@ -417,7 +563,22 @@ def names_of_sites(
     """Return new names of the labelled sets of each fit that share one and have other images.
 
     Labelled sets are named after their files, such as ``annotations``; those of a fit then get its
-    name before their own. Raises InputError for one set in two fits: it counts once.
+    name before their own.
+
+    Parameters
+    ----------
+    sites : mapping of str to sequence of Site
+        Labelled sets of each fit, by its name.
+
+    Returns
+    -------
+    dict of str to dict of str to str
+        By fit, then by old name the new one; only of sets that are renamed.
+
+    Raises
+    ------
+    InputError
+        For one set in two fits: it counts once.
     """
     short = dict(zip(sites, short_names(list(sites)), strict=True))
     renamed: dict[str, dict[str, str]] = {name: {} for name in sites}
@@ -440,13 +601,22 @@ def names_of_sites(
 
 
 def _image_ids(labelled: Site) -> list[str]:
+    """Return the ids of the images of a set, in its order."""
     return [image.image_id for image in labelled.boxes.images]
 
 
 def _same_labels(a: Site, b: Site, categories: Sequence[str]) -> bool:
     """Whether most labels of some categories are those of another set on equally named images.
 
-    Frames of several cameras are often numbered alike. True without categories.
+    Frames of several cameras are often numbered alike. Labels are the same by an IoU of
+    `SAME_LABEL`. True without categories.
+
+    Parameters
+    ----------
+    a, b : Site
+        Labelled sets with images of equal names in equal order.
+    categories : sequence of str
+        Those that are compared.
     """
     if not categories:
         return True
@@ -460,6 +630,7 @@ def _same_labels(a: Site, b: Site, categories: Sequence[str]) -> bool:
 
 
 def _labelled_categories(labelled: Site) -> list[str]:
+    """Return the categories of a set that have labels enough to be fitted on."""
     names = zip(labelled.boxes.categories, labelled.evaluation.enough, strict=True)
     return [name for name, enough in names if enough]
 
@@ -487,11 +658,20 @@ def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyE
 
 
 def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the settings of a pass without some of them."""
     return {key: value for key, value in of_pass.items() if key not in names}
 
 
 def named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
-    """Give labelled sets other names, and groups that bear their name."""
+    """Give labelled sets other names, and groups that bear their name.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled sets.
+    names : mapping of str to str
+        New name by old name; others stay.
+    """
     return [
         replace(
             labelled,

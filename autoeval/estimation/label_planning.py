@@ -3,6 +3,10 @@
 What labels need of an estimator: priors of all targets with the errors that they had elsewhere, the
 images drawn, and the folder to label, where a plan that is there already must belong to the same
 site and detector.
+
+`autoeval.plan_labels` calls `plan_in_folder`, `AccuracyEstimator.plan_labels` `plan_estimated`, and
+labels that no plan drew go through `plan_of_sample`; all of them end in `make_plan`, which draws.
+The order of the draw and the forecast are in `autoeval.labels.plan` and `autoeval.labels.joint`.
 """
 
 from __future__ import annotations
@@ -140,16 +144,37 @@ def make_plan(
     request: PlanRequest,
     site: PlannedSite | None = None,
 ) -> LabelPlan:
-    """Draw images to label.
+    r"""Draw images to label.
 
-    `boxes` are those of the categories that count, as of `Site.pool`. `assistance` was fitted on
-    boxes of the same detector; None where no influence is predicted. Where some blocks of time hold
-    several images the draw is spread over the order of the images, so that labelled frames lie
-    apart; otherwise over the predicted influence, or over nothing where nothing was found. Images
-    on which a reference detector disagrees are drawn more often, unless the draw is from
-    `everywhere`, over time, or for a target at a threshold.
+    Where some blocks of time hold several images the draw is spread over the order of the images,
+    so that labelled frames lie apart; otherwise over the predicted influence, or over nothing where
+    nothing was found. Images on which a reference detector disagrees are drawn more often, unless
+    the draw is from `everywhere`, over time, or for a target at a threshold: image i then with a
+    probability in proportion to
 
-    Raises InputError if `n` is not from 1 to the number of images.
+    .. math:: 1 - s + s \, d_i / \bar d
+
+    where d is the disagreement and s = `DISAGREEING`.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Those of the categories that count, on M images, as of `Site.pool`.
+    assistance : LabelAssistance, optional
+        Fitted on boxes of the same detector; None where no influence is predicted.
+    request : PlanRequest
+        How many are drawn, and what labels are to measure.
+    site : PlannedSite, optional
+        What else is known of the site; by default nothing.
+
+    Returns
+    -------
+    LabelPlan
+
+    Raises
+    ------
+    InputError
+        If `n` is not from 1 to the number of images.
     """
     site = PlannedSite() if site is None else site
     n, others, n_images = request.n, site.others, len(boxes.images)
@@ -224,8 +249,17 @@ def make_plan(
 def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str, ValueWithError]:
     """Take label-free estimates with their errors out of an `Estimate`.
 
-    error: from `error_elsewhere`; for single categories, since those are what was left out.
-    Returned: those with an interval, named as the target, such as ``mAP``, and ``mAP/<category>``,
+    Parameters
+    ----------
+    estimate : Estimate
+        Of one target.
+    error : ErrorOfPrior, optional
+        From `error_elsewhere`; for single categories, since those are what was left out.
+
+    Returns
+    -------
+    dict of str to ValueWithError
+        Those with an interval, named as the target, such as ``mAP``, and ``mAP/<category>``,
         also of categories that were found and do not count.
     """
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
@@ -241,9 +275,19 @@ def priors_of_targets(
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
-    regressions: by target, on the scores of the estimate; its own target is among them. There is
+    Parameters
+    ----------
+    estimate : Estimate
+        With its site.
+    regressions : mapping of str to Regression or None
+        By target, on the scores of the estimate; its own target is among them. There is
         no such estimate of a target without a regression, nor where no box is over the threshold:
         the labels alone then measure recall, which is 0, and precision is not defined.
+
+    Returns
+    -------
+    dict of str to ValueWithError
+        Empty where nothing was found.
     """
     assert estimate.site is not None
     rows = estimate.site.row["rows"]
@@ -269,6 +313,25 @@ def with_error(
 
     The error is that of a normal distribution with the same interval, of whose two arms the longer
     counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out sites show.
+
+    Parameters
+    ----------
+    interval : mapping of str to float
+        The three numbers, in [0, 1].
+    level : float
+        Nominal coverage of the interval.
+    error : ErrorOfPrior, optional
+        See `error_elsewhere`.
+
+    Returns
+    -------
+    ValueWithError
+        `NOTHING` where one of the numbers is not finite.
+
+    Examples
+    --------
+    >>> round(with_error({"value": 0.4, "lower": 0.3, "upper": 0.45}, 0.9).error, 3)
+    0.061
     """
     value = float(interval["value"])
     lower, upper = float(interval["lower"]), float(interval["upper"])
@@ -281,7 +344,17 @@ def with_error(
 def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
     """Learn from pairs of site and category the errors of estimates, by what they state.
 
-    Returned: None with fewer than `FEWEST_GROUPS` groups.
+    Parameters
+    ----------
+    held_out : Table
+        `Regression.left_out_`; may be empty.
+    level : float
+        Nominal coverage of its intervals.
+
+    Returns
+    -------
+    ErrorOfPrior or None
+        None with fewer than `FEWEST_GROUPS` groups.
     """
     if not len(held_out):
         return None
@@ -324,11 +397,27 @@ class Planning(Protocol):
 def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> LabelPlan:
     """Draw images of the site of an estimate; priors are all that was estimated there.
 
-    Of the request the target and all that follows from it are those of the fit. For precision they
-    are those with a box over the threshold.
+    For precision images are drawn from those with a box over the threshold, unless the request is
+    from `everywhere`.
 
-    Raises InputError if the estimate holds no site, the fit has no label assistance, or its target
-    is neither an average precision nor precision, recall or F1.
+    Parameters
+    ----------
+    fit : Planning
+        The estimator.
+    estimate : Estimate
+        Of its site.
+    request : PlanRequest
+        Its target and all that follows from it are replaced by those of the fit.
+
+    Returns
+    -------
+    LabelPlan
+
+    Raises
+    ------
+    InputError
+        If the estimate holds no site, the fit has no label assistance, its target is neither an
+        average precision nor precision, recall or F1, or there are not so many images.
     """
     site = estimate.site
     if site is None:
@@ -399,7 +488,21 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
 def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> LabelPlan:
     """Return what labels that no plan drew need: they are a simple random sample of the site.
 
-    Where all images have labels nothing is predicted of any. Raises as `plan_estimated`.
+    Where all images have labels nothing is predicted of any.
+
+    Parameters
+    ----------
+    fit : Planning
+        The estimator.
+    estimate : Estimate
+        Of its site.
+    labels : LabelSet
+        Of some of the images.
+
+    Raises
+    ------
+    InputError
+        As `plan_estimated`.
     """
     some = True
     if estimate.site is not None and len(labels.images) >= len(estimate.site):
@@ -409,7 +512,10 @@ def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> Label
 
 
 def fingerprint_of(site: Site) -> str:
-    """Return a short name of the boxes of a site, where no detector is known."""
+    """Return a short name of the boxes of a site, where no detector is known.
+
+    It changes with any box, score or image of a box; not with the names of images.
+    """
     digest = hashlib.sha256()
     for array in (site.boxes.boxes, site.boxes.scores, site.boxes.image):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -421,8 +527,19 @@ def with_boxes_over(
 ) -> tuple[np.ndarray, tuple[Notice, ...]]:
     """Return the images with a box over a threshold: precision there depends on no other.
 
-    rest: boxes of other categories on the same images, which labels may show to count.
-    Returned: with a note where images are left out.
+    Parameters
+    ----------
+    boxes : Boxes
+        Of the categories that count.
+    rest : Boxes, optional
+        Boxes of other categories on the same images, which labels may show to count.
+    score_thr : float
+        Boxes with a higher score count, compared in the precision of the scores.
+
+    Returns
+    -------
+    tuple of ndarray and tuple of Notice
+        Indices of the images, rising; a note where images are left out.
     """
     parts = (boxes,) if rest is None else (boxes, rest)
     over = [part.image[part.scores > part.scores.dtype.type(score_thr)] for part in parts]
@@ -472,18 +589,28 @@ def _counted_part(site: Site) -> Site:
 def check_plan(
     plan: LabelPlan, estimate: Estimate, folder: Path, *, iou: float | None = None
 ) -> None:
-    """Refuse a plan that was made for something else.
+    """Raise `InputError` for a plan that was made for something else.
 
     A plan holds boxes, categories and label-free estimates of its own, which labels correct; where
     they are not those of `estimate`, another detector's accuracy would come out.
 
-    estimate: from `AccuracyEstimator.predict`, with its site; its target and its level are those
+    Parameters
+    ----------
+    plan : LabelPlan
+        As read.
+    estimate : Estimate
+        From `AccuracyEstimator.predict`, with its site; its target and its level are those
         that the plan must have.
-    folder: that the plan was read from, for the message.
-    iou: of true positives at a score threshold, where one is wanted.
+    folder : Path
+        That the plan was read from, for the message.
+    iou : float, optional
+        Of true positives at a score threshold, where one is wanted.
 
-    Raises InputError if images, categories, known site, group, boxes or detector, target, level or
-    IoU differ.
+    Raises
+    ------
+    InputError
+        If images, categories, known site, group, boxes or detector, target, level or
+        IoU differ.
     """
     other = _difference(plan, estimate)
     if not other and iou not in (None, plan.iou):
@@ -497,6 +624,7 @@ def check_plan(
 
 
 def _difference(plan: LabelPlan, estimate: Estimate) -> str:
+    """Say what a plan is for, where that is not the site of an estimate; else an empty text."""
     site = estimate.site
     assert site is not None
     names = {image.image_id for image in site.boxes.images}
@@ -524,7 +652,11 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
 
 
 def _same_boxes(planned: Boxes, seen: Boxes) -> bool:
-    """Whether most images with boxes still have their first one, as far as some of them show."""
+    """Whether most images with boxes still have their first one, as far as some of them show.
+
+    Up to `COMPARED_IMAGES` images are compared; a box is the same if no corner moved by more than
+    `NEAR` pixels.
+    """
     number = {image.image_id: k for k, image in enumerate(seen.images)}
     with_boxes = np.unique(planned.image)
     if not len(with_boxes):
@@ -561,9 +693,31 @@ def plan_in_folder(
 ) -> LabelPlan:
     """Make the plan of a folder, or enlarge the one that is there, and write it.
 
-    folder: None to write nothing.
-    request: a plan that is there keeps its draw; another seed or other frames are refused.
-    change: applied to a plan that is made, such as to draw other images.
+    Parameters
+    ----------
+    fit : Planning
+        The estimator.
+    estimate : Estimate
+        Of its site.
+    folder : Path, optional
+        None to write nothing.
+    request : PlanRequest
+        A plan that is there keeps its draw; another seed or other frames are refused.
+    prelabel : bool
+        Whether boxes of the detector are offered to annotation programs; see `write_plan`.
+    change : callable
+        From a plan that is made to another one, such as to draw other images.
+
+    Returns
+    -------
+    LabelPlan
+        With the files that were written.
+
+    Raises
+    ------
+    InputError
+        As `plan_estimated` and `check_plan`, if the draw is another one, or the folder holds labels
+        that no plan wrote.
     """
     images = tuple(estimate.site.images) if estimate.site else ()
     if folder is not None and (folder / PLAN).exists():
@@ -586,7 +740,7 @@ def plan_in_folder(
 def _check_draw(
     plan: LabelPlan, folder: Path, request: PlanRequest, images: Sequence[UnlabelledImage]
 ) -> None:
-    """Refuse another draw than that of the plan, which keeps what it drew."""
+    """Raise `InputError` for another draw than that of the plan, which keeps what it drew."""
     plan_images = {image.image_id for image in plan.found.images}
     shown: list[Any] = [image for image in images if image.image_id in plan_images]
     pool = shown or list(plan.found.images)

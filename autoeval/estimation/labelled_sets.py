@@ -1,4 +1,10 @@
-"""Labelled sets: their boxes read from files, or found by a detector, with the checks of both."""
+"""Labelled sets: their boxes read from files, or found by a detector, with the checks of both.
+
+A fit begins here: `labels_with_files` and `task_with_files` read predictions, `observed_labels` and
+`observed_sources` run a detector. Each makes a `Site` with truth, checked by `labelled_site`:
+copies are left out, labels are compared with boxes, categories with too few labels are noted.
+`autoeval.estimation.fitting` fits on the result.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +72,23 @@ def too_few_labels(site: str) -> TooFewLabelsError:
 def labelled_site(site: Site) -> Site:
     """Leave out the copies among the images of a labelled set, and check labels against boxes.
 
-    site: with truth and a name; its group is the name by default, its looks are of the boxes in the
-        detector's own words, by default of the boxes. Every estimate of a fit repeats its warnings.
+    Parameters
+    ----------
+    site : Site
+        With truth and a name; its group is the name by default, its looks are of the boxes in the
+        detector's own words, by default of the boxes.
+
+    Returns
+    -------
+    Site
+        Its warnings are now those of its looks, which every estimate of a fit repeats.
+
+    Raises
+    ------
+    TooFewLabelsError
+        If no category has labels enough.
+    InputError
+        If the labels are of other images or of other sizes; see `label_warnings`.
     """
     name, looks = site.name, site.looks or Looks.of(site.boxes)
     later = copies(site.boxes, site.evaluation.truth)
@@ -103,6 +124,12 @@ def set_of_detector(site: Site) -> Site:
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
     Images without a box were seen: they are no reason to doubt.
+
+    Raises
+    ------
+    InputError
+        As `labelled_site`, or if hardly a box is right; of a task, one of whose sites may be hard,
+        that is a warning.
     """
     what = f"what the detector found on {site.name}"
     floor = check_floor(site.boxes, what, complete=False, ran=True)
@@ -127,9 +154,30 @@ def labels_with_files(
 ) -> Site:
     """Read one labelled set and its predictions; every category counts as a site.
 
-    unpredicted: whether categories of which no box is found are kept.
-    words: category of each word of the detector that counts; these categories count instead,
+    Parameters
+    ----------
+    labels : path-like or object in memory
+        See `read_labels`.
+    files : Predictions
+        Of the same images, with one reference or none.
+    img_dir : path-like, optional
+        Folder of the images.
+    group : str, optional
+        Origin of the set; by default its name, which is that of the file of labels.
+    words : mapping of str to str, optional
+        Category of each word of the detector that counts; these categories count instead,
         on all images. Labels have the same words, or the names of the categories.
+    unpredicted : bool
+        Whether categories of which no box is found are kept.
+
+    Returns
+    -------
+    Site
+
+    Raises
+    ------
+    InputError
+        If files cannot be read, or boxes and labels do not belong together.
     """
     content = read_labels(labels, img_dir)
     name = content.path.name
@@ -146,7 +194,25 @@ def labels_with_files(
 
 
 def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
-    """Read the sites of a task and their predictions."""
+    """Read the sites of a task and their predictions.
+
+    Parameters
+    ----------
+    task : Task
+        Whose sites are labelled.
+    files : mapping of str to Predictions
+        By name of a site.
+
+    Returns
+    -------
+    list of Site
+        In the order of the task.
+
+    Raises
+    ------
+    InputError
+        If a site has no predictions; as `labels_with_files`.
+    """
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
         raise InputError(f"No predictions of the sites {', '.join(lost)}: expected NAME.json.")
@@ -181,10 +247,23 @@ def _with_files(
 ) -> Site:
     """Read the predictions of labels, match both by images and words, and check them.
 
-    words: category of each word of the detector; these categories are then expected on all images.
+    Parameters
+    ----------
+    name : str
+        Of the set.
+    content : LabelSet
+        Its labels.
+    files : Predictions
+        Its boxes.
+    group : str, optional
+        Origin of the set.
+    words : mapping of str to str, optional
+        Category of each word of the detector; these categories are then expected on all images.
         By default each word of the labels is one of its own.
-    label_words: the same of the labels, of a task; by default the words, and the categories' names.
-    unpredicted: without words, whether categories of which no box is found are kept.
+    label_words : mapping of str to str, optional
+        The same of the labels, of a task; by default the words, and the categories' names.
+    unpredicted : bool
+        Without words, whether categories of which no box is found are kept.
     """
     everywhere, of_task = words is not None, label_words is not None
     words = words or {word: word for word in content.categories}
@@ -245,7 +324,12 @@ def _with_files(
 def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
     """Ask what may be wrong where hardly a box of a file is right.
 
-    mismatch: what is known of words that labels and predictions do not share.
+    Parameters
+    ----------
+    labelled : Site
+        The set.
+    mismatch : sequence of str
+        What is known of words that labels and predictions do not share.
     """
     exchanged = exchanged_words(labelled.boxes, labelled.evaluation.truth)
     if exchanged:
@@ -259,10 +343,11 @@ def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
 
 
 def check_some_right(sets: Sequence[Site]) -> None:
-    """Refuse a fit where hardly a box is right at any of its sites.
+    """Raise `InputError` where hardly a box is right at any of the sites of a fit.
 
     One site of several where a detector fails, such as one in fog, is what a fit learns from; where
-    it fails at all of them, boxes and labels do not belong together.
+    it fails at all of them, boxes and labels do not belong together. Hardly right is a mAP50 under
+    `HARDLY_RIGHT`.
     """
     if all(_mean_right(labelled_set) < HARDLY_RIGHT for labelled_set in sets):
         where = f"on {listed([labelled_set.name for labelled_set in sets])}"
@@ -276,6 +361,7 @@ def _mean_right(made: Site) -> float:
 
 
 def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputError:
+    """Return the error of a set hardly a box of which is right."""
     return InputError(
         f"Hardly a box of {boxes} is right {labels}: mAP50 {_mean_right(made):.1%}, mean over "
         f"categories, so nothing can be learned from them. {question}"
@@ -283,7 +369,7 @@ def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputEr
 
 
 def _noting_all_wrong(made: Site, what: str, question: str = FILES_WRONG) -> Site:
-    """Note where hardly a box is right, as where numbers of categories are of another list."""
+    """Note a set no category of which has a mAP50 over `ALL_WRONG`, as with other numbers."""
     if made.evaluation.average_precision[made.evaluation.enough, 0].max() > ALL_WRONG:
         return made
     return made.noting(
@@ -305,13 +391,33 @@ def observed_labels(
 ) -> tuple[Site, dict[str, Any]]:
     """Run a detector once over a labelled set; every category that both know counts as a site.
 
-    labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
+    Parameters
+    ----------
+    run : Detector
+        The detector, and how it is run.
+    labels : path-like
+        In any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high. Those of a split ``train`` are left out.
-    group: where the set comes from, if others that it is joined with come from there too.
-    folder: where to keep what is observed, so that an interrupted pass goes on.
-    categories: instead of every one that both know, expected in all images.
+    img_dir : path-like, optional
+        Folder of the images, where the format does not say.
+    group : str, optional
+        Where the set comes from, if others that it is joined with come from there too.
+    folder : Path, optional
+        Where to keep what is observed, so that an interrupted pass goes on.
+    categories : mapping of str to sequence of str, optional
+        Instead of every one that both know, expected in all images.
 
-    Returned: the set, and what its scores are made with; see `Observer.context`.
+    Returns
+    -------
+    tuple of Site and dict
+        The set, and what its scores are made with; see `Observer.context`.
+
+    Raises
+    ------
+    InputError
+        If labels and detector have no word in common, or do not belong together.
+    TooFewLabelsError
+        If no category has labels enough; without `categories` before the detector is run.
     """
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.tasks.seed_set import seed_set_of
@@ -353,6 +459,20 @@ def observed_sources(
     """Run a detector once over the sites of a task; see `observed_labels`.
 
     The categories of the task are expected in all images of its sites.
+
+    Parameters
+    ----------
+    run : Detector
+        The detector, and how it is run.
+    task : Task
+        Whose sites are labelled.
+    folder : Path, optional
+        Where to keep what is observed, in ``sources/NAME`` of each site.
+
+    Returns
+    -------
+    tuple of list of Site and dict
+        The sets, and what their scores are made with.
     """
     context = run.observer(task).context()
     sets = [
@@ -412,7 +532,12 @@ def truth_of_samples(
 ) -> Boxes:
     """Lay out the labels of the images of `detected`.
 
-    labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
+    Parameters
+    ----------
+    detected : Boxes
+        Whose images and categories the result has.
+    labels : iterable of tuple of ndarray
+        Of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
     """
     parts = [*labels, NO_BOXES]
     image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])

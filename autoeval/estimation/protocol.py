@@ -1,4 +1,10 @@
-"""Leave-one-group-out evaluation: the error on sites that the fit has not seen."""
+"""Leave-one-group-out evaluation: the error on sites that the fit has not seen.
+
+`evaluate_pairs` leaves out each group of a regression and estimates it by the others; `FitResult`
+is what a fit carries of that, with the accuracy on the labelled images, and `HeldOutErrors` what a
+saved estimator keeps. Published methods fill the same `LeaveOneSourceOut`
+(`autoeval.stability.methods.leave_one_out`).
+"""
 
 from __future__ import annotations
 
@@ -35,16 +41,25 @@ OF_ESTIMATE = ("estimate", "lower", "upper")
 class LeaveOneSourceOut:
     """Held-out results of one method.
 
-    per_source: one row a site: ``source``, ``group``, ``n_images``, ``true``, ``estimate`` (mean
-        over repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
-        ``error_std`` (its standard deviation; NaN with one), ``lower``, ``upper``,
-        ``interval_method``, ``missing`` (the estimate is the constant's, since the method has none
-        of this site, so that all methods are evaluated on the same sites). In [0, 1].
-    error_by_repeat (n_repeats,): mean absolute error over sites.
-    correlation: ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a
-        method of one feature; empty otherwise.
-    by_category: whether groups of categories of the same sites were left out, since there are fewer
-        than three groups. It is no evidence about other sites.
+    Parameters
+    ----------
+    method, target : str
+        Name of the method, and what it estimates.
+    per_source : DataFrame
+        One row a site, or a pair of site and category: ``source``, ``group``, ``n_images``,
+        ``true``, ``estimate`` (mean over repeats), ``std`` (over repeats), ``error`` (mean over
+        repeats of the absolute error), ``lower``, ``upper``, ``interval_method``, ``missing`` (the
+        estimate is the constant's, since the method has none of this site, so that all methods are
+        evaluated on the same sites); of published methods also ``error_std`` (standard deviation of
+        the absolute error over repeats; NaN with one). In [0, 1].
+    error_by_repeat : ndarray of shape (n_repeats,)
+        Mean absolute error over sites.
+    correlation : dict of str to float
+        ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a method of one
+        feature; empty otherwise.
+    by_category : bool
+        Whether groups of categories of the same sites were left out, since there are fewer than
+        three groups. It is no evidence about other sites.
     """
 
     method: str
@@ -55,12 +70,16 @@ class LeaveOneSourceOut:
     by_category: bool = False
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures over all sites; means count each group once.
+        """Return the figures over all sites.
 
-        ``std`` of the mean absolute error is over repeats (the paper's "Avg. RMSE"); ``r2`` is the
-        coefficient of determination of the held-out estimates, negative when worse than their own
-        mean; ``missing`` counts sites without an estimate of the method's own; ``score_`` figures
-        are from `correlation`.
+        Returns
+        -------
+        dict
+            ``mean_absolute_error``, ``coverage`` and ``width`` of the intervals: each group counts
+            once. Over rows: ``pooled_rmse``; ``r2``, the coefficient of determination of the
+            held-out estimates, negative when worse than their own mean; ``spearman``; ``missing``,
+            sites without an estimate of the method's own. ``std`` of the mean absolute error is
+            over repeats (the paper's "Avg. RMSE"); ``score_`` figures are from `correlation`.
         """
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
@@ -118,7 +137,18 @@ class HeldOutErrors:
 
     @classmethod
     def of(cls, results: Sequence[LeaveOneSourceOut]) -> Self | None:
-        """Take the figures of the first method, and of the constant where that is the last."""
+        """Take the figures of the first method, and of the constant where that is the last.
+
+        Parameters
+        ----------
+        results : sequence of LeaveOneSourceOut
+            As in `FitResult.cross_validation`.
+
+        Returns
+        -------
+        HeldOutErrors or None
+            None without results.
+        """
         if not results:
             return None
         used, last = results[0], results[-1]
@@ -137,7 +167,17 @@ class HeldOutErrors:
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the rank correlation; NaN where one of the two does not vary, or is not all known."""
+    """Return the rank correlation; NaN where one of the two does not vary, or is not all known.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> round(spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0])), 3)
+    0.5
+    """
     if len(set(x)) < 2 or len(set(y)) < 2 or np.isnan(x).any() or np.isnan(y).any():
         return math.nan
     import pandas as pd
@@ -152,8 +192,16 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     With fewer than three groups the pairs are dealt into ten groups in turn, and it is fitted again
     on these: the result then holds for other categories of the same sites, not for other sites.
 
-    Returned: of the default method and of the constant (the mean of the others), one row a pair;
-        empty for fewer than three pairs.
+    Parameters
+    ----------
+    regression : Regression
+        Fitted.
+
+    Returns
+    -------
+    tuple of LeaveOneSourceOut
+        Of the default method and of the constant (the mean of the others), one row a pair; empty
+        with fewer than three groups and fewer than three pairs.
     """
     target, n = regression.target, len(regression.pairs_["category"])
     by_category = len(regression.groups_) < FEWEST_GROUPS
@@ -199,7 +247,13 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
 
 
 def worse_than_constant(held_out: HeldOutErrors | None) -> tuple[str, ...]:
-    """Warn of an estimator whose error on left-out pairs is not below that of a constant."""
+    """Warn of an estimator whose error on left-out pairs is not below that of a constant.
+
+    Parameters
+    ----------
+    held_out : HeldOutErrors, optional
+        None, and one without a `baseline`, give no warning.
+    """
     if held_out is None or math.isnan(held_out.baseline):
         return ()
     error, baseline = held_out.mean_absolute_error, held_out.baseline
@@ -222,9 +276,9 @@ def worse_than_constant(held_out: HeldOutErrors | None) -> tuple[str, ...]:
 class FitResult(Result):
     """The evidence for and against a fitted estimator: the accuracy on the labelled images.
 
-    Its value is the mean over categories of the accuracy that was fitted, without an interval since
-    all images have labels; errors of estimates are in `held_out`, `cross_validation`, `str` and
-    `to_dict`.
+    `AccuracyEstimator.fit_result_` is one. Its value is the mean over categories of the accuracy
+    that was fitted, without an interval since all images have labels; errors of estimates are in
+    `held_out`, `cross_validation`, `str` and `to_dict`.
 
     Parameters
     ----------
@@ -236,7 +290,7 @@ class FitResult(Result):
     warnings : tuple of str
         Why the estimator may be wrong, each a `autoeval.words.Notice`.
     reliability : DataFrame, optional
-        See `reliability.reliability`; None where nothing was calibrated.
+        See `autoeval.estimation.calibrating.reliability`; None where nothing was calibrated.
     labelled_sets : DataFrame, optional
         One row a labelled set: ``source``, ``n_images``, ``n_categories`` with a label,
         ``n_fitted`` of them with labels enough, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1] as
@@ -251,6 +305,16 @@ class FitResult(Result):
         A name in `autoeval.accuracy.measures.TARGETS`, or a measure at a score threshold.
     level : float
         Nominal coverage of the intervals of the estimator.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame(
+    ...     {"source": ["gate", "yard"], "category": ["car", "car"], "mAP": [0.4, 0.6]}
+    ... )
+    >>> print(FitResult(table))
+    fitted mAP: 50.0, from 2 sites
+      car: 50.0
     """
 
     table: pd.DataFrame
@@ -311,6 +375,7 @@ class FitResult(Result):
 
     @cached_property
     def _pairs(self) -> pd.DataFrame:
+        """The pairs of `table`; a table of one site need not name it."""
         from autoeval.estimation.category_scores import pair_rows
 
         rows = pair_rows(self.table)
@@ -323,7 +388,9 @@ class FitResult(Result):
     def to_dict(self) -> dict[str, float]:
         """Return the numbers under flat keys, with the errors on what was left out.
 
-        ``fit/mean_absolute_error``, ``fit/coverage`` and ``fit/width`` of the intervals.
+        Beside those of `Result.to_dict` these are ``fit/mean_absolute_error``, ``fit/coverage`` and
+        ``fit/width`` of the intervals, in the range of the target; left out where nothing was left
+        out.
         """
         names, held_out = ("mean_absolute_error", "coverage", "width"), self.held_out
         errors = {f"fit/{name}": getattr(held_out, name, math.nan) for name in names}
@@ -335,7 +402,12 @@ class FitResult(Result):
         Parameters
         ----------
         ax : Axes, optional
-            A new figure by default.
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Axes
+            In the unit of the target, with intervals and the line on which both are equal.
 
         Raises
         ------

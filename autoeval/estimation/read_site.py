@@ -1,6 +1,7 @@
 """A new site from predictions, read as those of the fit: boxes, images and categories that count.
 
-Where a detector is run instead, `autoeval.estimation.run_detector` makes the site.
+`AccuracyEstimator.read_site` calls `site_of_files`, as does monitoring for each site. Where a
+detector is run instead, `autoeval.estimation.run_detector` makes the site.
 """
 
 from __future__ import annotations
@@ -48,7 +49,17 @@ GivenImages = Images | Sequence[LabelledImage] | LabelSet | None
 def with_chosen_reference(files: Predictions, context: Mapping[str, Any]) -> Predictions:
     """Keep the reference that a fit has chosen, of the several whose boxes new images have.
 
-    context: of the fit; see `AccuracyEstimator`.
+    Parameters
+    ----------
+    files : Predictions
+        With several references, in the order of the fit.
+    context : mapping
+        Of the fit; see `AccuracyEstimator`.
+
+    Raises
+    ------
+    InputError
+        If the fit did not choose among as many.
     """
     several, choice = files.references, context.get(CHOSEN)
     if choice is None or choice["of"] != len(several):
@@ -74,13 +85,36 @@ def site_of_files(
 ) -> Site:
     """Read the predictions of new images, as those of a fit: boxes, images, categories that count.
 
-    looks: of the files of the fit.
-    images: all that the detector was run on; by default those that the predictions name.
-    categories: that may count, each with the detector's words for it; by default each of these.
-    present: categories that are said to be there.
-    labelled: labels of some of the images, which tell images with equal boxes apart.
-    all_seen: whether the detector is known to have seen all images: those without a box, however
+    Parameters
+    ----------
+    files : Predictions
+        With one reference or none.
+    looks : Looks
+        Of the files of the fit.
+    images : path-like or sequence, optional
+        All that the detector was run on; by default those that the predictions name. See
+        `listed_images`.
+    categories : mapping of str to sequence of str, optional
+        That may count, each with the detector's words for it; by default each of these words.
+    present : collection of str
+        Categories that are said to be there.
+    labelled : LabelSet, optional
+        Labels of some of the images, which tell images with equal boxes apart.
+    all_seen : bool
+        Whether the detector is known to have seen all images: those without a box, however
         many, are then never taken as not seen.
+
+    Returns
+    -------
+    Site
+        Not yet calibrated; with the floor at which the fit is read, the share of the confidence
+        that is unseen, warnings and what was left out.
+
+    Raises
+    ------
+    InputError
+        If nothing can be read, the boxes are of another detector, or their scores do not compare
+        with those of the fit.
     """
     numbers_of_list = dict[str, str]()
     described, image_files, unplaced = listed_images(images, numbers_of_list)
@@ -135,11 +169,21 @@ def site_of_files(
 def listed_images(
     images: GivenImages, numbers: dict[str, str]
 ) -> tuple[Sequence[LabelledImage] | None, Sequence[UnlabelledImage], list[str]]:
-    """List the images that a detector was run on; None where predictions alone name them.
+    """List the images that a detector was run on.
 
-    numbers: takes the word of each category number that a COCO document has.
+    Parameters
+    ----------
+    images : path-like, sequence, LabelSet or None
+        A folder, a list of images or a COCO document as a path; a COCO document in memory; or
+        `LabelledImage`, as of a plan; or paths and arrays (H, W, 3). See `GivenImages`.
+    numbers : dict of str to str
+        Takes the word of each category number that a COCO document has.
 
-    Returned: with their files, where these are known, and what was left out of a list.
+    Returns
+    -------
+    tuple of sequence of LabelledImage or None, sequence of UnlabelledImage and list of str
+        The images, None where predictions alone name them; their files, where these are known; and
+        what was left out of a list.
     """
     left_out = list[str]()
     if images is None:
@@ -174,10 +218,28 @@ def listed_images(
 def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Site:
     """Keep the boxes that files of the fit would hold, and find out why they begin where they do.
 
-    complete: whether a file that begins at a high score is refused.
+    Boxes under the lowest score of the fit are left out, unless one threshold may explain both
+    files.
 
-    Returned: with the floor at which the fit is read, the share of the confidence that is unseen,
+    Parameters
+    ----------
+    site : Site
+        As read.
+    looks : Looks
+        Of the fit.
+    complete : bool
+        Whether a file that begins at a high score is refused.
+
+    Returns
+    -------
+    Site
+        With the floor at which the fit is read, the share of the confidence that is unseen,
         and warnings of both.
+
+    Raises
+    ------
+    InputError
+        As `Looks.compare` and `check_floor`.
     """
     boxes, left_out = site.boxes, site.left_out
     under = boxes.scores < looks.floor
@@ -215,9 +277,23 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
 def has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:
     """Whether the detector of the fit found boxes, so that all their scores compare.
 
-    False where nobody knows, and where the fit has lower scores than the boxes can have. Raises
-    `InputError` if another detector found them, or the same one with other settings, but for the
-    threshold of scores.
+    Parameters
+    ----------
+    run : DetectorRun
+        Of the new boxes, as `autoeval detect` noted it.
+    looks : Looks
+        Of the fit.
+
+    Returns
+    -------
+    bool
+        False where nobody knows, and where the fit has lower scores than the boxes can have.
+
+    Raises
+    ------
+    InputError
+        If another detector found them, or the same one with other settings, but for the
+        threshold of scores.
     """
     if not looks.detector:
         return False
@@ -232,6 +308,7 @@ def has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:
 
 
 def _score_thresholds(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return the settings of a detector that are thresholds of scores; None counts as 0."""
     names = THRESHOLDS.get(settings.get("framework", ""), OF_MMDET)
     return {name: settings[name] or 0.0 for name in names if name in settings}
 
@@ -240,6 +317,20 @@ def over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
     """Leave out boxes that the detector would not have given with the thresholds of the fit.
 
     Suppression goes from high scores to low ones, so those over a threshold do not depend on it.
+
+    Parameters
+    ----------
+    site : Site
+        As read.
+    run : DetectorRun
+        Of its boxes.
+    looks : Looks
+        Of the fit, whose detector is the same.
+
+    Returns
+    -------
+    Site
+        No share of its confidence is unseen.
     """
     highest = max(_score_thresholds(looks.detector).values(), default=0.0)
     kept = site.boxes.scores.astype(np.float32) > np.float32(highest)  # as detectors compare
@@ -273,6 +364,15 @@ def without_copied_images(site: Site, labelled: LabelSet | None, *, named: bool)
 
     They are known byte by byte of a run of `autoeval detect` and of a folder that was `named`;
     others by their boxes, and their labels where there are some.
+
+    Parameters
+    ----------
+    site : Site
+        As read.
+    labelled : LabelSet, optional
+        Labels of some of the images.
+    named : bool
+        Whether the images were given by a path.
     """
     run = site.boxes.run
     if run is not None and run.knows_images:

@@ -1,4 +1,9 @@
-"""A detector that is run over images: how it is loaded, and the site that it leaves behind."""
+"""A detector that is run over images: how it is loaded, and the site that it leaves behind.
+
+`Detector` is what users give for a run; `observe_site`, which `AccuracyEstimator.read_site` calls,
+runs it over the images of a new site, `autoeval.estimation.labelled_sets` over labelled ones. The
+pass itself is in `autoeval.estimation.observation`.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +120,15 @@ class Detector:
     def keeping(self, folder: PathLike | None) -> Keeping | None:
         """Return where to keep what is observed, and who observes; None without a folder.
 
-        Raises InputError if there is an executor and no folder: its workers share one.
+        Parameters
+        ----------
+        folder : path-like, optional
+            The work dir.
+
+        Raises
+        ------
+        InputError
+            If there is an executor and no folder: its workers share one.
         """
         if folder is not None:
             return Keeping(Path(folder), self.executor, self.spec)
@@ -126,8 +139,12 @@ class Detector:
     def observer(self, task: Task | None = None, reference: Reference | None = None) -> Observer:
         """Return the pass that finds its boxes.
 
-        task: the categories; by default the detector's own words, so that one pass serves all.
-        reference: by default its own.
+        Parameters
+        ----------
+        task : Task, optional
+            The categories; by default the detector's own words, so that one pass serves all.
+        reference : Reference, optional
+            By default its own.
         """
         settings = PassSettings(reference=reference or self.loaded_reference)
         task = task or own_words(self.loaded)
@@ -135,7 +152,7 @@ class Detector:
 
     @property
     def loading(self) -> dict[str, Any] | None:
-        """How both are loaded, as plain values to keep with an estimator."""
+        """How both are loaded, as plain values; None of a detector that is loaded already."""
         if self.spec is None:
             return None
         given = self.reference
@@ -144,9 +161,17 @@ class Detector:
 
 
 def load_fitted(context: Mapping[str, Any], loading: Mapping[str, Any]) -> ImageDetector:
-    """Load the detector of a fit as it was then; refused where nobody knows how.
+    """Load the detector of a fit as it was then.
 
-    context, loading: as estimators hold them; see `AccuracyEstimator`.
+    Parameters
+    ----------
+    context, loading : mapping
+        As estimators hold them; see `AccuracyEstimator`.
+
+    Raises
+    ------
+    InputError
+        If nobody knows how it is loaded, or the fit is on files.
     """
     if loading:
         return DetectorSpec.from_dict(loading["detector"])()
@@ -162,13 +187,32 @@ def load_fitted(context: Mapping[str, Any], loading: Mapping[str, Any]) -> Image
 
 
 def fitted_reference(loading: Mapping[str, Any]) -> Reference | None:
-    """Load the reference that a fit was made with, where that was a detector."""
+    """Load the reference detector of a fit; None where its boxes were given, or without one.
+
+    Parameters
+    ----------
+    loading : mapping
+        As estimators hold it; see `AccuracyEstimator`.
+    """
     spec = loading.get("reference")
     return load_reference(DetectorSpec.from_dict(spec)) if spec else None
 
 
 def check_detector(context: Mapping[str, Any], detector: ImageDetector) -> None:
-    """Make sure that a detector is the one of the fit with this context, or name what differs."""
+    """Raise an error that names what differs between a detector and that of the fit.
+
+    Parameters
+    ----------
+    context : mapping
+        Of the fit; see `AccuracyEstimator`.
+    detector : ImageDetector
+        That is about to be run.
+
+    Raises
+    ------
+    InputError
+        If anything differs that plain boxes depend on, or the fit is on files.
+    """
     if "detector" not in context:
         raise InputError(
             "This estimator was fitted on prediction files, so it cannot tell whether a detector is"
@@ -191,9 +235,31 @@ def observe_site(
 
     Copies of a file, byte by byte, are left out.
 
-    categories: that may count, each with the detector's words for it; by default each of these.
-    keep: where to keep what is observed, and who observes.
-    watch: called with the evidence of each image, in the detector's own words.
+    Parameters
+    ----------
+    run : Detector
+        The detector, and how it is run.
+    images : path-like or sequence
+        See `autoeval.io.find_images.list_images`.
+    categories : mapping of str to sequence of str, optional
+        That may count, each with the detector's words for it; by default each of these words.
+    reference : Reference, optional
+        By default that of `run`.
+    keep : Keeping, optional
+        Where to keep what is observed, and who observes.
+    watch : callable, optional
+        Called with the evidence of each image, in the detector's own words.
+
+    Returns
+    -------
+    Site
+        Not yet calibrated. Its row has ``n_images``, ``n_unreadable``, ``unreadable`` (names and
+        reasons) and the seconds spent.
+
+    Raises
+    ------
+    InputError
+        If no image can be read, or a word is none of the detector's.
     """
     pictures, copies_taken = without_copies(list_images(images))
     detector = run.loaded
@@ -227,7 +293,20 @@ def observe_site(
 
 
 def any_task(named: Categories, words: Sequence[str]) -> Task:
-    """Make a task without data of some categories, each with the detector's words for it."""
+    """Make a task without data of some categories, each with the detector's words for it.
+
+    Parameters
+    ----------
+    named : mapping of str to sequence of str
+        Words of the detector for each category.
+    words : sequence of str
+        All that it knows.
+
+    Raises
+    ------
+    InputError
+        If it does not know one of them.
+    """
     mapping = words_of(named)
     unknown = [word for word in mapping if word not in words]
     if unknown:
@@ -239,6 +318,6 @@ def any_task(named: Categories, words: Sequence[str]) -> Task:
 
 
 def own_words(detector: ImageDetector) -> Task:
-    """Make a task without data whose categories are the detector's own words."""
+    """Make a task without data whose categories are the detector's own words, each once."""
     words = detector.categories
     return any_task({word: [word] for word in words}, words)

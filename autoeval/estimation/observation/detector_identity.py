@@ -1,4 +1,9 @@
-"""Whether a detector of another run or of another process is the same one."""
+"""Whether a detector of another run or of another process is the same one.
+
+A detector is known by its `settings`, which hold a hash of its weights where it can state them.
+Fits and estimates compare them (`refuse_differences`), kept evidence is found by them
+(`kept_with`), and a worker makes sure that it loaded the same one (`TravellingObserver`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,10 @@ LoadDetector = Callable[[], ImageDetector]
 
 
 def is_identified(detector: Any) -> bool:
-    """Whether the settings of a detector differ when its weights do; see `BlackBoxDetector`."""
+    """Whether the settings of a detector differ when its weights do; see `BlackBoxDetector`.
+
+    True of a detector that does not say.
+    """
     return bool(getattr(detector, "is_identified", True))
 
 
@@ -23,13 +31,25 @@ def kept_with(detector: Any) -> dict[str, str]:
     """Return what kept rows depend on beside the settings of their detector.
 
     Rows of a detector that cannot be told from another one are of this process alone.
+
+    Returns
+    -------
+    dict of str to str
+        ``file``: digest of the Python file that a black box is in, empty for others; ``run``: a
+        name of this process, empty for a detector that is identified.
     """
     run = "" if is_identified(detector) else RUN
     return {"file": getattr(detector, "file_digest", ""), "run": run}
 
 
 def identity_warnings(detector: Any) -> tuple[str, ...]:
-    """Warn where nobody can check whether a detector is the one that was fitted with."""
+    """Warn where nobody can check whether a detector is the one that was fitted with.
+
+    Parameters
+    ----------
+    detector : ImageDetector or DetectorRun
+        That found the boxes.
+    """
     if is_identified(detector):
         return ()
     name = getattr(detector, "name", "the detector")
@@ -47,7 +67,25 @@ def identity_warnings(detector: Any) -> tuple[str, ...]:
 def refuse_differences(
     expected: Mapping[str, Any], got: Mapping[str, Any], prefix: str = ""
 ) -> None:
-    """Compare what an estimator was fitted with to what it is about to be used with."""
+    """Compare what an estimator was fitted with to what it is about to be used with.
+
+    Parameters
+    ----------
+    expected, got : mapping
+        Settings of both, as nested plain values; a tuple equals a list, and a setting that is not
+        there equals None.
+    prefix : str
+        Before the names in the message.
+
+    Raises
+    ------
+    InputError
+        If any value differs; the message has one line for each.
+
+    Examples
+    --------
+    >>> refuse_differences({"size": (416, 416)}, {"size": [416, 416], "half": None})
+    """
     before, now = dict(_flatten(expected)), dict(_flatten(got))
     different = [
         f"  {prefix}{name}: fitted with {before.get(name)!r}, now {now.get(name)!r}"
@@ -62,6 +100,7 @@ def refuse_differences(
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each plain value of nested mappings, under a name with dots."""
     for name, item in value.items():
         if isinstance(item, Mapping):
             yield from _flatten(item, f"{prefix}{name}.")
@@ -72,7 +111,12 @@ def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 class TravellingObserver:
     """What work holds of a pass; it can go to another process without its detector.
 
-    load: loads the detector there.
+    Parameters
+    ----------
+    observer : Observer
+        The pass.
+    load : callable, optional
+        Loads the detector there; without it the detector itself goes along.
     """
 
     def __init__(self, observer: Observer, *, load: LoadDetector | None = None) -> None:
@@ -88,7 +132,13 @@ class TravellingObserver:
         return self._observer
 
     def prepare(self) -> None:
-        """Load the detector where it is not there."""
+        """Load the detector where it is not there.
+
+        Raises
+        ------
+        InputError
+            If that is another one than that of this run.
+        """
         if self._observer is None and self.load is not None:
             loaded = self.load()
             if loaded.fingerprint != self.fingerprint:

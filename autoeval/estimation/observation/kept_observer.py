@@ -1,4 +1,9 @@
-"""An observer that keeps what it has seen, so that a pass goes on where it was interrupted."""
+"""An observer that keeps what it has seen, so that a pass goes on where it was interrupted.
+
+The images of a pass are divided into pieces (`pieces`), each a job of `autoeval.runtime.jobs` whose
+row in a `RowStore` is the packed evidence of its images. `keeping` makes a `KeptObserver` of a
+plain `Observer` where there is a folder; its users see no difference.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +61,16 @@ def pieces(names: Sequence[str]) -> Iterator[range]:
     """Yield the positions of each piece, in order.
 
     A piece ends where the name of its last image says so, or when it is full: an image more or less
-    changes its own piece, and seldom others.
+    changes its own piece, and seldom others. On average it holds some `MEAN` images, at most
+    `MOST`.
 
+    Parameters
+    ----------
+    names : sequence of str
+        Of the images of a pass.
+
+    Examples
+    --------
     >>> list(pieces([f"{k}.jpg" for k in range(100)]))
     [range(0, 18), range(18, 19), range(19, 65), range(65, 100)]
     """
@@ -70,7 +83,25 @@ def pieces(names: Sequence[str]) -> Iterator[range]:
 
 
 def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
-    """Write evidence, in the order of images; `unpack_evidence` gives it back to the last bit."""
+    """Write evidence, in the order of images; `unpack_evidence` gives it back to the last bit.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        Of one piece.
+
+    Returns
+    -------
+    bytes
+        An ``npz`` file: arrays of all images joined, with their shapes and counts.
+
+    Examples
+    --------
+    >>> found = Detections(np.array([[0.0, 0, 4, 4]]), np.array([0.5]), np.array([0]))
+    >>> (again,) = unpack_evidence(pack_evidence([Evidence("7.jpg", (480, 640), found)]))
+    >>> again.image_id, again.image_size, again.clean.boxes.tolist()
+    ('7.jpg', (480, 640), [[0.0, 0.0, 4.0, 4.0]])
+    """
     described = json.dumps([(e.image_id, e.image_size, dict(e.missing)) for e in evidence])
     arrays: dict[str, Any] = {"described": np.frombuffer(described.encode(), np.uint8)}
     for name in (*BOXES, *ARRAYS):
@@ -100,17 +131,20 @@ def unpack_evidence(content: bytes) -> list[Evidence]:
 
 
 def _columns(name: str) -> tuple[str, ...]:
+    """Return the columns of a field of boxes; none for an array."""
     if name in ARRAYS:
         return ()
     return (*COLUMNS, *(KINDS[name][1:] if name in KINDS else ()))
 
 
 def _joined(name: str, parts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Join arrays, flat, with their shapes under ``NAME_shape``."""
     joined = np.concatenate([part.ravel() for part in parts]) if parts else np.zeros(0)
     return {name: joined, f"{name}_shape": np.array([part.shape for part in parts], int)}
 
 
 def _split(stored: Stored, name: str) -> Iterator[np.ndarray]:
+    """Yield the arrays that `_joined` joined."""
     start = 0
     for shape in stored[f"{name}_shape"]:
         end = start + int(np.prod(shape))
@@ -119,6 +153,7 @@ def _split(stored: Stored, name: str) -> Iterator[np.ndarray]:
 
 
 def _sets(stored: Stored, name: str) -> Iterator[Detections]:
+    """Yield the boxes of a field, one after the other."""
     columns = _columns(name)
     kind = KINDS[name][0] if name in KINDS else Detections
     for parts in zip(*(_split(stored, f"{name}_{c}") for c in columns), strict=True):
@@ -126,6 +161,7 @@ def _sets(stored: Stored, name: str) -> Iterator[Detections]:
 
 
 def _of_images(stored: Stored, name: str, flat: Iterator[Any]) -> Iterator[Any]:
+    """Deal a field out to the images: None, one, or a tuple for fields of several passes."""
     for count in stored[f"{name}_count"]:
         of_image = tuple(next(flat) for _ in range(count))
         yield of_image if name in SEVERAL else next(iter(of_image), None)
@@ -133,7 +169,17 @@ def _of_images(stored: Stored, name: str, flat: Iterator[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Keeping:
-    """Where what is observed is kept (in the subfolder `OBSERVED`), and who observes."""
+    """Where what is observed is kept, and who observes.
+
+    Parameters
+    ----------
+    folder : Path
+        Evidence is kept in its subfolder `OBSERVED`.
+    executor : Executor, optional
+        By default this process.
+    load : callable, optional
+        Loads the detector in the processes of the executor.
+    """
 
     folder: Path
     executor: Executor | None = None
@@ -144,7 +190,20 @@ class PieceWork(TravellingObserver):
     """Observes the images of a piece; for parameters see `TravellingObserver`."""
 
     def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
-        """Return one row: the evidence as bytes, which images it is of, and the time spent."""
+        """Return one row: the evidence as bytes, which images it is of, and the time spent.
+
+        Parameters
+        ----------
+        job : Job
+            Its payload is the samples of the piece, and how many they are.
+        advance : callable
+            Told of each image.
+
+        Raises
+        ------
+        OSError
+            If none of the images can be read: the job counts as failed.
+        """
         samples, size = job.payload
         log, seen = PassLog(), list[Evidence]()
         for _, evidence in self.observer.each(samples, range(size), log=log):
@@ -163,6 +222,13 @@ class KeptObserver(Observer[D]):
     What it yields is always read from there, so that an interrupted pass ends with the same bits.
     A piece counts as long as detector, settings, task and the files of its images, which are
     `FileSamples`, are the same. `each` tries again what could not be observed.
+
+    Parameters
+    ----------
+    observer : Observer
+        Whose detector, task, settings and reading it has.
+    keep : Keeping
+        Where, and who observes.
     """
 
     def __init__(self, observer: Observer[D], keep: Keeping) -> None:
@@ -175,7 +241,15 @@ class KeptObserver(Observer[D]):
     def begin(
         self, samples: Any, total: int, what: str = OBSERVING, *, disable: bool = False
     ) -> tqdm:
-        """Observe what is not kept yet; return a bar for going through it all."""
+        """Observe what is not kept yet; return a bar for going through it all.
+
+        Parameters
+        ----------
+        samples, total, what
+            See `Observer.begin`.
+        disable : bool
+            Whether the bar stays hidden.
+        """
         jobs = self._jobs(samples)
         if unused := _unused(self.store, jobs):
             _say(unused)
@@ -187,7 +261,10 @@ class KeptObserver(Observer[D]):
     def each(
         self, samples: Any, numbers: Iterable[int] | None = None, *, log: PassLog | None = None
     ) -> Iterator[tuple[Sample, Evidence]]:
-        """Yield what is kept, without reading images, and observe the rest; see `Observer.each`."""
+        """Yield what is kept, without reading images, and observe the rest; see `Observer.each`.
+
+        A kept image is a sample without pixels.
+        """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
         jobs = self._jobs(samples)
         sizes = [job.size for job in jobs]
@@ -201,6 +278,7 @@ class KeptObserver(Observer[D]):
                     yield from super().each(samples, some, log=log)
 
     def _jobs(self, samples: FileSamples) -> list[Job]:
+        """Return the job of each piece, its key a hash of all that its evidence depends on."""
         names, jobs = [samples.unread(k).image_id for k in range(len(samples))], []
         for piece in pieces(names):
             images = [(names[k], samples.stamp(k)) for k in piece]
@@ -212,6 +290,7 @@ class KeptObserver(Observer[D]):
 
     @cached_property
     def _made_with(self) -> str:
+        """Hash of what all pieces depend on, this version of the package among it."""
         settings = self.settings
         content = {
             **self.context(),
@@ -228,7 +307,17 @@ class KeptObserver(Observer[D]):
         return _Piece(samples, piece.start, len(piece))
 
     def _kept(self, job: Job, start: int, log: PassLog) -> dict[int, Evidence]:
-        """Return the evidence of a piece by the numbers of its images, and log the time it took."""
+        """Return the evidence of a piece by the numbers of its images, and log the time it took.
+
+        Parameters
+        ----------
+        job : Job
+            Of the piece.
+        start : int
+            Number of its first image.
+        log : PassLog
+            Receives the seconds, and how many were observed.
+        """
         rows = self.store.read(job.key)
         if rows is None or CONTENT not in rows:
             return {}
@@ -244,6 +333,13 @@ def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
     """Return an observer that keeps what it has seen; the same one without a `Keeping`.
 
     What a detector has seen that cannot be told from another one is kept for workers alone.
+
+    Parameters
+    ----------
+    observer : Observer
+        A plain one.
+    keep : Keeping, optional
+        Where, and who observes.
     """
     if keep is not None and not is_identified(observer.detector):
         _say(
@@ -267,6 +363,7 @@ class _Piece:
 
     @property
     def in_order(self) -> bool:
+        """See `UnlabelledSamples.in_order`."""
         return getattr(self.samples, "in_order", False)
 
     def __getitem__(self, index: int) -> Sample:
@@ -274,6 +371,7 @@ class _Piece:
 
 
 def _say(line: str) -> None:
+    """Print a line on standard error, above a bar."""
     tqdm.write(line, file=sys.stderr)
 
 

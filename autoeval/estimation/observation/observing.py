@@ -1,4 +1,10 @@
-"""The pass: each image is read and observed once, and what that leaves behind feeds everything."""
+"""The pass: each image is read and observed once, and what that leaves behind feeds everything.
+
+`Observer` reads images ahead, runs the detector on batches (both in
+`autoeval.estimation.observation.samples`) and yields the `Evidence` of each image in the categories
+of a task. `autoeval.estimation.observation.kept_observer.KeptObserver` is one that keeps what it
+has seen.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +41,11 @@ class ImageDetector(Protocol):
 
     One may also have ``prepare(image)``, which the threads that read images call, and ``launch``,
     which begins to observe a batch and returns what waits for it; see `MMDetector`.
+
+    Attributes
+    ----------
+    categories : tuple of str
+        Its words, by the labels of its boxes.
     """
 
     categories: tuple[str, ...]
@@ -56,7 +67,21 @@ class ImageDetector(Protocol):
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
     ) -> list[Evidence]:
-        """Return what it leaves of each image; for options see `PassSettings.options`."""
+        """Return what it leaves of each image; for options see `PassSettings.options`.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8
+            BGR, of any sizes.
+        image_ids : sequence of str
+            Their names.
+
+        Returns
+        -------
+        list of Evidence
+            In the order of the images, boxes labelled by `categories`, xyxy in pixels of the image
+            as it was given.
+        """
 
 
 D = TypeVar("D", bound=ImageDetector)
@@ -65,8 +90,21 @@ D = TypeVar("D", bound=ImageDetector)
 class Observer(Generic[D]):
     """Observes images with one detector, for one task, under one set of settings.
 
-    task: its categories, and the detector's words for them; its data is not looked at.
-    reading: how many images are read ahead together, and in how many threads.
+    Parameters
+    ----------
+    detector : ImageDetector
+        Loaded.
+    task : Task
+        Its categories, and the detector's words for them; its data is not looked at.
+    settings : PassSettings, optional
+        By default those of a plain pass.
+    reading : ImageLoading, optional
+        How many images are read ahead together, and in how many threads.
+
+    Raises
+    ------
+    InputError
+        If `lookup` is read, and the detector does not have the words of the task.
     """
 
     def __init__(
@@ -88,7 +126,13 @@ class Observer(Generic[D]):
         return f"<Observer of '{self.task.name}' by {self.detector!r}>"
 
     def with_settings(self, settings: PassSettings) -> Observer[D]:
-        """Return the same with other settings."""
+        """Return the same with other settings.
+
+        Parameters
+        ----------
+        settings : PassSettings
+            Those of the new one.
+        """
         return Observer(self.detector, self.task, settings, reading=self.reading)
 
     @cached_property
@@ -97,7 +141,17 @@ class Observer(Generic[D]):
         return self.task.lookup(self.detector.categories)
 
     def begin(self, samples: Samples, total: int, what: str = OBSERVING) -> tqdm:
-        """Begin a pass over ``total`` of the samples: return its bar; see `announced_bar`."""
+        """Begin a pass over some samples: return its bar; see `announced_bar`.
+
+        Parameters
+        ----------
+        samples : Samples
+            The images.
+        total : int
+            How many of them.
+        what : str
+            What is done, in words.
+        """
         return announced_bar(total, what)
 
     def each(
@@ -105,8 +159,19 @@ class Observer(Generic[D]):
     ) -> Iterator[tuple[Sample, Evidence]]:
         """Yield the images that can be read, each with its evidence in the categories of the task.
 
-        numbers: which of them; all by default. log: receives what cannot be read, and the time
-            spent.
+        Parameters
+        ----------
+        samples : Samples
+            The images.
+        numbers : iterable of int, optional
+            Which of them; all by default.
+        log : PassLog, optional
+            Receives what cannot be read, and the time spent.
+
+        Yields
+        ------
+        tuple of Sample and Evidence
+            With the boxes of the reference, where there is one.
         """
         for _, sample, evidence in self.stream(samples, self._launch, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
@@ -126,6 +191,20 @@ class Observer(Generic[D]):
         """Yield images with their numbers and what ``launch(images, image_ids)()`` makes of them.
 
         See `each`, which is this with the detector's plain pass, and `observe_batches`.
+
+        Parameters
+        ----------
+        samples : Samples
+            The images.
+        launch : callable
+            Begins to observe a batch, and returns what waits for it.
+        numbers, log
+            See `each`.
+
+        Yields
+        ------
+        tuple of int, Sample and object
+            In the order of `numbers`.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
         prepare = getattr(self.detector, "prepare", lambda image: None)
@@ -136,7 +215,15 @@ class Observer(Generic[D]):
         yield from observe_batches(batches, launch, log)
 
     def context(self) -> dict[str, Any]:
-        """Describe what boxes are found with, for an estimator to remember and to compare."""
+        """Describe what boxes are found with, for an estimator to remember and to compare.
+
+        Returns
+        -------
+        dict
+            Plain values: ``detector``, its settings; ``pass``, those of the pass; ``task``, with
+            ``name``, ``categories``, ``lookup`` (category of each label of the detector, -1 for
+            none) and ``words``.
+        """
         described = self.settings.to_dict()
         return {
             "detector": self.detector.settings,
@@ -159,6 +246,7 @@ class Observer(Generic[D]):
 
     @property
     def _launch(self) -> Launch[Evidence]:
+        """What begins to observe a batch: the detector's ``launch``, or its ``observe``."""
         options, launch = self.settings.options, getattr(self.detector, "launch", None)
         if launch is not None:
             return partial(launch, **options)

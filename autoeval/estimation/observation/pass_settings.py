@@ -1,4 +1,8 @@
-"""What decides the boxes of a pass, apart from the detector and the images."""
+"""What decides the boxes of a pass, apart from the detector and the images.
+
+`PassSettings` is the plain pass, without perturbation; that of published methods adds dropout and
+more (`autoeval.stability.passes`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,12 @@ OF_DROPOUT = ("stages",)
 class PassSettings:
     """The settings of a pass that finds clean boxes.
 
-    reference: a stronger detector, whose boxes stand beside those of the detector.
+    Parameters
+    ----------
+    seed : int
+        Of what is random in a pass; nothing is in this one.
+    reference : Reference, optional
+        A stronger detector, whose boxes stand beside those of the detector.
     """
 
     seed: int = 0
@@ -29,7 +38,13 @@ class PassSettings:
         return {}
 
     def equipped(self, detector: Any) -> Any:
-        """Return a detector as a pass with these settings runs it: here as it is."""
+        """Return a detector as a pass with these settings runs it: here as it is.
+
+        Parameters
+        ----------
+        detector : ImageDetector
+            As it was loaded.
+        """
         return detector
 
     @property
@@ -38,12 +53,18 @@ class PassSettings:
         return {}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return nested plain values."""
+        """Return nested plain values, with the digest of the reference in place of itself."""
         values = asdict(replace(self, reference=None))
         del values["reference"]
         return values | ({"reference": self.reference.digest} if self.reference else {})
 
 
 def of_plain_pass(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those settings of a detector that boxes of a plain pass depend on."""
+    """Return those settings of a detector that boxes of a plain pass depend on.
+
+    Examples
+    --------
+    >>> of_plain_pass({"weights": "9f2c", "stages": 3})
+    {'weights': '9f2c'}
+    """
     return {name: value for name, value in settings.items() if name not in OF_DROPOUT}

@@ -1,4 +1,9 @@
-"""Reference detectors: stronger detectors, whose boxes are compared with those of a detector."""
+"""Reference detectors: stronger detectors, whose boxes are compared with those of a detector.
+
+`Observer.each` asks one for its boxes of each image: it is run then (`DetectorReference`), or they
+are looked up in a file (`PredictionsReference`). Where the boxes of the detector itself are given
+in a file, `Predictions` reads those of the reference, too.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +35,26 @@ class Reference(Protocol):
         """A short name of all that its boxes depend on, as far as it is known."""
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
-        """Return its boxes on one of the samples, labelled by the categories of the task."""
+        """Return its boxes on one of the samples, labelled by the categories of the task.
+
+        Parameters
+        ----------
+        task : Task
+            Its categories, and the detector's words for them, which the reference shares.
+        samples : Samples
+            The images of the pass.
+        sample : Sample
+            The one that is meant.
+        """
 
 
 class DetectorReference:
     """A reference that is run, once on each image.
 
-    detector: its words are those of the task, or of the task's `detector_mapping`.
+    Parameters
+    ----------
+    detector : ImageDetector
+        Its words are those of the task, or of the task's `detector_mapping`.
     """
 
     def __init__(self, detector: Any) -> None:
@@ -55,9 +73,13 @@ class DetectorReference:
 
 
 class PredictionsReference:
-    """What a reference found, from COCO results files.
+    """What a reference found, from predictions files.
 
-    path: a file, or with several places a folder that holds ``PLACE.json`` for each.
+    Parameters
+    ----------
+    path : Path
+        A file in a format that `read_predictions` reads, or with several places a folder that holds
+        ``PLACE.json``, or another format, for each.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +87,13 @@ class PredictionsReference:
 
     @cached_property
     def digest(self) -> str:
-        """Names, sizes and dates of its files, as a hash."""
+        """Names, sizes and dates of its files, as a hash.
+
+        Raises
+        ------
+        InputError
+            If there is no such file.
+        """
         files = sorted(self.path.rglob("*.json")) if self.path.is_dir() else [self.path]
         if not files or not files[0].is_file():
             raise InputError(f"No boxes of a reference detector in {self.path}: check the path.")
@@ -83,7 +111,15 @@ class PredictionsReference:
 def load_reference(reference: Any) -> Reference | None:
     """Load a `DetectorSpec`, or the path of predictions; a `Reference` is returned as it is.
 
-    Raises InputError for a list of several, each of which would have to be run.
+    Parameters
+    ----------
+    reference : DetectorSpec, path-like, Reference, list of one of these, or None
+        None, and an empty list, for no reference.
+
+    Raises
+    ------
+    InputError
+        For a list of several, each of which would have to be run.
     """
     if isinstance(reference, list | tuple):
         if len(reference) > 1:
@@ -115,7 +151,13 @@ def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> Boxes:
 
 
 def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
-    """Name a set of images, and list all that predictions may be of."""
+    """Name a set of images, and list all that predictions may be of.
+
+    Raises
+    ------
+    InputError
+        If the images are transformed: predictions are of images as they are.
+    """
     while not hasattr(samples, "seed_set") and hasattr(samples, "samples"):
         samples = samples.samples
     if not hasattr(samples, "seed_set"):

@@ -1,4 +1,8 @@
-"""The images of a pass: read, observed, and what became of them."""
+"""The images of a pass: read, observed, and what became of them.
+
+`read_batches` reads samples ahead in other threads, `observe_batches` runs a detector over them,
+and `PassLog` has what failed on the way. `Observer.stream` puts the two together.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,13 @@ class ImageLoading:
             raise InputError(f"Expected --num-workers of 0 or more but got {self.num_workers}.")
 
     def workers(self, samples: Samples) -> int:
-        """Return the number of threads for some images: one at most where they have an order."""
+        """Return the number of threads for some images: one at most where they have an order.
+
+        Parameters
+        ----------
+        samples : Samples
+            The images.
+        """
         if self.num_workers is not None:
             workers = self.num_workers
         else:
@@ -73,14 +83,20 @@ class ImageLoading:
 
 
 class UnlabelledSamples:
-    """Images as samples without boxes."""
+    """Images as samples without boxes.
+
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+        Files, arrays in memory or frames of videos.
+    """
 
     def __init__(self, images: Sequence[UnlabelledImage]) -> None:
         self.images = images
 
     @property
     def blocks(self) -> np.ndarray:
-        """Number of the block of time of each image; see `time_blocks`."""
+        """Number of the block of time of each image, (M,) int64; see `time_blocks`."""
         return time_blocks(self.images)
 
     @property
@@ -113,8 +129,16 @@ class UnlabelledSamples:
 class PassLog:
     """Names the images that cannot be read, and adds up seconds.
 
-    unreadable: why an image could not be, by its number in the set.
-    failure: the first error of a detector that was nobody's input; empty without one.
+    Attributes
+    ----------
+    n_observed : int
+        Images that were observed.
+    unreadable : dict of int to str
+        Why an image could not be, by its number in the set.
+    failure : str
+        The first error of a detector that was nobody's input; empty without one.
+    seconds : dict of str to float
+        By what they were spent on: ``read_s``, ``network_s``.
     """
 
     def __init__(self) -> None:
@@ -125,13 +149,26 @@ class PassLog:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the time of the body to the seconds called ``name``."""
+        """Add the time of the body to the seconds called `name`; not where the body raises."""
         start = time.perf_counter()
         yield
         self.seconds[name] += time.perf_counter() - start
 
     def check(self, n_images: int) -> None:
-        """Make sure that there was an image."""
+        """Make sure that there was an image.
+
+        Parameters
+        ----------
+        n_images : int
+            How many were observed.
+
+        Raises
+        ------
+        RuntimeError
+            If the detector failed on all.
+        InputError
+            If none could be read.
+        """
         if not n_images and self.failure:
             raise RuntimeError(f"The detector fails on all images: {self.failure}")
         if not n_images:
@@ -142,8 +179,16 @@ class PassLog:
 def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
     """Return the number of the block of each sample that could be read, from 0 without gaps.
 
-    samples: where they have no ``blocks``, each is its own.
-    Returned: (n_read,), int64.
+    Parameters
+    ----------
+    samples : Samples
+        Where they have no ``blocks``, each is its own.
+    unreadable : collection of int
+        Numbers of the others.
+
+    Returns
+    -------
+    ndarray of shape (n_read,), int64
     """
     blocks = getattr(samples, "blocks", np.arange(len(samples)))
     read = [number for number in range(len(samples)) if number not in unreadable]
@@ -161,9 +206,20 @@ def read_batches(
 ) -> Iterator[list[tuple[int, Sample]]]:
     """Yield batches of samples with their numbers, made in other threads meanwhile.
 
-    log: receives what cannot be read, and the time spent waiting.
-    workers: number of these threads; see `ImageLoading`.
-    prepare: called in such a thread with each image, as soon as it is read.
+    Parameters
+    ----------
+    samples : Samples
+        The images.
+    numbers : iterable of int
+        Which of them, and in which order.
+    batch_size : int
+        Most of a batch; those that cannot be read are in none.
+    log : PassLog
+        Receives what cannot be read, and the time spent waiting.
+    workers : int
+        Number of these threads; see `ImageLoading`.
+    prepare : callable
+        Called in such a thread with each image, as soon as it is read.
     """
     batch: list[tuple[int, Sample]] = []
     numbers = list(numbers)
@@ -188,7 +244,13 @@ def read_batches(
 
 
 def at_once(observe: Observe[Seen]) -> Launch[Seen]:
-    """Return a launch of a detector that has none: it observes, and leaves nothing to wait for."""
+    """Return a launch of a detector that has none: it observes, and leaves nothing to wait for.
+
+    Parameters
+    ----------
+    observe : callable
+        From images and their names to what was seen of each.
+    """
 
     def launch(images: Sequence[np.ndarray], names: Sequence[str]) -> Callable[[], list[Seen]]:
         seen = observe(images, names)
@@ -202,9 +264,23 @@ def observe_batches(
 ) -> Iterator[tuple[int, Sample, Seen]]:
     """Run a detector over batches; an image on which it fails is logged and does not end the run.
 
-    A batch is waited for when the next one is launched. An error that is no image's fault still
-    ends the run: bad input of any kind, and files that cannot be written or read. So does a failure
-    on eight images before any was observed.
+    A batch is waited for when the next one is launched. Where it fails, its images are tried one by
+    one. An error that is no image's fault still ends the run: bad input of any kind, and files that
+    cannot be written or read. So does a failure on eight images before any was observed.
+
+    Parameters
+    ----------
+    batches : iterable of sequence of tuple of int and Sample
+        From `read_batches`.
+    launch : callable
+        Begins to observe images by their names, and returns what waits for them.
+    log : PassLog
+        Receives failures, and the time of the network.
+
+    Yields
+    ------
+    tuple of int, Sample and object
+        Number of the image, the image, and what was seen of it.
     """
 
     def begin(batch: Sequence[Numbered]) -> Callable[[], list[Seen]]:
@@ -256,8 +332,10 @@ def _one_behind(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def _fail(error: Exception) -> NoReturn:
+    """Raise an error that was kept for later."""
     raise error
 
 
 def _of_an_image(error: Exception) -> bool:
+    """Whether an error may be the fault of single images."""
     return isinstance(error, FailedOnImagesError) or not isinstance(error, InputError | OSError)
