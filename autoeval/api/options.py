@@ -330,6 +330,7 @@ def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
 def _reference(options: Mapping[str, Any]) -> Any:
     """Return the reference beside a detector that is run: another one, or its boxes."""
     from autoeval.detectors.detector_spec import DetectorSpec, names_python
+    from autoeval.io.predictions.formats import SUFFIXES
     from autoeval.words import listed
 
     given = options.get("reference")
@@ -345,7 +346,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
     (named,) = given
     if not isinstance(named, str):
         return named
-    if named.endswith(".json") or Path(named).is_dir():
+    if named.endswith(SUFFIXES) or Path(named).is_dir():
         reason = f"is for a detector that is run, and {named} holds boxes"
         refuse_given(options, reason, ["reference_checkpoint"])
         return Path(named)

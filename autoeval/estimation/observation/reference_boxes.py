@@ -19,6 +19,7 @@ from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.io.predictions import read_predictions
+from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.io.predictions.reading import file_of
 from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
@@ -94,7 +95,9 @@ class PredictionsReference:
         InputError
             If there is no such file.
         """
-        files = sorted(self.path.rglob("*.json")) if self.path.is_dir() else [self.path]
+        files = [self.path]
+        if self.path.is_dir():
+            files = sorted(file for end in SUFFIXES for file in self.path.rglob(f"*{end}"))
         if not files or not files[0].is_file():
             raise InputError(f"No boxes of a reference detector in {self.path}: check the path.")
         fingerprints = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]

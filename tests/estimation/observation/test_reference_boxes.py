@@ -2,18 +2,25 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from brightness import BRIGHT, BrightnessDetector, write_table
 
 from autoeval import Detector, fit
+from autoeval.api.options import given_boxes_of
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
-from autoeval.io.tasks.seed_set import load_seed_set
+from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.io.image_lists import ImageFile
+from autoeval.io.labels.content import NO_BOXES
+from autoeval.io.predictions.formats import SUFFIXES
+from autoeval.io.tasks.seed_set import NO_PIXELS, Sample, load_seed_set
 from autoeval.io.tasks.task import Task
 from autoeval.stability.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.stability.metasets.recipe import draw_recipes
@@ -78,6 +85,27 @@ def test_predictions_teach_as_their_detector_does(table, tmp_path, as_folder):
     fitted = fit(labels, Detector(BrightnessDetector(), reference=reference), img_dir=images)
     np.testing.assert_allclose(fitted.table_["reference_ap"], fitted.table_["mAP"], atol=0.05)
     assert "reference_ap" in fitted.regression_.features_
+
+
+def test_a_folder_holds_predictions_in_any_format(tmp_path):
+    """Their digest is that of all files that are read, so that a change of any is seen."""
+    box = {"file_name": "7.jpg", "category": "cup", "score": 0.9}
+    box |= {"x1": 1.0, "y1": 2.0, "x2": 5.0, "y2": 7.0}
+    pd.DataFrame([box]).to_parquet(tmp_path / "new images.parquet")
+    sample = Sample("7.jpg", NO_PIXELS, *NO_BOXES)
+    samples = UnlabelledSamples([ImageFile("7.jpg", tmp_path / "7.jpg")])
+    reference = PredictionsReference(tmp_path)
+    before = reference.digest
+    found = reference.find(Task("t", ("cup",), ()), samples, sample)
+    assert found.boxes.tolist() == [[1, 2, 5, 7]]
+    (tmp_path / "yard.jsonl").write_text("")
+    assert PredictionsReference(tmp_path).digest != before
+
+
+@pytest.mark.parametrize("end", SUFFIXES)
+def test_a_file_of_boxes_is_no_name_of_a_reference_detector(end):
+    run = given_boxes_of(None, {"detector": "x.onnx", "reference": [f"boxes{end}"]})
+    assert run.reference == Path(f"boxes{end}")
 
 
 def test_who_was_fitted_with_a_reference_needs_one_at_a_new_place(table, tmp_path):
