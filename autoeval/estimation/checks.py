@@ -234,23 +234,21 @@ def outside_range(intervals: Mapping[str, PredictionInterval]) -> tuple[Notice, 
 
 
 def few_blocks(n_images: int, n_units: int) -> tuple[Notice, ...]:
-    """Warn of images that are too few, or too close in time, for a sampling error.
+    """Note images that are so close in time that few of them are independent.
 
-    n_units: images, or blocks of neighbouring frames, that count as independent.
+    Their number is what the sampling error in the interval of the default method rests on.
+
+    Parameters
+    ----------
+    n_images : int
+        Of the site.
+    n_units : int
+        Images, or blocks of neighbouring frames, that count as independent.
     """
-    if n_images < 2:
-        text = "the sampling error is unknown with one image: the interval leaves it out"
-        return (Notice("sampling-error-left-out", text),)
-    if n_units < 2:
-        text = (
-            "all images are neighbours in time: the sampling error is unknown, and the interval "
-            "leaves it out"
-        )
-        return (Notice("sampling-error-left-out", text),)
     if n_units < min(n_images, FEW_UNITS):
         text = (
-            f"the images are neighbours in time, {n_units} blocks that count as independent: the "
-            "sampling error itself is uncertain"
+            "the images are neighbours in time, and count as "
+            f"{counted(n_units, 'independent block')}: the sampling error itself is uncertain"
         )
         return (Notice("few-blocks", text, severity="note"),)
     return ()

@@ -70,6 +70,20 @@ def test_images_of_one_block_of_time_are_drawn_together(table):
     ours, std = sampled(regression, Site(random_found(4)), blocks)
     assert ours == pytest.approx(std * np.sqrt(6 / 5), rel=0.3)
     assert [notice.code for notice in few_blocks(N_IMAGES, 6)] == ["few-blocks"]
+    assert [notice.code for notice in few_blocks(N_IMAGES, 1)] == ["few-blocks"]
+
+
+def test_the_interval_of_a_single_image_holds_its_sampling_error(table):
+    """So nothing says that it was left out, as it is by published methods."""
+    estimator, boxes = fitted(table), Site(random_found(4), named=True)
+    one = estimator.predict_site(boxes.on_images([0]), brief=True)
+    assert "sampling-error-left-out" not in [notice.code for notice in one.warnings]
+    rows = {**one.site.row["rows"]}
+    reach = [
+        estimator.regression_.predict_mean({**rows, "n_images": np.full(len(rows["category"]), n)})
+        for n in (1, 10_000)
+    ]
+    assert reach[0].reach > reach[1].reach + 0.1
 
 
 def test_fewer_independent_images_give_a_wider_interval(table):

@@ -138,8 +138,9 @@ def test_few_blocks_give_a_warning_and_widen_the_interval():
     one = sampling_error(passed(drawn, bos=0.4, n_blocks=1), ["bos"], sum_of("bos"))
     assert (images.n_units, blocks.n_units) == (10, 3) and images.warnings == ()
     assert blocks.std == pytest.approx(images.std * math.sqrt(3 / 2 * 9 / 10))
-    assert "3 blocks that count as independent" in blocks.warnings[0]
-    assert math.isnan(one.std) and "all images are neighbours in time" in one.warnings[0]
+    assert [notice.code for notice in blocks.warnings] == ["few-blocks"]
+    assert math.isnan(one.std)
+    assert [notice.code for notice in one.warnings] == ["sampling-error-left-out"]
 
 
 def test_blocks_leave_out_what_cannot_be_read():

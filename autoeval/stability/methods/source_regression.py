@@ -279,7 +279,16 @@ def _warnings(fixed: Sequence[str], n_images: int, n_units: int, undefined: floa
                 "be computed for other draws of the images",
             )
         )
-    yield from few_blocks(n_images, n_units)
+    if n_units < 2:
+        why = "all images are neighbours in time" if n_images > 1 else "there is one image"
+        yield (
+            Notice(
+                "sampling-error-left-out",
+                f"{why}: the sampling error is unknown, and the interval leaves it out",
+            )
+        )
+    else:
+        yield from few_blocks(n_images, n_units)
     if MANY_UNDEFINED < undefined < 1:
         yield (
             Notice(
