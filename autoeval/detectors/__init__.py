@@ -1,6 +1,14 @@
-"""The only package that imports mmdet: building, preprocessing, boxes.
+"""Detectors as a pass over images runs them: decoded images in, boxes out.
 
-Names are imported when they are asked for, so that black boxes do without torch and mmdet.
+`DetectorSpec` (``detector_spec.py``) names one, and loads an `MMDetector` (``detector.py``, by
+``loading.py``) of mmdet, or a `BlackBoxDetector` (``black_box.py``): any callable, or a model of
+another framework by ``adapters/``. Both have ``categories``, ``settings``, ``fingerprint`` and
+``observe(images, image_ids)``, which returns an `Evidence` an image;
+`autoeval.estimation.observation` calls it. ``building/`` reads mmdet's configs and checkpoints,
+``ops/`` supplies mmcv's operators where nothing is compiled. Of the core this package alone imports
+mmdet.
+
+Names are imported when they are used, so that black boxes do without torch and mmdet.
 """
 
 import warnings

@@ -28,8 +28,30 @@ def read_found(
 ) -> tuple[list[Detections], int]:
     """Turn the three lists of a `BlackBoxDetector` into detections, clipped to their images.
 
-    `sizes` are heights and widths. Also returned is the number of boxes without area in their
-    image, which are left out.
+    Parameters
+    ----------
+    answers : Any
+        What the callable returned: boxes, scores and labels, each a list with one array for each
+        image.
+    sizes : sequence of (int, int)
+        Height and width of each image, pixels.
+    image_ids : sequence of str
+        Of the images, for messages.
+    categories : sequence of str
+        What the labels index, or are out of.
+
+    Returns
+    -------
+    detections : list of Detections
+        Of each image; boxes xyxy in pixels.
+    n_outside : int
+        Boxes without area in their image, which are left out.
+
+    Raises
+    ------
+    InputError
+        If there are no three lists of this length, or boxes are no xyxy in pixels, not finite,
+        scores are not in [0, 1], or labels are none of the categories.
     """
     if not isinstance(answers, list | tuple) or len(answers) != 3:
         raise InputError(
@@ -53,7 +75,7 @@ def read_found(
 def _one(
     boxes: Any, scores: Any, labels: Any, image_id: str, categories: Sequence[str]
 ) -> Detections:
-    """Read one image."""
+    """Read one image; see `read_found`."""
     try:
         detections = Detections(
             np.asarray(boxes).reshape(-1, 4),
@@ -78,7 +100,16 @@ def _one(
 
 
 def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
-    """Read numbers or words; a list of categories may hold a word several times, as "N/A"."""
+    """Read labels as numbers, (N,), int64.
+
+    Words become the place of the word in `categories`; of one that is there several times, as
+    "N/A", the last.
+
+    Raises
+    ------
+    ValueError
+        If a label is none of the categories.
+    """
     given = np.asarray(labels)
     if given.dtype.kind in "US":
         index = {name: k for k, name in enumerate(categories)}
@@ -95,6 +126,13 @@ def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
 
 
 def _clip(detections: Detections, size: tuple[int, int], image_id: str) -> Detections:
+    """Clip the boxes of an image of a height and width to it, and leave out those without area.
+
+    Raises
+    ------
+    InputError
+        If all boxes lie in [0, 1], as shares of an image do.
+    """
     height, width = size
     if len(detections) and detections.boxes.max() <= 1 < min(size):
         raise InputError(f"Expected boxes in pixels but those of '{image_id}' lie in [0, 1].")
@@ -197,12 +235,14 @@ class BlackBoxDetector:
         Parameters
         ----------
         images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+            Sizes may differ.
         image_ids : sequence of str
+            One for each image.
 
         Returns
         -------
         list of Evidence
-            In the order of ``images``, boxes in pixels of the image as given.
+            In the order of ``images``, boxes xyxy in pixels of the image as given.
 
         Raises
         ------
@@ -232,6 +272,13 @@ class BlackBoxDetector:
 
 
 def _digest(file: Path) -> str:
+    """Return the first 16 digits of the SHA-256 of a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()[:16]

@@ -36,12 +36,29 @@ ACCELERATOR_BATCH = 16
 class MMDetector:
     """An mmdet model together with all that is needed to run it on decoded images.
 
-    The model, with its weights and on its device, is switched to eval mode. `max_batch` samples go
-    through the network together: 1 on a CPU, where more brings nothing and rounds differently, and
-    for a model that asks for its words in parts; `ACCELERATOR_BATCH` elsewhere, and half as many
-    each time that the memory of the device runs out. The numbers of a CPU therefore do not depend
-    on how images are grouped, to the last bit; those of an accelerator agree to rounding.
-    `precision` is one of `PRECISIONS`, see `in_precision`.
+    Made by `load_detector`.
+
+    Parameters
+    ----------
+    model : mmdet.models.detectors.BaseDetector
+        With its weights and on its device; it is switched to eval mode.
+    config : Config
+        Its config, with the test pipeline.
+    categories : sequence of str
+        What its labels index; for a model that takes words, what it looks for.
+    precision : str
+        One of `PRECISIONS`, see `in_precision`.
+
+    Attributes
+    ----------
+    max_batch : int
+        Samples that go through the network together: 1 on a CPU, where more brings nothing and
+        rounds differently, and for a model that takes its words in parts; `ACCELERATOR_BATCH`
+        elsewhere, and half as many each time that the memory of the device runs out. The numbers of
+        a CPU therefore do not depend on how images are grouped, to the last bit; those of an
+        accelerator agree to rounding.
+    device : torch.device
+        Where it runs.
     """
 
     def __init__(
@@ -101,10 +118,22 @@ class MMDetector:
     ) -> list[Evidence]:
         """Run the detector once on each image.
 
-        Images are (H, W, 3), uint8, BGR; their sizes may differ.
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+            Sizes may differ.
+        image_ids : sequence of str
+            One for each image.
 
-        Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
-        ValueError for arguments that do not fit together.
+        Returns
+        -------
+        list of Evidence
+            In the order of ``images``, boxes xyxy in pixels of the image as given.
+
+        Raises
+        ------
+        ValueError
+            If the arguments do not fit together.
         """
         return self.launch(images, image_ids)()
 
@@ -167,7 +196,8 @@ class MMDetector:
     def _halving_batches(self, observe: Callable[[], Observed]) -> Observed:
         """Call what runs batches; where memory runs out, again with half as many samples in each.
 
-        Numbers stay within rounding: a batch is only how samples are grouped.
+        Numbers stay within rounding: a batch is only how samples are grouped. Raises torch's error
+        where a single image does not fit.
         """
         while True:
             try:

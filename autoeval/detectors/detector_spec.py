@@ -66,9 +66,19 @@ class DetectorSpec:
             check_precision(self.precision)
 
     def __call__(self) -> Any:
-        """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read.
+        """Load the detector.
 
         A black box is a program of its own, which no setting reaches: these are refused.
+
+        Returns
+        -------
+        MMDetector or BlackBoxDetector
+            By its name.
+
+        Raises
+        ------
+        InputError
+            As `autoeval.load_detector`, if the classes cannot be read, or a setting has no effect.
         """
         if names_python(self.name):
             given = [name for name in SETTINGS if getattr(self, name)]
@@ -162,6 +172,13 @@ def _without_tuples(value: Any) -> Any:
 
 
 def _with_tuples(value: Any) -> Any:
+    """Read what `_without_tuples` wrote.
+
+    Examples
+    --------
+    >>> _with_tuples(_without_tuples({"scale": (640, 480)}))
+    {'scale': (640, 480)}
+    """
     if isinstance(value, Mapping):
         if set(value) == {TUPLE}:
             return tuple(_with_tuples(value[TUPLE]))
@@ -183,7 +200,13 @@ def _absolute(path: str | None) -> str | None:
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Read categories from a text file, one in a line; `InputError` if none, or one twice."""
+    """Read categories from a text file, one in a line.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, has none, or one twice.
+    """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -195,14 +218,23 @@ def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def names_python(text: str) -> bool:
-    """Say whether a detector is named as ``FILE.py:NAME``."""
+    """Whether a detector is named as ``FILE.py:NAME``.
+
+    Examples
+    --------
+    >>> names_python("mine.py:detector"), names_python("configs/mine.py")
+    (True, False)
+    """
     return _NAMED.fullmatch(text) is not None
 
 
 def load_black_box(text: str) -> BlackBoxDetector:
-    """Run a Python file and take out of it what ``FILE.py:NAME`` names, a `BlackBoxDetector`.
+    """Run a Python file and take out of it what ``FILE.py:NAME`` names.
 
-    Raises `InputError` if the file is missing, fails, or has no such detector.
+    Raises
+    ------
+    InputError
+        If the file is missing, fails, or has no such `BlackBoxDetector`.
     """
     named = _NAMED.fullmatch(text)
     if named is None:

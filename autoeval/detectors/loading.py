@@ -1,4 +1,8 @@
-"""Building detectors: from a known name, or from a config file and a checkpoint."""
+"""Building detectors: from a known name, or from a config file and a checkpoint.
+
+`load_detector` goes through ``building/``: config, model, weights, categories; then the detector is
+tried on an image. `DetectorSpec` calls it.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +84,13 @@ def _source(
     config: Config,
     checkpoint: str | os.PathLike[str] | None,
 ) -> str:
+    """Return where the weights are from: those given, or the official ones of a known detector.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
     if checkpoint is not None:
         return os.fspath(checkpoint)
     official = config.get("detector", {}).get("checkpoint")
@@ -101,7 +112,13 @@ def _device(name: str) -> torch.device:
 
 
 def try_once(detector: MMDetector) -> None:
-    """Run a detector on an image of coloured blocks."""
+    """Run a detector on an image of coloured blocks.
+
+    Raises
+    ------
+    InputError
+        If it fails, with what to check.
+    """
     try:
         detector.observe([blocks()], ["trial"])
     except InputError:

@@ -26,9 +26,15 @@ Later = Callable[[], Result]  # waits for the device, and gives the result
 def in_precision(precision: str, device: torch.device) -> AbstractContextManager[Any]:
     """Return the context in which a network computes with a precision of `PRECISIONS`.
 
-    ``framework`` is as torch and mmdet have it: on a GPU products of convolutions are rounded to
-    TensorFloat-32, by which boxes depend a little on the images beside them in a batch. ``single``
-    keeps them from it, for numbers that other devices repeat. ``half`` computes in 16 bits.
+    Parameters
+    ----------
+    precision : str
+        ``framework`` is as torch and mmdet have it: on a GPU products of convolutions are rounded
+        to TensorFloat-32, by which boxes depend a little on the images beside them in a batch.
+        ``single`` keeps them from it, for numbers that other devices repeat. ``half`` computes in
+        16 bits, float16 on a GPU and bfloat16 elsewhere.
+    device : torch.device
+        Where it runs.
     """
     if precision == "half":
         kind = torch.float16 if device.type == "cuda" else torch.bfloat16
@@ -68,7 +74,13 @@ class HostCopy:
         self._copied: torch.cuda.Event | None = None
 
     def add(self, tensors: Sequence[Tensor]) -> Later[list[np.ndarray]]:
-        """Add tensors; what is returned gives them as arrays, after `begin`."""
+        """Add tensors to the copy.
+
+        Returns
+        -------
+        callable
+            Gives them as arrays, once `begin` was called; it waits for the copy.
+        """
         start, half = len(self._tensors), (torch.float16, torch.bfloat16)
         self._tensors += [x.float() if x.dtype in half else x for x in tensors]
         end = len(self._tensors)
@@ -124,10 +136,16 @@ def _bytes(tensor: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Batch:
-    """Preprocessed images (N, 3, H, W) of one size.
+    """Preprocessed images of one size.
 
-    `samples` are DetDataSamples with the size and scale of each, by which boxes return to its
-    pixels. What passes over the batch leave is added to `copy`.
+    Parameters
+    ----------
+    inputs : Tensor of shape (N, 3, H, W)
+        On the device of the model.
+    samples : list of DetDataSample
+        With the size and scale of each, by which boxes return to its pixels.
+    copy : HostCopy
+        To which is added what passes over the batch leave.
     """
 
     inputs: Tensor
@@ -154,9 +172,18 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def predict(model: BaseDetector, batch: Batch) -> Later[list[Detections]]:
-    """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`.
+    """Run mmdet's ``predict`` on a batch.
 
-    What is returned waits for the batch's copy to the host, and gives the boxes of each image.
+    Returns
+    -------
+    callable
+        Waits for the batch's copy to the host, and gives the `Detections` of each image, boxes xyxy
+        in pixels of the original image.
+
+    Raises
+    ------
+    InputError
+        If the model gives no boxes.
     """
     results = [_columns(model, result) for result in model.predict(batch.inputs, batch.samples)]
     added = batch.copy.add([column for image in results for column in image])
@@ -192,8 +219,15 @@ def wrapped(
 ) -> Iterator[None]:
     """Let calls of ``owner.name(...)`` be ``around(original, call)`` while the body runs.
 
-    `call` has the arguments, by name or position however they were given; ``perform(original,
-    call)`` makes the call.
+    Parameters
+    ----------
+    owner : Any
+        A module or another object.
+    name : str
+        Of its method.
+    around : callable
+        Takes the original, and the call with its arguments, by name or position however they were
+        given; ``perform(original, call)`` makes the call.
     """
     original, is_own = getattr(owner, name), name in vars(owner)
 

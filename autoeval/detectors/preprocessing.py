@@ -38,7 +38,13 @@ REFUSED = {
 
 
 def test_pipeline(config: Config) -> list[dict[str, Any]]:
-    """Return the steps that the configuration applies to test images."""
+    """Return the steps that the configuration applies to test images.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
     from mmdet.utils import get_test_pipeline_cfg
 
     try:
@@ -56,7 +62,23 @@ def test_pipeline(config: Config) -> list[dict[str, Any]]:
 
 
 def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take an array in place of a file, and read no annotations."""
+    """Take an array in place of a file, and read no annotations.
+
+    Parameters
+    ----------
+    steps : sequence of dict
+        Of a test pipeline.
+
+    Returns
+    -------
+    list of dict
+        The steps, the first one loading an array.
+
+    Raises
+    ------
+    InputError
+        If they do not begin with a step that loads an image, or have one of `REFUSED`.
+    """
     if not steps or not step_name(steps[0]).startswith("LoadImage"):
         first_step = step_name(steps[0]) if steps else "nothing"
         raise InputError(
@@ -84,8 +106,19 @@ class Preprocessor:
     """The test pipeline of a detector, fed with decoded images.
 
     The step that reads a file is replaced by one that takes an array, as mmdet's
-    ``inference_detector`` does, and the steps that read annotations are left out. `metainfo` is
-    what the data samples carry besides sizes, such as words to look for.
+    ``inference_detector`` does, and the steps that read annotations are left out.
+
+    Parameters
+    ----------
+    config : Config
+        Of the detector.
+    metainfo : mapping, optional
+        What the data samples carry besides sizes, such as words to look for.
+
+    Raises
+    ------
+    InputError
+        If the pipeline cannot be built or used so.
     """
 
     def __init__(self, config: Config, *, metainfo: Mapping[str, Any] | None = None) -> None:
@@ -113,7 +146,18 @@ class Preprocessor:
         weakref.finalize(image, self._begun.pop, id(image), None).atexit = False
 
     def __call__(self, image: np.ndarray) -> dict[str, Any]:
-        """Prepare one image (H, W, 3), uint8, BGR: ``inputs`` (3, H', W') and ``data_samples``."""
+        """Prepare one image, or take what `ahead` has prepared.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8, BGR
+            The same object as in `ahead`.
+
+        Returns
+        -------
+        dict
+            ``inputs``, a Tensor of shape (3, H', W'), and ``data_samples``.
+        """
         prepared = self._begun.pop(id(image), None)
         return self._prepare(image) if prepared is None else prepared
 
@@ -129,8 +173,21 @@ class Preprocessor:
 def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Tensor, list[Any]]:
     """Pad, normalise and stack prepared images with the model's own data preprocessor.
 
-    The images, which must be of one size, go to the device in one copy, for which nobody waits.
-    Returns a Tensor (N, 3, H, W) on the model's device, and the data samples.
+    They go to the device in one copy, for which nobody waits.
+
+    Parameters
+    ----------
+    model : mmdet.models.detectors.BaseDetector
+        The model.
+    prepared : sequence of N dicts
+        As `Preprocessor` returns them, of one size.
+
+    Returns
+    -------
+    inputs : Tensor of shape (N, 3, H, W)
+        On the model's device.
+    samples : list of DetDataSample
+        Of each.
     """
     inputs = [one["inputs"] for one in prepared]
     samples = [one["data_samples"] for one in prepared]

@@ -1,4 +1,8 @@
-"""What makes a detector this detector: weights, architecture, and everything set at test time."""
+"""What makes a detector this detector: weights, architecture, and everything set at test time.
+
+An estimator keeps the settings and their fingerprint, and refuses another detector. Adapters use
+the hashes for their own settings.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,20 @@ LEFT_OUT = {"_scope_", "init_cfg", "pretrained", "train_cfg", "test_cfg", "data_
 def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dict[str, Any]:
     """List what the boxes of a detector depend on, one field for each thing that can differ.
 
-    It is JSON-able and flat: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
-    under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
+    Parameters
+    ----------
+    model : nn.Module
+        With its weights.
+    config : Config
+        Its config.
+    categories : sequence of str
+        What its labels index.
+
+    Returns
+    -------
+    dict
+        Flat, fit for JSON: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
+        under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
     """
     from autoeval.detectors.preprocessing import adapt_pipeline, step_name, test_pipeline
 
@@ -50,6 +66,13 @@ def _plain(node: Any) -> Any:
 
 
 def _flat(name: str, node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of nested dicts by dotted names, below a name.
+
+    Examples
+    --------
+    >>> dict(_flat("test_cfg", {"nms": {"type": "nms"}, "score_thr": 0.05}))
+    {'test_cfg.nms.type': 'nms', 'test_cfg.score_thr': 0.05}
+    """
     if not isinstance(node, dict):
         yield name, node
         return
@@ -58,7 +81,7 @@ def _flat(name: str, node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def fingerprint(settings: Mapping[str, Any]) -> str:
-    """Shorten a description to a name, different for every difference in it."""
+    """Shorten a description to `FINGERPRINT_LENGTH` digits, others for any difference in it."""
     return hash_json(dict(settings))[:FINGERPRINT_LENGTH]
 
 

@@ -44,7 +44,13 @@ def adapters() -> Iterator[Any]:
 
 
 def adapter_of(name: str) -> Any:
-    """Return the adapter of ``--detector NAME``; None for a config or a known name of mmdet."""
+    """Return the adapter of ``--detector NAME``; None for a config or a known name of mmdet.
+
+    Examples
+    --------
+    >>> adapter_of("hf:folder").EXTRA, adapter_of("retinanet_r50")
+    ('transformers', None)
+    """
     return next((adapter for adapter in adapters() if adapter.named(name)), None)
 
 
@@ -71,9 +77,21 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def chosen(defaults: Mapping[str, Any], given: Mapping[str, Any] | None, what: str) -> dict:
-    """Return options with those that are given.
+    """Return options with those that are given in place of their defaults.
 
-    `InputError` for one that there is not, and for a threshold outside [0, 1]: none would be found.
+    Parameters
+    ----------
+    defaults : mapping
+        All options that there are.
+    given : mapping, optional
+        Those that a user chose.
+    what : str
+        Whose options they are, for messages.
+
+    Raises
+    ------
+    InputError
+        For one that there is not, and for a threshold outside [0, 1]: nothing would be found.
     """
     unknown = sorted(set(given or {}) - set(defaults))
     if unknown:
@@ -89,7 +107,13 @@ def chosen(defaults: Mapping[str, Any], given: Mapping[str, Any] | None, what: s
 
 
 def usable_device(name: str | None) -> str:
-    """Return a device, by default a GPU where torch sees one; `InputError` if it is not there."""
+    """Return a device, by default a GPU where torch sees one.
+
+    Raises
+    ------
+    InputError
+        If it is not there.
+    """
     import torch
 
     name = name or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -106,6 +130,18 @@ def in_batches(find: Find, device: str) -> Find:
     Frameworks pad a batch to its largest image. On a CPU images go one by one: a batch of a network
     rounds differently there and is not faster. On an accelerator `ACCELERATOR_BATCH` go together,
     and half as many each time that its memory runs out.
+
+    Parameters
+    ----------
+    find : callable
+        As that of a `BlackBoxDetector`.
+    device : str
+        As torch names it.
+
+    Returns
+    -------
+    callable
+        The same for images of any shapes.
     """
     most = 1 if device.startswith("cpu") else ACCELERATOR_BATCH
 
@@ -134,7 +170,13 @@ def in_batches(find: Find, device: str) -> Find:
 
 
 def word_list(words: Mapping[Any, str] | Sequence[str]) -> list[str]:
-    """Return category names by number; numbers between them that have none are "N/A"."""
+    """Return category names by number; numbers between them that have none are "N/A".
+
+    Examples
+    --------
+    >>> word_list({0: "person", 2: "car"})
+    ['person', 'N/A', 'car']
+    """
     if not isinstance(words, Mapping):
         return [str(word) for word in words]
     numbers = {int(number): str(word) for number, word in words.items()}

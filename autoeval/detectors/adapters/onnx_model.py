@@ -55,6 +55,12 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     Options: ``conf`` (.01), ``iou`` (.7) and ``max_det`` (300) of the suppression of raw outputs,
     ``imgsz`` where the file leaves its input size open, ``layout`` (one of `LAYOUTS`), ``resize``
     (one of `RESIZING`), ``rgb``, ``mean`` and ``std`` on the scale of 0 to 255.
+
+    Raises
+    ------
+    InputError
+        If ONNX Runtime cannot load it, its inputs or outputs have no known layout, the categories
+        are not known, or an option does not fit.
     """
     with needs(EXTRA):
         import onnxruntime
@@ -144,8 +150,18 @@ def _providers(onnxruntime: Any, device: str | None) -> list:
 class OnnxInput:
     """What a file takes and gives.
 
-    `side` is the height and width of its input, None where it is open; `has_batch` whether there is
-    an axis for several images; `dtype` is that of its pixels.
+    Parameters
+    ----------
+    layout : str
+        Of its outputs, one of `LAYOUTS`.
+    input : str
+        Name of its input.
+    side : (int, int), optional
+        Height and width of its input; None where it is open.
+    has_batch : bool
+        Whether there is an axis for several images.
+    dtype : type
+        Of its pixels.
     """
 
     layout: str
@@ -156,7 +172,24 @@ class OnnxInput:
 
 
 def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> OnnxInput:
-    """Recognise input and outputs; `n` is the number of categories."""
+    """Recognise input and outputs.
+
+    Parameters
+    ----------
+    session : onnxruntime.InferenceSession
+        Of the file.
+    meta : mapping of str to str
+        Its metadata.
+    n : int
+        Number of categories.
+    spec : DetectorSpec
+        With the options that a user chose.
+
+    Raises
+    ------
+    InputError
+        If they have no known layout, or not the one that was chosen.
+    """
     inputs, outputs = session.get_inputs(), session.get_outputs()
     pixels, *more = inputs
     shapes = [output.shape for output in outputs]
@@ -244,7 +277,18 @@ def _is_labels(output: Any) -> bool:
 
 @dataclass(frozen=True)
 class Placing:
-    """Where an image lies in the input: its pixels times `scale` plus `shift`, both (x, y)."""
+    """Where an image lies in the input of a network.
+
+    Parameters
+    ----------
+    scale, shift : (float, float)
+        Along x and y: a place in the input is that in the image times `scale` plus `shift`, pixels.
+
+    Examples
+    --------
+    >>> Placing((2.0, 2.0), (0.0, 3.0)).back(np.array([[0, 3, 8, 11]])).tolist()
+    [[0.0, 0.0, 4.0, 4.0]]
+    """
 
     scale: tuple[float, float]
     shift: tuple[float, float]
@@ -284,6 +328,20 @@ class _Preparing:
 
 def letterbox(image: np.ndarray, side: tuple[int, int]) -> tuple[np.ndarray, Placing]:
     """Resize an image with its proportions into the middle of a grey one, as Ultralytics does.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        The image.
+    side : (int, int)
+        Height and width of the result.
+
+    Returns
+    -------
+    ndarray of shape (*side, 3), uint8
+        The image, with edges of the colour `GREY`.
+    Placing
+        Where it lies in that.
 
     Examples
     --------
@@ -342,7 +400,22 @@ def _yolov5(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> F
 
 
 def _suppressed(boxes: np.ndarray, scores: np.ndarray, options: Mapping[str, Any]) -> Found:
-    """Keep the best category of each box (N, 4), cxcywh, and of overlapping ones the best."""
+    """Keep the best category of each box, and of overlapping boxes of one category the best.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        cxcywh, pixels of the input.
+    scores : ndarray of shape (N, K)
+        Of all categories.
+    options : mapping
+        ``conf``, ``iou`` and ``max_det``; see `load`.
+
+    Returns
+    -------
+    tuple of ndarray
+        Boxes xyxy (n, 4), scores and labels (n,), the best first.
+    """
     labels, best = scores.argmax(1), scores.max(1)
     rows = np.flatnonzero(best > options["conf"])
     rows = rows[np.argsort(-best[rows], kind="stable")][:MOST_CANDIDATES]
@@ -366,7 +439,13 @@ def _above(
 
 
 def _corners(boxes: np.ndarray) -> np.ndarray:
-    """Turn boxes (N, 4) of centres and sizes into xyxy."""
+    """Turn boxes of centres and sizes (N, 4) into xyxy.
+
+    Examples
+    --------
+    >>> _corners(np.array([[4.0, 5, 2, 4]])).tolist()
+    [[3.0, 3.0, 5.0, 7.0]]
+    """
     half = boxes[:, 2:] / 2
     return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
 

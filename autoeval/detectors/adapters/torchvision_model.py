@@ -36,6 +36,12 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     Options are keyword arguments of torchvision's function of that name, such as ``num_classes``,
     ``min_size`` or ``box_score_thresh``; boxes are given from a score of .01 on unless one of them
     is a threshold.
+
+    Raises
+    ------
+    InputError
+        If torchvision has no such detector or option, the checkpoint does not fit, or the
+        categories are not known.
     """
     with needs(EXTRA):
         from torchvision.models import (
@@ -150,7 +156,10 @@ def _number_of_labels(model: Any) -> int | None:
 
 
 def _labels_of_weights(weights: Mapping[str, Any], model: Any) -> int | None:
-    """Count the labels that weights are of: heads have as many biases, or so many an anchor."""
+    """Count the labels that weights are of: heads have as many biases, or so many an anchor.
+
+    The number of the model where they do not differ from its own.
+    """
     labels = _number_of_labels(model)
     for name, own in model.state_dict().items():
         if labels and name.endswith("bias") and ("cls_score" in name or "classif" in name):
@@ -161,7 +170,13 @@ def _labels_of_weights(weights: Mapping[str, Any], model: Any) -> int | None:
 
 
 def _words(categories: Sequence[str], labels: int | None, kind: str) -> list[str]:
-    """Return a word for each label."""
+    """Return a word for each label, the background first where the head has one label more.
+
+    Raises
+    ------
+    InputError
+        If the words are not known, or of another number.
+    """
     words = list(categories)
     if not words:
         from torchvision.models import detection

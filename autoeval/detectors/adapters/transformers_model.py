@@ -34,7 +34,14 @@ def named(name: str) -> bool:
 
 
 def load(spec: DetectorSpec) -> BlackBoxDetector:
-    """Load model and processor of a folder, or of the hub or its cache."""
+    """Load model and processor of a folder, or of the hub or its cache.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no detector, or a package is missing; a `DownloadError` if there is no
+        folder and the hub cannot be reached.
+    """
     with needs(EXTRA):
         from transformers import (
             AutoConfig,

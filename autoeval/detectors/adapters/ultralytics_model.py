@@ -32,7 +32,14 @@ def named(name: str) -> bool:
 
 
 def load(spec: DetectorSpec) -> BlackBoxDetector:
-    """Load a file of weights; `InputError` where there is none, or it holds no detector."""
+    """Load a file of weights.
+
+    Raises
+    ------
+    InputError
+        If it holds no detector, or cannot be read; a `DownloadError` if it is not here and
+        Ultralytics cannot fetch it.
+    """
     with needs(EXTRA):
         from ultralytics import YOLO
     path = Path(spec.name)

@@ -20,7 +20,13 @@ def detector_names() -> tuple[str, ...]:
 
 
 def find_config(name_or_config: str) -> Path:
-    """Return the config file of a known detector, or the given file; `InputError` if neither."""
+    """Return the config file of a known detector, or the given file.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
     path = or_shipped(Path(name_or_config).expanduser())
     if path.is_file():
         return path

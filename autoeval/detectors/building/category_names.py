@@ -33,6 +33,22 @@ def find_categories(
     since a checkpoint that another training started from may list its categories. Then those of
     that data set's type (VOC, Cityscapes, ...) and, where no list is named at all, COCO's, if they
     are as many. A detector that takes words finds what it is given, however many.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model, whose head says how many classes there are.
+    config : Config
+        Its config.
+    meta : mapping
+        ``meta`` of the checkpoint.
+    given : sequence of str
+        Those that a user named; no other list is then read.
+
+    Raises
+    ------
+    InputError
+        If no list is as long as the head has classes.
     """
     dataset_meta = meta.get("dataset_meta") or {}
     dataset = {str(key).lower(): value for key, value in dataset_meta.items()}
@@ -112,7 +128,10 @@ def takes_words(model: object) -> bool:
 def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
     """Return what data samples carry for a model that takes words, nothing for others.
 
-    Raises `InputError` if the categories make a longer text than the model reads at once.
+    Raises
+    ------
+    InputError
+        If the categories make a longer text than the model reads at once.
     """
     if not takes_words(model):
         return {}
@@ -130,5 +149,5 @@ def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
 
 
 def takes_words_in_parts(model: BaseDetector) -> bool:
-    """Say whether a model asks for some of its words at a time, which it does image by image."""
+    """Whether a model takes some of its words at a time, which it does image by image."""
     return takes_words(model) and model.test_cfg.get("chunked_size", -1) > 0

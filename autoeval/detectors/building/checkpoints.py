@@ -30,7 +30,12 @@ def find_checkpoint(source: str) -> Path:
     """Return the local file of a checkpoint, downloading it when ``source`` is an address.
 
     Downloads go to torch's hub cache, where mmengine looks for them and leaves them too, and are
-    checked against the hash in the file's name.
+    checked against the hash in the file's name, where it has one.
+
+    Raises
+    ------
+    InputError
+        If there is no such file; a `DownloadError` if it cannot be fetched.
     """
     if re.match(r"https?://", source):
         return _download(source)
@@ -63,8 +68,19 @@ def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
     """Read ``state_dict`` and ``meta`` of a file written by ``torch.save``.
 
     Weights stand under ``state_dict`` or ``model``, as other trainers have it, or are all there is.
-    Unless `trust`, which unpickles whatever it holds and can run any code, only tensors and the
-    plain objects that OpenMMLab's checkpoints carry are accepted.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    trust : bool
+        Unpickle whatever it holds, which can run any code. Otherwise only tensors and the plain
+        objects that OpenMMLab's checkpoints carry are accepted.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, holds something else, or more than is accepted.
     """
     try:
         with torch.serialization.safe_globals(harmless_types()):
@@ -130,7 +146,21 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) ->
     """Fill a model with weights by name, a leading ``module.`` or ``model.`` left out.
 
     Weights that the model has no place for, such as those of a mask head, are reported in a
-    warning. Raises `InputError` where weights do not fit, or are not finite.
+    warning.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Changed in place.
+    weights : mapping of str to Tensor
+        By name.
+    path : Path
+        Where they are from, for messages.
+
+    Raises
+    ------
+    InputError
+        If weights are missing, of another shape, or not finite.
     """
     of_model = model.state_dict()
     given = {_unwrapped(name, of_model): value for name, value in weights.items()}
@@ -191,7 +221,10 @@ def register_model_zoo() -> bool:
 def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, torch.Tensor]:
     """Load the weights of a model of torchvision's, such as ``torchvision://resnet50``.
 
-    Raises `InputError` if no model has that name, or it is neither in the cache nor downloaded.
+    Raises
+    ------
+    InputError
+        If no model has that name, or it is neither in the cache nor downloaded.
     """
     address = find_address(filename)
     try:

@@ -34,8 +34,8 @@ TEACHERS = (
 )
 #: What panoptic segmentation puts on top of Mask R-CNN.
 PANOPTIC = ("semantic_head", "panoptic_fusion_head")
-#: What precedes the path of a config among those that mmdet brings along.
 NO_CONFIG = "Expected an mmdet config; a BlackBoxDetector in it is named as FILE.py:NAME."
+#: What precedes the path of a config among those that mmdet brings along.
 OF_MMDET = ("mmdet::", "configs/")
 #: Packages that some detectors need and that come with no other, and how they are installed.
 EXTRAS = {
@@ -63,6 +63,11 @@ def unwrap(config: Config) -> None:
     it is; of a panoptic one stays what finds the instances. Of a semi-supervised pair
     (`SoftTeacher`) stays the one that mmdet tests, and ``config.weights_prefix`` says where a
     checkpoint of the pair has its weights.
+
+    Raises
+    ------
+    InputError
+        If the model is a tracker around a detector.
     """
     model = config.model
     inner, is_pair = model.get("detector"), "semi_test_cfg" in model
@@ -108,9 +113,20 @@ def read_config(
 ) -> Config:
     """Read a detector's config, with changes, and reduce it to the detector that is deployed.
 
-    It is a known name, the path of a config file, or that of one of the installed mmdet's, such as
-    ``mmdet::retinanet/retinanet_r50_fpn_1x_coco.py`` or ``configs/retinanet/...``. Its model asks
-    for no weights beside those of the checkpoint, and is unwrapped; see `unwrap`.
+    Its model needs no weights beside those of the checkpoint, and is unwrapped; see `unwrap`.
+
+    Parameters
+    ----------
+    name_or_config : str or path-like
+        A known name, the path of a config file, or that of one of the installed mmdet's, such as
+        ``mmdet::retinanet/retinanet_r50_fpn_1x_coco.py`` or ``configs/retinanet/...``.
+    cfg_options : mapping, optional
+        Changes by dotted names.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it fails, or it is no config of a detector.
     """
     ops.register()  # before what the config imports
     path = find_config_file(str(name_or_config))
@@ -145,7 +161,13 @@ def _importing_beside(path: Path) -> Iterator[None]:
 
 
 def find_config_file(name: str) -> Path:
-    """Return the file that a name or path stands for, or raise `InputError`."""
+    """Return the file that a name or path stands for.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     prefix = next((prefix for prefix in OF_MMDET if name.startswith(prefix)), None)
     if prefix is None or Path(name).is_file():
         return find_config(name)
@@ -190,7 +212,13 @@ def _without_training(part: dict) -> None:
 
 
 def build_model(config: Config) -> BaseDetector:
-    """Build the model of a config with random weights."""
+    """Build the model of a config with random weights.
+
+    Raises
+    ------
+    InputError
+        If mmdet cannot build it, it has no backbone, or needs an operator of mmcv that is not here.
+    """
     ops.register()
     import mmdet.models  # noqa: F401  (fills the registry)
     from mmdet.registry import MODELS
@@ -259,10 +287,24 @@ def fill_registries() -> None:
 
 
 def trained_on(config: Config, labels: str | os.PathLike[str], names: Iterable[str]) -> list[str]:
-    """Say why labelled images, by file names, seem to be those that a detector was trained on.
+    """Say why labelled images seem to be those that a detector was trained on.
 
     Where a file of training labels in the config is here, the names of its images are compared;
-    where it is not, its path is with that of the labels. There is one reason for each such file.
+    where it is not, its path is with that of the labels.
+
+    Parameters
+    ----------
+    config : Config
+        Of the detector.
+    labels : path-like
+        The file of labels.
+    names : iterable of str
+        File names of the labelled images.
+
+    Returns
+    -------
+    list of str
+        One reason for each such file of training labels; empty where nothing speaks for it.
     """
     labels, labelled = Path(labels), {Path(name).name for name in names}
     reasons = (_reason(file, labels, labelled) for file in dict.fromkeys(_training_files(config)))
