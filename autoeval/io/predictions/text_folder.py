@@ -11,6 +11,7 @@ lines contradict is taken where the others are contradicted by more; else the fo
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -60,7 +61,8 @@ ENOUGH_LINES = 20  # to decide between orders that fit equally well
 ENOUGH_CORNERS = 20  # boxes whose third and fourth number are larger: widths are not always
 SORTED = 0.8
 UNSORTED = 0.5
-FEWEST_SORTED = 3
+FEWEST_SORTED = 3  # boxes of a file
+HARDLY_BY_CHANCE = 0.01
 
 
 class ColumnOrder(NamedTuple):
@@ -456,13 +458,13 @@ def _order_of(
     tried.sort(key=lambda one: one.n_odd)  # of equals the first stays first
     if not tried or tried[0].n_odd > MOST_ODD * n:
         raise _no_order(folder, lines, tried)
-    best = tried[0]
-    near = [one for one in tried if one.n_odd <= RIVAL_FACTOR * best.n_odd + RIVAL_MORE]
-    near = _likely(lines, near)
+    most = RIVAL_FACTOR * tried[0].n_odd + RIVAL_MORE
+    near = _likely(lines, [one for one in tried if one.n_odd <= most])
     n_orders = len(near)
     if n < ENOUGH_LINES and n_orders > 1:
-        usual = [one for one in near if _of_yolo(one.order) and one.n_odd == best.n_odd]
-        near = usual or [one for one in near if one.n_odd == best.n_odd]
+        fewest = [one for one in near if one.n_odd == near[0].n_odd]
+        usual = [one for one in near if _of_yolo(one.order)]
+        near = [one for one in usual if one in fewest] or [*fewest, *usual]
     if len(near) > 1:
         raise InputError(
             f"{printable(folder)}: the columns of the {n} lines fit in several orders: "
@@ -470,7 +472,7 @@ def _order_of(
             f"such as --columns {','.join(near[0].order.columns)}, or give the sizes of the images "
             "(--images with their folder, or a COCO JSON file)."
         )
-    (best,) = near
+    (best,) = near  # another one may have fewer odd lines, but is less likely
     if _of_yolo(best.order) and n_orders == 1:
         return best.order, ()
     rivals = [one for one in tried if not _same_boxes(one.order, best.order)]
@@ -521,11 +523,15 @@ def _likely(lines: Lines, near: list[_Tried]) -> list[_Tried]:
 
 
 def _sorted_share(lines: Lines, order: ColumnOrder) -> float:
-    """Return the share of files, of those with three boxes or more, that a score sorts."""
+    """Return the share of files, of those with three boxes or more, that a score sorts.
+
+    0 where so few boxes would often be sorted by chance: m of a file are in 2 of m! orders.
+    """
     score = lines.column(order, SCORE)
     ends = np.flatnonzero(np.diff(lines.file)) + 1
     lists = [part for part in np.split(score, ends) if len(part) >= FEWEST_SORTED]
-    if not lists:
+    by_chance = sum(math.log(2) - math.lgamma(len(part) + 1) for part in lists)
+    if by_chance > math.log(HARDLY_BY_CHANCE):
         return 0.0
     rising = [bool((steps := np.diff(part)).min() >= 0 or steps.max() <= 0) for part in lists]
     return sum(rising) / len(rising)

@@ -151,6 +151,38 @@ def test_what_fits_two_orders_is_refused_and_columns_decide(tmp_path):
     assert_right(read_predictions(folder, images=NO_SIZES, numbers=NUMBERS, columns=columns))
 
 
+def test_few_lines_of_the_usual_order_are_never_read_in_another(tmp_path):
+    """One box has no area, which contradicts the usual order, and no line another one."""
+    image = LabelledImage("1", "1.jpg", (256, 128))
+    lines = """0 0.91796875 0.44287109375 0.0 0.3603515625 0.455078125
+0 0.197265625 0.32177734375 0.375 0.1494140625 0.322265625
+1 0.8193359375 0.21044921875 0.021484375 0.1142578125 0.369140625
+1 0.5712890625 0.8349609375 0.470703125 0.02734375 0.296875
+1 0.6806640625 0.44482421875 0.255859375 0.3955078125 0.40234375
+2 0.7451171875 0.22412109375 0.244140625 0.4111328125 0.458984375
+0 0.369140625 0.28076171875 0.234375 0.2998046875 0.5810546875
+"""
+    (tmp_path / "1.txt").write_text(lines)
+    with pytest.raises(InputError, match="fit in several orders"):
+        read_predictions(tmp_path, images=[image], numbers=NUMBERS)
+    usual = ["class", "x", "y", "w", "h", "score"]
+    read = read_predictions(tmp_path, images=[image], numbers=NUMBERS, columns=usual)
+    np.testing.assert_allclose(read.boxes[-1], [32.25, 33.5, 62.25, 110.25])
+
+
+def test_three_lines_of_the_usual_order(tmp_path):
+    """By chance another column is sorted, and not the scores: three lines are no evidence of it."""
+    lines = [
+        "1 0.96630859375 0.28466796875 0.0673828125 0.265625 0.263671875",
+        "1 0.394775390625 0.199462890625 0.34912109375 0.37060546875 0.71484375",
+        "1 0.150146484375 0.570068359375 0.26416015625 0.21337890625 0.263671875",
+    ]
+    (tmp_path / "1.txt").write_text("\n".join(lines))
+    image = LabelledImage("1", "1.jpg", (512, 512))
+    read = read_predictions(tmp_path, images=[image], numbers=NUMBERS)
+    np.testing.assert_allclose(read.boxes[0], [477.5, 77.75, 512, 213.75])
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
