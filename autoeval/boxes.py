@@ -312,14 +312,15 @@ class Numbering:
     others: by the same names, ways in which all numbers have a word too, and some another one:
         category (K,) of each category of the boxes, -1 where no number is its own.
     numbers: by the same names, the word of each number.
-    text: whether the file is a folder of text files.
+    positions: whether numbers mostly are positions in a list from 0: of text files, and of objects
+        in memory whose framework counts so.
     decided: whether the way that was used is more than the first of those that fit.
     """
 
     used: str = ""
     others: Mapping[str, np.ndarray] = field(default_factory=dict)
     numbers: Mapping[str, dict[str, str]] = field(default_factory=dict)
-    text: bool = False
+    positions: bool = False
     decided: bool = True
 
     def examples(self, way: str, found: Any) -> str:

@@ -80,6 +80,7 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
         boxes,
         warnings=(*warnings, *around_shapes(n_turned)),
         numbers=tuple(categories),
+        lists_categories=True,
     )
     entries = document["images"] or []
     if any(isinstance(entry, dict) and ABSENT in entry for entry in entries):

@@ -55,7 +55,8 @@ ROW_KEYS = frozenset({"bbox", "score", "x"})
 class _Found(NamedTuple):
     """What was found on one image, of any of the lists.
 
-    boxes (n, 4): xyxy, pixels. classes (n,): numbers; words: those of them, where there are.
+    boxes (n, 4): xyxy, pixels. classes (n,): numbers; words: those of them, where there are;
+    positions: whether numbers are those of a list from 0.
     """
 
     boxes: np.ndarray
@@ -65,6 +66,7 @@ class _Found(NamedTuple):
     file_name: str | None = None
     image_id: Any = None
     size: tuple[int, int] | None = None
+    positions: bool = False
 
 
 def in_memory(given: object) -> bool:
@@ -110,14 +112,17 @@ def labels_in_memory(given: Any) -> LabelSet:
     document = _document(given)
     if document is not None:
         return read_coco(document)
+    classes: Sequence[str] = ()
     if _is_table(given):
         content = read_coco(_document_of_table(given))
     elif (annotations := getattr(given, "annotations", given)) and _of_names(annotations):
-        content = read_coco(_document_of_detections(annotations, getattr(given, "classes", ())))
+        classes = getattr(given, "classes", ())
+        content = read_coco(_document_of_detections(annotations, classes))
     else:
         raise InputError(f"Expected labels as {ACCEPTED_LABELS}; but got {_described(given)}.")
     by_word = content.numbers == content.categories
-    return replace(content, numbers=()) if by_word else content
+    numbers = () if by_word else content.numbers
+    return replace(content, numbers=numbers, lists_categories=len(classes) > 0)
 
 
 def _of_names(given: Any) -> bool:
@@ -165,10 +170,12 @@ def _document_of_table(given: Any) -> dict[str, Any]:
         strict=True,
     ):
         about = {"id": image, "file_name": file_name, "width": width, "height": height}
-        images.setdefault(image, about)
+        if (other := images.setdefault(image, about)["file_name"]) != file_name:
+            raise _two_names(given, f"{key} {image}", other, file_name)
         if number is None and set(box) == {None}:
             continue
-        names.setdefault(number, name)
+        if (other := names.setdefault(number, name)) != name:
+            raise _two_names(given, f"category_id {number}", other, name)
         bbox = box[0] if of_box == ("bbox",) else list(box)
         if of_box == CORNERS and None not in bbox:
             bbox[2:] = bbox[2] - bbox[0], bbox[3] - bbox[1]
@@ -189,8 +196,11 @@ def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) ->
             raise InputError(f"{name_of(given)}: the objects of image {image} have no class_id.")
         numbers = _array(item.class_id).tolist() if n else []
         words = (getattr(item, "data", None) or {}).get("class_name")
-        for number, word in zip(numbers, numbers if words is None else words, strict=True):
-            names.setdefault(number, str(word))
+        if words is None:
+            words = [names.get(number, number) for number in numbers]
+        for number, word in zip(numbers, words, strict=True):
+            if (other := names.setdefault(number, str(word))) != str(word):
+                raise _two_names(given, f"class_id {number}", other, word)
         bboxes = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1) if n else boxes
         annotations += [
             {"image_id": str(image), "category_id": number, "bbox": bbox}
@@ -201,6 +211,14 @@ def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) ->
         "categories": [{"id": number, "name": name} for number, name in names.items()],
         "annotations": annotations,
     }
+
+
+def _two_names(given: object, what: str, first: object, second: object) -> InputError:
+    """Make the refusal of labels in which one number is of two things."""
+    return InputError(
+        f"{name_of(given)}: {what} is {first} and {second}. Expected one name for each number: if "
+        "several sets were joined, give each image and each category a number of its own."
+    )
 
 
 def not_accepted(given: object) -> InputError:
@@ -291,7 +309,7 @@ def _of_image(item: Any, k: Any, given: object) -> _Found:
             scores = _array(_part(instances, "scores"))
             labels = _array(_part(instances, "labels"))
             names = (_part(item, name) for name in ("img_path", "img_id", "ori_shape"))
-            return _checked(_Found(boxes, scores, labels, None, *names))
+            return _checked(_Found(boxes, scores, labels, None, *names, positions=True))
     except (TypeError, ValueError) as error:
         raise InputError(f"Item {k} of {name_of(given)} cannot be read: {error}.") from error
     raise not_accepted(given)
@@ -305,12 +323,12 @@ def _part(item: Any, name: str) -> Any:
 def _of_supervision(item: Any) -> _Found:
     if item.confidence is None or item.class_id is None:
         if not len(item.xyxy):
-            return _Found(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int))
+            return _Found(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int), positions=True)
         raise ValueError("its detections have no confidence or no class_id")
     words = (getattr(item, "data", None) or {}).get("class_name")
     words = None if words is None else [str(word) for word in words]
     boxes, scores, classes = _array(item.xyxy), _array(item.confidence), _array(item.class_id)
-    return _checked(_Found(boxes, scores, classes, words))
+    return _checked(_Found(boxes, scores, classes, words, positions=True))
 
 
 def _of_ultralytics(item: Any) -> _Found:
@@ -383,7 +401,8 @@ def _of_images(
     columns = RawColumns(
         _named(ids, image), _named(names, image), number, word, xywh, scores.astype(np.float64)
     )
-    return Content(iter([columns]), own, warnings=notices)
+    positions = any(item.positions for item in found)
+    return Content(iter([columns]), own, warnings=notices, positions=positions)
 
 
 def _words_of(item: _Found) -> Sequence[str | None]:

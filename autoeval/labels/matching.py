@@ -423,7 +423,7 @@ def labelled_categories(
     found_categories : sequence of str
         Categories of the estimate without labels.
     labels : LabelSet
-        Its `numbers` say that it lists its categories, whether they have a box or not.
+        Whether it lists its categories decides which were looked for without a box.
     pool : Boxes
         On the images of the pool: labels of other images do not count.
     words : mapping of str to str, optional
@@ -437,10 +437,11 @@ def labelled_categories(
         labelled = list(dict.fromkeys(words[word] for word in labelled if word in words))
     warnings = []
     lacking: list[str] = []
-    if labels.numbers:
+    if labels.lists_categories:
         translated = words or {word: word for word in labels.categories}
         vocabulary = {translated.get(word) for word in labels.categories}
         lacking = [name for name in found_categories if name not in vocabulary]
+    share_words = labels.lists_categories and not lacking
     if words and named is None:
         named = ()
     added = [
@@ -460,7 +461,7 @@ def labelled_categories(
         )
     else:  # the labels are of other words altogether, which `match_labels` refuses
         lacking = []
-    if added and len(added) < len(labelled):
+    if added and (share_words or len(added) < len(labelled)):
         warnings.append(
             Notice(
                 "categories-not-detected",
@@ -522,7 +523,7 @@ def on_all_categories(
     those count. Returns as `on_labelled_categories`.
     """
     whole, warnings = on_labelled_categories(plan, labels, words)
-    if plan.rest is None or plan.named or words or not labels.numbers:
+    if plan.rest is None or plan.named or words or not labels.lists_categories:
         return whole, warnings
     names = list(whole.found.categories)
     others = np.unique(plan.rest.label)

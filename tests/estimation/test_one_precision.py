@@ -7,6 +7,7 @@ import json
 
 import pytest
 from labelled_site import estimate_labelled
+from PIL import Image
 
 import autoeval
 from autoeval.cli import main
@@ -64,6 +65,33 @@ def test_an_estimate_with_all_labels_counts_every_category(files):
     assert values["f1@0.3"] == pytest.approx(2 * right / (n_boxes + n_objects), abs=1e-9)
     # average precision is not defined without an object
     assert set(result.by_category) == {"thing 0", "thing 2"}
+
+
+def test_the_same_labels_as_yolo_text_count_every_category(files, tmp_path):
+    """Their data.yaml lists the categories, as COCO's file does."""
+    _, fitted, labels, boxes = files
+    content = json.loads(labels.read_text())
+    number = {category["id"]: k for k, category in enumerate(content["categories"])}
+    (tmp_path / "images").mkdir()
+    (tmp_path / "labels").mkdir()
+    for image in content["images"]:
+        name, size = image["file_name"], (image["width"], image["height"])
+        Image.new("L", size).save(tmp_path / "images" / name)
+        lines = []
+        for row in content["annotations"]:
+            if row["image_id"] == image["id"]:
+                x, y, w, h = (side / size[k % 2] for k, side in enumerate(row["bbox"]))
+                lines.append(f"{number[row['category_id']]} {x + w / 2} {y + h / 2} {w} {h}\n")
+        (tmp_path / "labels" / name).with_suffix(".txt").write_text("".join(lines))
+    words = [category["name"] for category in content["categories"]]
+    (tmp_path / "data.yaml").write_text(f"val: images\nnames: {words}\n")
+    right, n_boxes, n_objects = counted(labels, boxes, THRESHOLD)
+    result = estimate_labelled(
+        fitted, boxes, tmp_path / "data.yaml", images=labels, score_thr=THRESHOLD
+    )
+    values = {name: of.combined.estimate.value for name, of in result.whole.items()}
+    assert values["precision@0.3"] == pytest.approx(right / n_boxes, abs=1e-9)
+    assert values["recall@0.3"] == pytest.approx(right / n_objects, abs=1e-9)
 
 
 def test_a_comparison_counts_every_category(files, tmp_path):

@@ -192,6 +192,28 @@ def test_items_that_name_no_image_are_one_an_image():
     assert [notice.code for notice in read.left_out] == ["images-by-place"]
 
 
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("supervision", ["car", "bus"]),
+        ("mmdetection", ["car", "bus"]),
+        ("torchvision", ["person", "car"]),
+    ],
+)
+def test_numbers_without_words_count_as_their_framework_does(form, words):
+    """The labels count from 1, as torchvision does; MMDetection and supervision count from 0."""
+    boxes, scores = np.array([[1.0, 2, 30, 40], [5, 6, 70, 80]]), np.array([0.9, 0.8])
+    labels = np.array([1, 2])
+    item = {
+        "supervision": SimpleNamespace(xyxy=boxes, confidence=scores, class_id=labels),
+        "mmdetection": {"pred_instances": {"bboxes": boxes, "scores": scores, "labels": labels}},
+        "torchvision": {"boxes": boxes, "scores": scores, "labels": labels},
+    }[form]
+    from_1 = {str(k): word for k, word in enumerate(WORDS, 1)}
+    read = read_predictions([item], images=IMAGES[:1], numbers=from_1)
+    assert [read.categories[k] for k in read.label] == words
+
+
 def test_torchvision_may_name_its_images():
     items = [
         {**item, "image_id": np.int64(image.image_id)}
@@ -333,6 +355,28 @@ def test_labels_in_memory_are_those_of_a_file(tmp_path, form):
     np.testing.assert_array_equal(read.label, wanted.label)
     np.testing.assert_allclose(read.boxes, wanted.boxes, atol=1e-9)
     assert not labels.warnings
+
+
+@pytest.mark.parametrize("column", ["file_name", "category"])
+def test_one_number_of_two_names_is_refused(column):
+    """As where tables of two sites, or of two lists of categories, were joined."""
+    table = labels_frame().dropna()
+    other = table.iloc[:1].assign(**{column: "another"})
+    with pytest.raises(InputError, match=r"is .* and another"):
+        labels_in_memory(pd.concat([table, other]))
+
+
+def test_one_class_of_two_names_is_refused():
+    named = labels_by_name()
+    named[IMAGES[0].file_name].data["class_name"][:] = "van"
+    with pytest.raises(InputError, match="is van and"):
+        labels_in_memory(named)
+
+
+@pytest.mark.parametrize("form", LABELS)
+def test_only_what_lists_its_categories_says_which_were_looked_for(form):
+    listing = labels_in_memory(LABELS[form]()).lists_categories
+    assert listing == (form in ("document", "coco", "dataset"))
 
 
 def test_labels_that_were_read_stay_as_they_are(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from label_worlds import label_set, make_site
 
+from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.labels.content import BoxColumns
 from autoeval.labels.fit_assistance import fit_assistance
@@ -53,6 +54,18 @@ def test_a_labelled_category_without_a_box_counts_as_zero(site, assistance):
     assert "van" in " ".join(estimate.warnings)
 
 
+def test_labels_of_nothing_that_was_detected_are_of_its_words_where_they_list_them(
+    site, assistance
+):
+    labels = label_set(site, range(60))
+    vans = BoxColumns.of([box for box in labels.boxes if box.category == "van"])
+    labels = replace(labels, boxes=vans, lists_categories=True)
+    estimate = estimate_with_labels(plan_of(site, assistance), labels)
+    assert set(estimate.per_category) == {"van"} and estimate.value == 0
+    with pytest.raises(InputError, match="Expected labels of car"):
+        estimate_with_labels(plan_of(site, assistance), replace(labels, lists_categories=False))
+
+
 def test_its_unlikely_boxes_are_measured(site, assistance):
     plan = plan_of(site, assistance, rest=True)
     estimate = estimate_with_labels(plan, label_set(site, range(60)))
@@ -92,13 +105,13 @@ def test_named_categories_are_the_only_ones(site, assistance):
 def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assistance):
     labels = label_set(site, range(20))
     boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
-    only_cars = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
+    only_cars = replace(labels, categories=("car",), boxes=boxes, lists_categories=True)
     estimate = estimate_with_labels(plan_of(site, assistance, n=20), only_cars, planned=False)
     assert set(estimate.per_category) == {"car"}
     assert estimate.recommended == estimate.by_category["car"].combined.estimate
     assert "that the labels do not have" in " ".join(estimate.warnings)
     assert "bus" in " ".join(estimate.warnings)
-    unlisted = replace(only_cars, numbers=())  # a format that names what it holds alone
+    unlisted = replace(only_cars, lists_categories=False)  # a format that names what it holds alone
     estimate = estimate_with_labels(plan_of(site, assistance, n=20), unlisted, planned=False)
     assert set(estimate.per_category) == {"car", "bus"}
 
@@ -141,6 +154,6 @@ def test_the_error_of_a_mean_over_fewer_categories_follows_from_that_over_all(si
     priors = {**plan.priors, "mAP": ValueWithError(0.4, 0.15)}
     labels = label_set(site, range(60))
     boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
-    labels = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
+    labels = replace(labels, categories=("car",), boxes=boxes, lists_categories=True)
     alone, _ = on_labelled_categories(replace(plan, priors=priors), labels)
     assert alone.priors["mAP"].error == pytest.approx(0.2)

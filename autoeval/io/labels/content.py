@@ -138,6 +138,8 @@ class LabelSet:
     checked : mapping of str to frozenset of str
         Words of the categories that somebody looked for in an image, by the image's id, where that
         was not all of them, as in LVIS; empty where all were looked for in all images.
+    lists_categories : bool
+        Whether the files list the categories that were looked for, with a box or not.
     """
 
     path: Path
@@ -149,6 +151,7 @@ class LabelSet:
     warnings: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     checked: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    lists_categories: bool = False
 
     def unchecked(self, image_id: str, words: Iterable[str]) -> list[str]:
         """Return those of some words that nobody looked for in an image."""

@@ -172,6 +172,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
         tuple(warnings),
+        lists_categories=bool(names.names),
     )
 
 

@@ -67,8 +67,8 @@ class ReadAs:
         How category numbers count: one of `NUMBERINGS`.
     kind : str
         How they mostly do, as the `kind_of` files of the fit; by default as `numbers`, and in text
-        as positions from 0. That way is taken where all numbers have a word by it, else the one
-        way in which all have.
+        and the like as positions from 0. That way is taken where all numbers have a word by it,
+        else the one way in which all have.
     undecided : bool
         Whether numbers that several ways fit are left to whoever reads; refused by default.
     of_images : mapping of str to str
@@ -108,7 +108,7 @@ def find_words(
     how: ReadAs,
     *,
     own: Mapping[str, str] = MappingProxyType({}),
-    text: bool = False,
+    positions: bool = False,
 ) -> Words:
     """Name the categories of boxes, given number and word of each, None for what is not there.
 
@@ -116,7 +116,8 @@ def find_words(
     `known_spellings`.
 
     own: the file's own words for numbers, which go before those that are known.
-    text: whether they are of text files.
+    positions: whether numbers mostly are positions in a list from 0, as in text files; see
+        `Numbering`.
 
     Raises `InputError` if a number has no word in any way, or not in the one that is named, and,
     unless that is left `undecided`, if several ways fit.
@@ -129,11 +130,11 @@ def find_words(
     spelt = known_spellings(in_file, [*(how.words or how.numbers.values())])
     left_out = (spelt_otherwise(spelt),) if spelt else ()
     numbers = {number: spelt.get(word, word) for number, word in numbers.items()}
-    chosen, numbering, warnings = numbers, Numbering(text=text), tuple[Notice, ...]()
+    chosen, numbering, warnings = numbers, Numbering(positions=positions), tuple[Notice, ...]()
     if used:
-        listed_so = {} if own or text else how.of_images
+        listed_so = {} if own or positions else how.of_images
         ways = _ways_to_count(numbers, listed_so, how.words or numbers.values())
-        chosen, numbering, warnings = _read_numbers(path, used, ways, how, text=text)
+        chosen, numbering, warnings = _read_numbers(path, used, ways, how, positions=positions)
     expected = how.numbers if own and used else {}
     odd = [
         f"{n} is {word}, not {expected[n]}"
@@ -161,9 +162,9 @@ def find_words(
             lookups[way] = np.full(len(categories), -1)
             for number in used:
                 lookups[way][index[chosen[number]]] = index[of_way[number]]
-    # The numbers of the labels, and not positions in a list, where classes of text were counted.
-    by_number = dict(numbers if text and numbering.used == FROM_0 else chosen) if used else {}
-    if not text:  # with the numbers of entries that have both
+    # The numbers of the labels, and not positions in a list, where positions were counted.
+    by_number = dict(numbers if positions and numbering.used == FROM_0 else chosen) if used else {}
+    if not positions:  # with the numbers of entries that have both
         by_number |= {normal_id(n): word for (n, _), word in words.items() if n is not None}
     numbering = replace(numbering, others=lookups)
     found = Words(categories, label, by_number, left_out, warnings, numbering)
@@ -199,7 +200,7 @@ def _read_numbers(
     ways: Mapping[str, dict[str, str]],
     how: ReadAs,
     *,
-    text: bool,
+    positions: bool,
 ) -> tuple[dict[str, str], Numbering, tuple[Notice, ...]]:
     """Return the words of category numbers, how they were read, and what was guessed."""
     if how.numbering and how.numbering not in NUMBERINGS:
@@ -210,8 +211,8 @@ def _read_numbers(
     if not fits or (how.numbering and how.numbering not in fits):
         raise _without_word(path, used, ways[LABELS], how.numbering)
     of_fit, _, usual = how.kind.partition(":")
-    if of_fit != ("text" if text else "file"):
-        usual = FROM_0 if text else LABELS
+    if of_fit != ("text" if positions else "file"):
+        usual = FROM_0 if positions else LABELS
     way = how.numbering or (usual if usual in fits else next(iter(fits)))
     chosen = fits[way]
     readings, others = {tuple(chosen[number] for number in used)}, {}
@@ -224,7 +225,7 @@ def _read_numbers(
             others[other] = words
     # The usual way is no more than one of two where the list of images says otherwise.
     expected = way == how.numbering or (way == usual and IMAGES not in others)
-    numbering = Numbering(way, {}, others, text, decided=expected or not others)
+    numbering = Numbering(way, {}, others, positions, decided=expected or not others)
     if expected or others:
         return chosen, numbering, ()
     examples = ", ".join(f"{number} is {chosen[number]}" for number in used[:EXAMPLES])
@@ -434,7 +435,7 @@ def numbered_by_fit(boxes: Boxes, of_fit: Mapping[str, float], usual: str, path:
 def kind_of(boxes: Boxes) -> str:
     """Say of which kind a file is as to its category numbers; empty for one with words."""
     used = boxes.numbering.used
-    return f"{'text' if boxes.numbering.text else 'file'}:{used}" if used else ""
+    return f"{'text' if boxes.numbering.positions else 'file'}:{used}" if used else ""
 
 
 def _likelihoods(boxes: Boxes, of_fit: Mapping[str, float]) -> dict[str, float]:

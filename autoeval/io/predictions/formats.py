@@ -118,7 +118,8 @@ class Content(NamedTuple):
     """What a predictions file holds.
 
     There are entries, some at a time, and where it has them its own list of images and words for
-    numbers of categories, what of its images was left out, and which detector was run.
+    numbers of categories, what of its images was left out, and which detector was run. `positions`
+    says that numbers without a word are those of a framework that counts its categories from 0.
     """
 
     columns: Iterator[RawColumns]
@@ -126,6 +127,7 @@ class Content(NamedTuple):
     numbers: Mapping[str, str] = MappingProxyType({})
     warnings: tuple[str, ...] = ()
     run: DetectorRun | None = None
+    positions: bool = False
 
 
 def read_columns(path: Path) -> Content:

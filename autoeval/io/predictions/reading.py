@@ -210,7 +210,9 @@ def read_boxes(
         place = placement.index
         images = placement.images
 
-    known = find_words(path, entries.categories, how, own=content.numbers, text=text)
+    known = find_words(
+        path, entries.categories, how, own=content.numbers, positions=text or content.positions
+    )
     read = Boxes(
         tuple(images),
         known.categories,

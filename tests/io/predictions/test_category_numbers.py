@@ -26,12 +26,14 @@ NONE = {}
 OFTEN = {"person": 50.0, "bicycle": 2.0, "car": 40.0, "bus": 5.0, "boat": 1.0}
 
 
-def read(numbers, known=FROM_0, *, own=NONE, text=False, **how):
+def read(numbers, known=FROM_0, *, own=NONE, positions=False, **how):
     """One box an image, each of a category number."""
     n = len(numbers)
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (100, 100)) for k in range(n))
     as_known = ReadAs(known, undecided=True, **how)
-    words = find_words(FILE, [(number, None) for number in numbers], as_known, own=own, text=text)
+    words = find_words(
+        FILE, [(number, None) for number in numbers], as_known, own=own, positions=positions
+    )
     columns = (np.arange(n), words.label, np.tile([10.0, 10, 50, 50], (n, 1)), np.full(n, 0.8))
     known = {"numbers": words.numbers, "numbering": words.numbering}
     return Boxes(images, words.categories, *columns, **known)
@@ -137,7 +139,9 @@ def test_a_list_of_images_with_other_numbers_than_the_fit_is_never_silent():
     named = read([4, 3, 3, 1], of_images=of_images, numbering="images")
     assert words_of(numbered_by_fit(named, OFTEN, usual, FILE)) == ["person", "car", "car", "bus"]
     same = read([0, 2, 2, 3], of_images=FROM_0)
-    assert not same.numbering.others and not read([0, 2], text=True, of_images=of_images).warnings
+    assert (
+        not same.numbering.others and not read([0, 2], positions=True, of_images=of_images).warnings
+    )
 
 
 def test_a_list_that_counts_from_one_where_the_fit_counts_from_zero_is_never_silent():
@@ -150,7 +154,7 @@ def test_a_list_that_counts_from_one_where_the_fit_counts_from_zero_is_never_sil
     assert [w.code for w in decided.warnings] == ["category-numbers-guessed"]
     with pytest.raises(InputError, match="--numbering images"):
         numbered_by_fit(by_list, {}, "file:labels", FILE)
-    of_text = read([1, 3], text=True, of_images=of_images)  # classes of text are positions
+    of_text = read([1, 3], positions=True, of_images=of_images)  # classes of text are positions
     assert of_text.numbering.decided and words_of(of_text) == ["bicycle", "bus"]
 
 
@@ -165,10 +169,10 @@ def test_own_words_of_a_file_that_are_spelt_otherwise_are_those_of_the_fit_in_ev
 
 def test_files_of_text_count_as_the_text_of_the_fit():
     words = ["person", "car", "car", "bus"] * 10
-    boxes = read([WORDS.index(word) + 1 for word in words], text=True)
+    boxes = read([WORDS.index(word) + 1 for word in words], positions=True)
     fitted = numbered_by_labels(boxes, labels_of(boxes, words), NONE, FILE)
     assert kind_of(fitted) == "text:1"
-    later = read([1, 2, 3], fitted.numbers, text=True, kind="text:1")
+    later = read([1, 2, 3], fitted.numbers, positions=True, kind="text:1")
     assert words_of(later) == ["person", "bicycle", "car"]
 
 
