@@ -53,6 +53,16 @@ def test_a_whole_weight_counts_a_detection_so_often():
     assert ap == pytest.approx(again)
 
 
+def test_equal_scores_are_ranked_by_their_image_in_whatever_order_they_are_given():
+    """By hand: the box of image 0 is right, so that of one object the precision is 1."""
+    image, hits = np.array([1, 0]), np.array([[False, True]])
+    for order in ([0, 1], [1, 0]):
+        ranked = RankedDetections.of(
+            np.array([0.5, 0.5]), image[order], hits[:, order], np.array([1, 0])
+        )
+        assert ranked.average_precision().tolist() == [1.0]
+
+
 def test_detections_of_equal_score_are_pooled():
     hits = np.array([[True, False, False], [False, False, True]])
     pooled = pool_ties(np.full(3, 0.5), hits)
