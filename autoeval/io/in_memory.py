@@ -309,7 +309,8 @@ def _of_image(item: Any, k: Any, given: object) -> _Found:
             scores = _array(_part(instances, "scores"))
             labels = _array(_part(instances, "labels"))
             names = (_part(item, name) for name in ("img_path", "img_id", "ori_shape"))
-            return _checked(_Found(boxes, scores, labels, None, *names, positions=True))
+            found = _Found(boxes, scores, labels, None, *names)
+            return _checked(found._replace(positions=True))
     except (TypeError, ValueError) as error:
         raise InputError(f"Item {k} of {name_of(given)} cannot be read: {error}.") from error
     raise not_accepted(given)
