@@ -11,6 +11,7 @@ from device_waits import device_waits
 from autoeval.detectors import MMDetector, predicting
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
+from autoeval.stability.dropout_search.trial import PARTS
 from autoeval.stability.network import capture
 from autoeval.stability.network.forward import stacked_boxes
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
@@ -77,6 +78,12 @@ def test_fallback_gives_the_same_boxes(unsplittable, images, position):
     both = (of.observe(images, ["a", "b", "c"], dropout=spec, repeats=2) for of in unsplittable)
     for one, two in zip(*both, strict=True):
         assert same(one.clean, two.clean) and all(map(same, one.perturbed, two.perturbed))
+
+
+def test_each_part_of_the_fallback_costs_alike(unsplittable, images):
+    """A search counts what it executes by part: stem, four stages, neck and head."""
+    costs = unsplittable[1].part_costs(images[0])
+    assert costs == pytest.approx([1 / len(PARTS)] * len(PARTS))
 
 
 def test_fallback_without_stages(unsplittable, images, monkeypatch):

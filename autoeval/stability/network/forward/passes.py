@@ -236,19 +236,25 @@ def _returning(module: nn.Module, output: Any) -> Iterator[None]:
 def part_costs(passes: StagedPasses | HookedPasses, batch: Batch) -> tuple[float, ...]:
     """Measure the share of each part in the cost of one pass over one image.
 
-    Convolutions, matrix products and attention are counted, nothing else. The shares, of the stem,
-    of each stage, and of neck and head together, sum to 1; there is one where the backbone cannot
-    be split.
+    Convolutions, matrix products and attention are counted, nothing else.
+
+    Returns
+    -------
+    tuple of N_STAGES + 2 floats
+        Of the stem, of each stage, and of neck and head together, with the sum 1. A stage that the
+        backbone lacks costs nothing; one beyond the fourth, which is never dropped, counts with
+        neck and head. All cost alike where the backbone cannot be split: each pass runs all.
     """
     if isinstance(passes, HookedPasses):
-        return (1.0,)
+        return (1 / (N_STAGES + 2),) * (N_STAGES + 2)
     staged, x = passes.staged, batch.inputs
-    ends = (staged.inputs[0], *staged.outputs)
-    costs = [0.0] * (len(ends) + 1)
+    ends = (staged.inputs[0], *staged.outputs[:N_STAGES])
+    costs = [0.0] * (N_STAGES + 2)
     features = []
     for number, layer in enumerate(staged.layers):
         x, cost = _cost(layer, x)
-        costs[sum(number > end for end in ends)] += cost
+        n_before = sum(number > end for end in ends)  # of stem and stages
+        costs[n_before if n_before < len(ends) else -1] += cost
         if number in staged.taps:
             features.append(staged.taps[number](x))
     costs[-1] += _cost(passes.finish, batch, tuple(features))[1]

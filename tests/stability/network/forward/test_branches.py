@@ -1,6 +1,7 @@
 """Several dropouts from one clean pass: boxes as of each alone, and shared stages run once."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ import torch
 from branching import SUBSETS, perturb, same
 
 from autoeval.detectors import load_detector
+from autoeval.detectors.predicting import Batch
+from autoeval.stability.dropout_search.trial import PARTS
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
-from autoeval.stability.network.forward.passes import HookedPasses
+from autoeval.stability.network.forward.passes import HookedPasses, part_costs
+from autoeval.stability.network.forward.stages import chain_of_modules
 from autoeval.stability.passes.presets import as_perturbable
 
 
@@ -109,3 +113,17 @@ def test_costs_of_parts(detector, images):
     by_hand = 2 * outputs * stem.in_channels * stem.kernel_size[0] * stem.kernel_size[1]
     assert len(costs) == 6 and sum(costs) == pytest.approx(1) and min(costs) > 0
     assert costs[0] == pytest.approx(by_hand / counter.get_total_flops())
+
+
+@pytest.mark.parametrize(
+    ("n_stages", "by_hand"),
+    [(3, [1, 1, 1, 1, 0, 1]), (4, [1] * 6), (5, [1, 1, 1, 1, 1, 2])],
+)
+def test_costs_are_of_the_parts_that_a_search_counts(n_stages, by_hand):
+    """Every layer costs the same; a fifth stage runs as often as neck and head."""
+    layers = [torch.nn.Conv2d(3, 3, 1) for _ in range(n_stages + 2)]
+    staged = chain_of_modules(layers[:1], [[layer] for layer in layers[1:-1]], [n_stages])
+    passes = SimpleNamespace(staged=staged, finish=lambda batch, features: layers[-1](*features))
+    costs = part_costs(passes, Batch(torch.zeros(1, 3, 8, 8), []))
+    assert len(costs) == len(PARTS)
+    assert costs == pytest.approx([n / sum(by_hand) for n in by_hand])
