@@ -754,7 +754,7 @@ class AccuracyEstimator:
         Parameters
         ----------
         path : path-like
-            The file to write, such as ``estimator.parquet``, in a folder that exists.
+            The file to write, such as ``estimator.parquet``; its folder is made where needed.
         """
         write_fit(path, vars(self))
 

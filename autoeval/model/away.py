@@ -40,13 +40,23 @@ LEAST_DENSITY = 1e-9  # so that no labelled site rules out a fall
 class Away:
     """The numbers of the model of this module.
 
-    constant: share of the detectors whose accuracy does not fall.
-    fall, fall_log_std: median of k of the others, and the standard deviation of its logarithm.
-    site_log_std: standard deviation of the logarithm of z.
-    like_home, like_home_slope: a and b. like_home_std: c.
-    least_std, std_share: s0 and s1.
-    posterior: probabilities of `falls` where sites away from home are labelled; by default those
-        of the prior.
+    Parameters
+    ----------
+    constant : float
+        Share of the detectors whose accuracy does not fall.
+    fall, fall_log_std : float
+        Median of k of the others, and the standard deviation of its logarithm.
+    site_log_std : float
+        Standard deviation of the logarithm of z.
+    like_home, like_home_slope : float
+        a and b.
+    like_home_std : float
+        c.
+    least_std, std_share : float
+        s0 and s1.
+    posterior : tuple of float, optional
+        Probabilities of `falls` where sites away from home are labelled; by default those of the
+        prior.
     """
 
     constant: float
@@ -70,9 +80,17 @@ class Away:
         return np.append(0.0, falls), probabilities
 
     def factors(self, home: np.ndarray, confidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return by what N accuracies may be multiplied, and the probabilities, (1 + K Z, N) each.
+        """Return by what N accuracies may be multiplied, and the probabilities.
 
-        The first factor is that of sites like home, 1. home, confidence (N,): h and x.
+        Parameters
+        ----------
+        home, confidence : ndarray of shape (N,)
+            h and x.
+
+        Returns
+        -------
+        tuple of ndarray of shape (1 + K Z, N)
+            Factors, the first that of sites like home, 1; and their probabilities.
         """
         falls, probabilities = self.falls
         k, z = falls[:, None, None], np.exp(self.site_log_std * SITES)[:, None]
@@ -87,9 +105,19 @@ class Away:
     def components(
         self, mean: np.ndarray, std: np.ndarray, home: float | np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and standard deviations of N accuracies, (K, 1 + Z, N) each.
+        """Return means and standard deviations of N accuracies.
 
-        The first of the second axis is at sites like home, the others are for each z.
+        Parameters
+        ----------
+        mean, std : ndarray of shape (N,)
+            m and s; a mean below 0 counts as 0.
+        home : float or ndarray of shape (N,)
+            h.
+
+        Returns
+        -------
+        tuple of ndarray of shape (K, 1 + Z, N)
+            The first of the second axis is at sites like home, the others are for each z.
         """
         mean = np.maximum(mean, 0)
         k, z = self.falls[0][:, None, None], np.exp(self.site_log_std * SITES)[:, None]
@@ -105,7 +133,10 @@ class Away:
     def weights(self, confidence: np.ndarray) -> np.ndarray:
         """Return the probabilities of the `components` of a site, given k, (1 + Z, N).
 
-        confidence (N,): x; where it is not known, NaN, it counts as 0.
+        Parameters
+        ----------
+        confidence : ndarray of shape (N,)
+            x; where it is not known, NaN, it counts as 0.
         """
         like_home = expit(self.like_home + self.like_home_slope * np.nan_to_num(confidence))
         return np.stack([like_home, *[(1 - like_home) / len(SITES)] * len(SITES)])
@@ -120,9 +151,14 @@ class Away:
     ) -> np.ndarray:
         """Return the density of N accuracies for each of the `components`, (K, 1 + Z, N).
 
-        mean, std, home: see `components`.
-        sampling (N,): standard deviations of the accuracies because they are measured on few
-            images.
+        Parameters
+        ----------
+        accuracy : ndarray of shape (N,)
+            Measured; up to `NOTHING` the probability counts, not the density.
+        mean, std, home
+            See `components`.
+        sampling : ndarray of shape (N,) or float
+            Standard deviations of the accuracies because they are measured on few images.
         """
         means, stds = self.components(mean, std, home)
         stds = np.hypot(stds, sampling)
@@ -148,8 +184,25 @@ class Away:
         independent: together they count once, by the mean of their log densities, and the site is
         like home, or has an effect z, for all of them.
 
-        sites (N,): name or number of the site of each accuracy. sampling: see `densities`; for the
-        others `predict`.
+        Parameters
+        ----------
+        accuracy : ndarray of shape (N,)
+            Measured.
+        predicted : Mixture
+            What the regression predicts of them.
+        home : float
+            h.
+        confidence : ndarray of shape (N,)
+            x.
+        sites : ndarray of shape (N,)
+            Name or number of the site of each accuracy.
+        sampling : ndarray of shape (N,) or float
+            See `densities`.
+
+        Returns
+        -------
+        Away
+            The same with a `posterior`.
         """
         density = self.densities(accuracy, predicted.mean, predicted.std, home, sampling)
         log_density = np.log(density + LEAST_DENSITY)
@@ -171,8 +224,19 @@ class Away:
     ) -> Mixture:
         """Correct a predictive distribution of N accuracies.
 
-        home: accuracy at the site of training, in [0, 1]; one, or of each quantity.
-        confidence (N,): x; see the module.
+        Parameters
+        ----------
+        predicted : Mixture
+            What the regression predicts.
+        home : float or ndarray of shape (N,)
+            Accuracy at the site of training, in [0, 1]; one, or of each quantity.
+        confidence : ndarray of shape (N,)
+            x; see the module.
+
+        Returns
+        -------
+        Mixture
+            Of the same quantities.
 
         Examples
         --------
@@ -196,12 +260,27 @@ class Away:
         sites: np.ndarray,
         seed: int,
     ) -> np.ndarray:
-        """Correct joint draws, (D, N), whose dependence stays.
+        """Correct joint draws, whose dependence stays.
 
         The fall is one of each draw, as all N accuracies are of one detector, and the effect of a
         site is one of all its categories.
 
-        confidence (N,); sites (N,): number of the site of each accuracy, from 0 on.
+        Parameters
+        ----------
+        draws : ndarray of shape (D, N)
+            Of accuracies as the regression predicts them.
+        home : float
+            h.
+        confidence : ndarray of shape (N,)
+            x.
+        sites : ndarray of shape (N,), int64
+            Number of the site of each accuracy, from 0 on.
+        seed : int
+            Of what is drawn here.
+
+        Returns
+        -------
+        ndarray of shape (D, N)
         """
         rng = np.random.default_rng(seed)
         mean, std = draws.mean(axis=0), np.maximum(draws.std(axis=0), 1e-9)

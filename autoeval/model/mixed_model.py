@@ -39,10 +39,14 @@ WIDEST = 0.42  # half-width, 42 points: nearly all of [0, 1]
 class Pairs:
     """N pairs of a site and a category, with P scores each.
 
-    x (N, P), float64: scores, finite.
-    sampling (N,): variance of the accuracy because images are few, in squared units of accuracy.
-    group, site, category (N,), int64 or str: names; equal ones share an effect. Groups hold
-        sites.
+    Parameters
+    ----------
+    x : ndarray of shape (N, P), float64
+        Scores, finite.
+    sampling : ndarray of shape (N,)
+        Variance of the accuracy because images are few, in squared units of accuracy.
+    group, site, category : ndarray of shape (N,), int64 or str
+        Names; equal ones share an effect. Groups hold sites.
     """
 
     x: np.ndarray
@@ -60,24 +64,40 @@ class Pairs:
 class Prior:
     """The numbers behind `MixedModel`, fitted on a panel of detectors.
 
-    See docs/explanation/calibration.md.
+    See docs/explanation/calibration.md. Accuracies are in [0, 1].
 
-    slopes: mean slope of each of P scores, in units of its scale.
-    location, scale: middle and unit of each score, P or one for all; units over 0.
-    intercept, intercept_std: accuracy of a pair whose scores are in their middle.
-    calibration_std: of the intercept where the calibration rests on one pair; with n pairs it is
-        divided by the root of n.
-    categories: what is known of categories by name, in lower case: the mean of their effect.
-    spread, spread_log_std: standard deviation of pairs around the line, all effects together:
-        median and standard deviation of the logarithm of a log-normal distribution.
-    shares (tuple of (group, site, category, pair)): how the square of that spread divides.
-    group_category_share: share of the last that sites of one group have in common for a category.
-    group_slope_share: variance of each slope from group to group, as a share of that square.
-    of_one_image: standard deviation of average precision because it is measured on one image.
-    guess: number of pairs that the first guess of the spread of accuracies counts as.
-    spreads: possible standard deviations around the line, over which predictions are averaged.
-    features: names of the P scores; of a prior for any threshold without it, as
-        ``expected_recall``.
+    Parameters
+    ----------
+    slopes : tuple of float
+        Mean slope of each of P scores, in units of its scale.
+    location, scale : tuple of float
+        Middle and unit of each score, P or one for all; units over 0.
+    intercept, intercept_std : float
+        Accuracy of a pair whose scores are in their middle: mean and standard deviation.
+    calibration_std : float
+        Of the intercept where the calibration rests on one pair; with n pairs it is divided by the
+        root of n.
+    slope_std : float
+        Of each slope, around its mean.
+    categories : mapping of str to float
+        What is known of categories by name, in lower case: the mean of their effect.
+    spread, spread_log_std : float
+        Standard deviation of pairs around the line, all effects together: median and standard
+        deviation of the logarithm of a log-normal distribution.
+    shares : tuple of float
+        How the square of that spread divides into group, site, category and pair.
+    group_category_share : float
+        Share of the last that sites of one group have in common for a category.
+    group_slope_share : float
+        Variance of each slope from group to group, as a share of that square.
+    of_one_image : float
+        Standard deviation of average precision because it is measured on one image.
+    guess : float
+        Number of pairs that the first guess of the spread of accuracies counts as.
+    spreads : tuple of float
+        Possible standard deviations around the line, over which predictions are averaged.
+    features : tuple of str
+        Names of the P scores; of a prior for any threshold without it, as ``expected_recall``.
     """
 
     slopes: tuple[float, ...]
@@ -103,13 +123,27 @@ class Prior:
         return (x - np.array(self.location)) / np.array(self.scale)
 
     def mean(self, x: np.ndarray, categories: np.ndarray) -> np.ndarray:
-        """Return the accuracies (N,) that are expected of scores (N, P) and categories (N,)."""
+        """Return the accuracies that are expected of scores and categories.
+
+        Parameters
+        ----------
+        x : ndarray of shape (N, P)
+            Scores, in their own units.
+        categories : ndarray of shape (N,)
+            Names.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
         effects = np.array([self.of_category(name) for name in categories])
         return np.asarray(self.intercept + self.scaled(x) @ np.array(self.slopes) + effects)
 
     def of_category(self, name: object) -> float:
-        """Return the mean effect of a category, however its name is capitalised.
+        """Return the mean effect of a category, however it is capitalised; 0 of one not known.
 
+        Examples
+        --------
         >>> Prior((), categories={"person": -.1}).of_category(" Person"), Prior(()).of_category("x")
         (-0.1, 0.0)
         """
@@ -118,13 +152,20 @@ class Prior:
 
 @dataclass(frozen=True)
 class Variances:
-    """Variances of what makes the accuracy of a pair differ from the line.
+    """Variances of what makes the accuracy of a pair differ from the line, in squared accuracy.
 
-    group, site, category: of effects that all pairs of a group, of a site, of a category share.
-    group_category: of what the pairs of one category in a group share.
-    pair: of each pair on its own, beyond its sampling error.
-    slope, group_slope: of the prior of each slope, and of how it differs from group to group.
-    log_prior: logarithm of the prior weight, up to a constant.
+    Parameters
+    ----------
+    group, site, category : float
+        Of effects that all pairs of a group, of a site, of a category share.
+    pair : float
+        Of each pair on its own, beyond its sampling error.
+    slope, group_slope : float
+        Of the prior of each slope, and of how it differs from group to group.
+    group_category : float
+        Of what the pairs of one category in a group share.
+    log_prior : float
+        Logarithm of the prior weight, up to a constant.
     """
 
     group: float
@@ -138,7 +179,7 @@ class Variances:
 
 
 def possible_variances(prior: Prior) -> tuple[Variances, ...]:
-    """List the possibilities that the regression averages over; see `Prior`."""
+    """List the possibilities that the regression averages over: one for each of `Prior.spreads`."""
     logs = -0.5 * (np.log(np.array(prior.spreads) / prior.spread) / prior.spread_log_std) ** 2
     group, site, category, pair = prior.shares
     return tuple(
@@ -160,9 +201,12 @@ def possible_variances(prior: Prior) -> tuple[Variances, ...]:
 class Shared:
     """What N pairs have in common with M others: everything but the variances.
 
-    line (N, M): products of scores, in units of their scale.
-    group, site, category, pair, group_category (N, M): bool, whether they share one. A pair is
-        shared by other images of a site and category.
+    Parameters
+    ----------
+    line : ndarray of shape (N, M)
+        Products of scores, in units of their scale.
+    group, site, category, pair, group_category : ndarray of shape (N, M), bool
+        Whether they share one. A pair is shared by other images of a site and category.
     """
 
     line: np.ndarray
@@ -174,7 +218,15 @@ class Shared:
 
     @classmethod
     def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
-        """Compare pairs, given scaled scores `x` (N, P) and (M, P)."""
+        """Compare two sets of pairs.
+
+        Parameters
+        ----------
+        a, b : Pairs
+            N and M pairs.
+        x : tuple of ndarray of shape (N, P) and (M, P)
+            Their scores, scaled.
+        """
         group = np.asarray(a.group, object)[:, None] == np.asarray(b.group, object)
         site = np.asarray(a.site, object)[:, None] == np.asarray(b.site, object)
         category = np.asarray(a.category, object)[:, None] == np.asarray(b.category, object)
@@ -190,7 +242,19 @@ class Shared:
         )
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
-        """Return the covariance (N, M), without what each pair has on its own."""
+        """Return the covariance of accuracies, without what each pair has on its own.
+
+        Parameters
+        ----------
+        variances : Variances
+            One possibility.
+        intercept : float
+            Variance of the intercept.
+
+        Returns
+        -------
+        ndarray of shape (N, M)
+        """
         return (
             intercept
             + variances.slope * self.line
@@ -213,16 +277,56 @@ class Solution(NamedTuple):
 class MixedModel:
     """The regression of this module.
 
-    variances: possibilities that it averages over; by default those of the prior.
-    intercept_std_: of the prior, with what so few pairs leave open.
-    weights_ (G,): posterior weight of each possibility that is not negligible.
+    Parameters
+    ----------
+    prior : Prior
+        What is believed before.
+    variances : sequence of Variances, optional
+        Possibilities that it averages over; by default those of the prior.
+
+    Attributes
+    ----------
+    intercept_std_ : float
+        Of the prior, with what so few pairs leave open.
+    weights_ : ndarray of shape (G,)
+        Posterior weight of each possibility that is not negligible; sum 1.
+
+    Examples
+    --------
+    The prediction lies between the line of two labelled sites, .4, and that of the prior, .5:
+
+    >>> none = np.zeros(2)
+    >>> seen = Pairs(np.array([[0.4], [0.6]]), none, np.array(["a", "b"]), np.array([1, 2]), none)
+    >>> prior = Prior((1.0,), intercept=0.0, slope_std=0.1)
+    >>> model = MixedModel(prior).fit(seen, np.array([0.3, 0.5]))
+    >>> new = Pairs(np.array([[0.5]]), np.zeros(1), np.array(["c"]), np.array([3]), np.zeros(1))
+    >>> 0.4 < float(model.predict(new).mean[0]) < 0.5
+    True
     """
 
     prior: Prior
     variances: Sequence[Variances] | None = None
 
     def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
-        """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1]."""
+        """Fit on pairs whose accuracies are known.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            N of them.
+        y : ndarray of shape (N,)
+            Accuracies, in [0, 1].
+
+        Returns
+        -------
+        MixedModel
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If there is no pair, or something of one is not finite.
+        """
         known = np.column_stack([pairs.x, pairs.sampling, y])
         if not len(known) or not np.isfinite(known).all():
             raise ValueError(
@@ -257,9 +361,18 @@ class MixedModel:
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
         """Predict the accuracies of M pairs, or of averages over them, with their sampling error.
 
-        pairs: a group, site, category or pair that was seen in `fit` shares its effect.
-        average (K, M): weights of pairs in each of K averages; by default each pair on its own.
+        Parameters
+        ----------
+        pairs : Pairs
+            A group, site, category or pair that was seen in `fit` shares its effect.
+        average : ndarray of shape (K, M), optional
+            Weights of pairs in each of K averages; by default each pair on its own.
             What the pairs share does not average out.
+
+        Returns
+        -------
+        Mixture
+            Of M, or K, quantities.
         """
         x, x_seen = self.prior.scaled(pairs.x), self.prior.scaled(self.pairs_.x)
         cross = Shared.of(self.pairs_, pairs, (x_seen, x))
@@ -284,9 +397,23 @@ class MixedModel:
         return Mixture(self.weights_[:, None], np.array(means), np.array(stds))
 
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
-        """Draw the accuracies of M pairs, none of a group of the fit, together: (draws, M).
+        """Draw the accuracies of M pairs, none of a group of the fit, together.
 
         Each column is distributed as `predict` says; what is not known of the line they share.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            M of them.
+        draws : int
+            How many.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        ndarray of shape (draws, M)
+            Not cut at 0 and 1.
         """
         # Through coefficients and effects, not by the covariance of all M pairs: thousands of
         # cameras would need an (M, M) matrix and its root for each possibility of the variances.
@@ -347,9 +474,15 @@ class MixedModel:
 class Mixture:
     """G normal distributions of each of N quantities.
 
-    weights (G, 1), or (G, N) where they differ from quantity to quantity: they add up to 1.
-    means, stds (G, N)
+    Parameters
+    ----------
+    weights : ndarray of shape (G, 1) or (G, N)
+        Of the distributions, where they differ from quantity to quantity (G, N); they add up to 1.
+    means, stds : ndarray of shape (G, N)
+        Of each.
 
+    Examples
+    --------
     >>> two = Mixture(np.full((2, 1), .5), np.array([[-1.], [1.]]), np.ones((2, 1)))
     >>> float(two.mean[0]), round(float(two.std[0]), 4), abs(round(float(two.quantile(.5)[0]), 6))
     (0.0, 1.4142, 0.0)
@@ -387,10 +520,16 @@ class Mixture:
 class PredictionInterval:
     """The prediction interval of one accuracy; NaN where it would be too wide.
 
-    raw: mean of the distribution, which may lie outside [0, 1]; value: the nearest possible
-        accuracy, or for a mean over categories the mean of those of each.
-    lower, upper: interval in [0, 1], ``lower < upper`` but where the value is known by definition.
-    reach: half the width of the interval before anything is cut off, and the distance of `raw` to
+    Parameters
+    ----------
+    raw : float
+        Mean of the distribution, which may lie outside [0, 1].
+    value : float
+        The nearest possible accuracy, or for a mean over categories the mean of those of each.
+    lower, upper : float
+        Interval in [0, 1], ``lower < upper`` but where the value is known by definition.
+    reach : float
+        Half the width of the interval before anything is cut off, and the distance of `raw` to
         the value.
     """
 
@@ -411,9 +550,22 @@ def predict_intervals(
     the interval from the edge inwards reaches that much further; no interval has width 0. Where it
     would reach further than `WIDEST` to each side, which is nearly everything, no value is given.
 
-    values (N,): possible accuracies that the intervals are moved to, such as the mean of possible
+    Parameters
+    ----------
+    predicted : Mixture
+        Of N accuracies.
+    level : float
+        Nominal coverage.
+    values : ndarray of shape (N,), optional
+        Possible accuracies that the intervals are moved to, such as the mean of possible
         accuracies for a mean over categories; by default the nearest to the mean of each.
 
+    Returns
+    -------
+    list of PredictionInterval
+
+    Examples
+    --------
     >>> at = Mixture(np.ones((1, 1)), np.array([[.5, -.1, .5]]), np.array([[.1, .05, .4]]))
     >>> inside, below, wide = predict_intervals(at)
     >>> [(round(t.lower, 3), round(t.upper, 3), round(t.raw, 3)) for t in (inside, below)]
@@ -440,7 +592,7 @@ def predict_intervals(
 
 
 def check_level(level: float) -> None:
-    """Make sure that a nominal coverage is one."""
+    """Raise `InputError` for a nominal coverage that is no number over 0 and under 1."""
     if not isinstance(level, int | float) or isinstance(level, bool) or not 0 < level < 1:
         raise InputError(
             f"Expected the `level` of intervals as a number over 0 and under 1, such as 0.9, but "

@@ -1,5 +1,8 @@
 """The table of pairs of site and category, the observations of the regression, and their scores.
 
+`autoeval.estimation.category_scores` makes such tables of sites, and `autoeval.model.regression` is
+fitted on them and predicts their rows.
+
 A table is a mapping of column name to array, (N,), of numbers, or of texts as objects; a DataFrame
 may be read as one. Columns: ``source`` (the site; the word of the papers, and of score tables),
 ``group`` (sites of one origin), ``category``, ``n_images``, one column a score, and ``mAP``,
@@ -72,6 +75,18 @@ NOTHING_FOUND = {"box_size": -1.8}
 def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """Lay rows out as columns; NaN, or None beside objects, where a row lacks one.
 
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Column name to value.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (N,)
+        Columns in the order in which rows first have them; numbers as numbers, others as objects.
+
+    Examples
+    --------
     >>> table_of([{"a": 1, "b": "x"}, {"a": 2}])
     {'a': array([1, 2]), 'b': array(['x', None], dtype=object)}
     """
@@ -95,7 +110,24 @@ def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
     """Add a target at a threshold, and its score, from the counts of pairs.
 
     Other targets have columns of their own; the target itself is added where objects are labelled.
-    `rows` may be a DataFrame, too.
+
+    Parameters
+    ----------
+    rows : Table
+        A table of pairs; it stays as it is.
+    target : str
+        Such as ``recall@0.3``; another name adds nothing.
+
+    Returns
+    -------
+    dict of str to ndarray
+        The columns, and ``recall@0.3``, ``expected_recall@0.3`` and ``reference_recall@0.3`` where
+        they follow from counts; NaN in rows without counts.
+
+    Raises
+    ------
+    InputError
+        If the rows have neither the score nor the counts that it is computed from.
     """
     made, point = {str(name): np.asarray(rows[name]) for name in rows}, OperatingPoint.of(target)
     if point is None:
@@ -122,12 +154,28 @@ def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
 
 
 def category_weights(rows: Table, target: str) -> np.ndarray:
-    """Return the weight of each category in the value of all together, (N,), sum 1.
-
-    A category that does not count at the site, by `COUNTED`, has none; without it all count.
+    """Return the weight of each category in the value of all together.
 
     Average precision is the mean over categories. At a threshold counts are summed first, so the
     weights are the denominators: boxes for precision, expected objects for recall.
+
+    Parameters
+    ----------
+    rows : Table
+        One row a category. One that does not count at the site, by `COUNTED`, has no weight;
+        without this column all count.
+    target : str
+        What is estimated.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Sum 1; equal weights where all denominators are 0.
+
+    Examples
+    --------
+    >>> category_weights({"n_images": [9, 9, 9], COUNTED: [True, False, True]}, "mAP")
+    array([0.5, 0. , 0.5])
     """
     point, weights = OperatingPoint.of(target), np.ones(len(rows["n_images"]))
     if point is not None and f"{WEIGHT}{target}" in rows:
@@ -147,10 +195,22 @@ def category_weights(rows: Table, target: str) -> np.ndarray:
 
 
 def nothing_over(rows: Table, target: str) -> np.ndarray:
-    """Return which pairs have no box over the threshold of a target, (N,), bool.
+    """Return which pairs have no box over the threshold of a target.
 
-    None for a target without a threshold, and where the rows have no column `HIGHEST`.
+    Parameters
+    ----------
+    rows : Table
+        One row a pair, with the column `HIGHEST`.
+    target : str
+        Such as ``recall@0.3``.
 
+    Returns
+    -------
+    ndarray of shape (N,), bool
+        False for a target without a threshold, and where the rows have no column `HIGHEST`.
+
+    Examples
+    --------
     >>> nothing_over({"n_images": [9, 9], HIGHEST: [.2, .9]}, "recall@0.5")
     array([ True, False])
     """
@@ -165,8 +225,10 @@ def without_boxes(target: str) -> PredictionInterval:
     """Return recall, F1 or precision of images without a box over the threshold.
 
     Recall and F1 are 0 by their definition, which takes no regression: the interval has width 0.
-    Precision is not defined.
+    Precision is not defined: NaN.
 
+    Examples
+    --------
     >>> without_boxes("recall@0.5").upper
     0.0
     """
@@ -175,7 +237,20 @@ def without_boxes(target: str) -> PredictionInterval:
 
 
 def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:
-    """Return scores of pairs (N, P), and where they are undefined what that counts as."""
+    """Return scores of pairs, and where they are undefined what that counts as.
+
+    Parameters
+    ----------
+    rows : Table
+        N pairs.
+    features : sequence of str
+        Names of P scores.
+
+    Returns
+    -------
+    ndarray of shape (N, P), float64
+        Finite: a score that is not counts as in `NOTHING_FOUND`, or as 0.
+    """
     values = np.stack([np.asarray(rows[name], np.float64) for name in features], axis=1)
     least = np.array([NOTHING_FOUND.get(name, 0.0) for name in features])
     return np.where(np.isfinite(values), values, least)
@@ -184,9 +259,18 @@ def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:
 def leave_one_group_out(groups: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split rows by their group, as scikit-learn's ``LeaveOneGroupOut`` does.
 
-    groups (N,): of each row; without order, those of equal value are one.
-    Yields for each group, in sorted order, the indices of the other rows and of its own.
+    Parameters
+    ----------
+    groups : array_like of shape (N,)
+        Of each row; those of equal value are one.
 
+    Yields
+    ------
+    tuple of ndarray
+        For each group, in sorted order, the indices of the other rows and of its own.
+
+    Examples
+    --------
     >>> [(rest.tolist(), own.tolist()) for rest, own in leave_one_group_out(["b", "a", "b"])]
     [([0, 2], [1]), ([1], [0, 2])]
     """
@@ -209,14 +293,17 @@ class CalibratedFeatures:
       without any.
 
     Those of targets at a threshold, such as ``expected_recall@0.3``, are the same ratios of
-    expected counts. Source: this project (docs/explanation/calibration.md), after Kull et al. 2017.
+    expected counts. Of more than `MOST_IMAGES` such images so many are taken, at equal distances.
+    Source: this project (docs/explanation/calibration.md), after Kull et al. 2017.
 
     Parameters
     ----------
     calibration : ScoreCalibration
+        By which probabilities are computed, and of which the false negatives are.
     boxes, scores : ndarray of shape (N, 4) and (N,)
         Of the category, xyxy in pixels.
     image : ndarray of shape (N,), int64
+        Image of each box, an index into M images.
     area : ndarray of shape (M,)
         Of each image, in pixels; NaN where it is unknown, and so are the sides of its boxes.
     probabilities : ndarray of shape (10, N), optional
@@ -228,6 +315,12 @@ class CalibratedFeatures:
     ----------
     values : dict of str to float
         The features, NaN where the category is not found.
+    images : ndarray of shape (n,), int64
+        Those in which it is found, rising.
+    found : bool
+        Whether there is one.
+    curve : bytes, optional
+        Expected counts at every threshold, see `count_curve`; None where it is not found.
     """
 
     def __init__(
@@ -292,9 +385,19 @@ class CalibratedFeatures:
             self.values[f"{WEIGHT}{point}"] = float(denominators(point.measure, counts).sum())
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the features of images that count as often as drawn (B, n_images), each (B,).
+        """Return the features of draws of the images with replacement.
 
         The expected AP is that to first order: its influence function is summed over the images.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, M)
+            How often each image is drawn.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (B,)
+            NaN where no image with the category is drawn.
         """
         if not self.found:
             every = (*FEATURES, *self.points)
@@ -323,7 +426,22 @@ class CalibratedFeatures:
 def _of_drawn_images(
     ranking: RankedDetections, point: OperatingPoint, drawn: np.ndarray
 ) -> np.ndarray:
-    """Return precision, recall or F1 of images that count as often as drawn, (B, M), shape (B,)."""
+    """Return precision, recall or F1 of draws of the images.
+
+    Parameters
+    ----------
+    ranking : RankedDetections
+        On M images.
+    point : OperatingPoint
+        Measure and threshold.
+    drawn : ndarray of shape (B, M), float64
+        How often each image is drawn.
+
+    Returns
+    -------
+    ndarray of shape (B,)
+        NaN where the denominator is 0.
+    """
     counts = image_counts(ranking, point.score_thr, point.level)
     below = drawn @ denominators(point.measure, counts)
     return np.divide(drawn @ counts[0], below, out=np.full(len(drawn), np.nan), where=below > 0)
@@ -347,12 +465,24 @@ class ReferenceFeatures:
     clean, reference : Detections
         N boxes of the detector, M boxes of the reference, of one category.
     image, reference_image : ndarray of shape (N,) and (M,), int64
+        Image of each box, an index into `n_images`.
     n_images : int
+        Images that are evaluated.
     probabilities : ndarray of shape (M,)
         That each box of the reference is a true positive at IoU .5.
     at_thresholds : sequence of str, optional
         Targets such as ``precision@0.3``, by the boxes of the reference; each is a feature of its
         own, ``reference_precision@0.3``.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        The features.
+    known : bool
+        Whether the reference has a box of this category.
+    curve : bytes, optional
+        Counts by the boxes of the reference at every threshold, see `count_curve`; None without a
+        box.
     """
 
     def __init__(
@@ -387,7 +517,18 @@ class ReferenceFeatures:
                 self.values[name] = value_of(point.measure, counts)
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the features of images that count as often as drawn, (B, M), to first order."""
+        """Return the features of draws of the images with replacement, to first order.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, n_images)
+            How often each image is drawn.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (B,)
+            NaN where the reference has no box.
+        """
         if not self.known:
             return {name: np.full(len(counts), np.nan) for name in self.values}
         counts = counts.astype(np.float64)

@@ -71,13 +71,29 @@ REFERENCE_MIDDLE = 0.3  # of that score, its location in the prior
 
 
 def calibration_prior(floor: float = FULL) -> CalibrationPrior:
-    """Return the usual calibration of detectors whose files hold boxes from a score on."""
+    """Return the usual calibration of detectors whose files hold boxes from a score on.
+
+    The coefficients of boxes are the same at every floor, those of missed objects are of the
+    nearest.
+
+    Parameters
+    ----------
+    floor : float
+        The score; see `shipped`.
+    """
     missed = shipped(FILES[0], floor)["missed"]
     return read_calibration_prior({"boxes": shipped(FILES[0])["boxes"], "missed": missed})
 
 
 def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
-    """Read the calibration of a file of this kind."""
+    """Read the calibration of a file of this kind.
+
+    Parameters
+    ----------
+    coefficients : mapping
+        ``boxes``, a list with one entry a threshold, and ``missed``; each with ``mean``,
+        ``detectors`` and ``sites``, as `autoeval.model.train_prior.usual` writes them.
+    """
     boxes = tuple(
         Usual(**{name: np.array(values) for name, values in of_level.items()})
         for of_level in coefficients["boxes"]
@@ -89,11 +105,22 @@ def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
 def regression_prior(target: str, floor: float = FULL) -> Prior:
     """Return what is believed of the regression of a target, with the names and units of scores.
 
-    target: ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that
+    Parameters
+    ----------
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that
         of ``recall`` at any.
-    floor: score from which on boxes are in the files; that of the panel's tables which is nearest
+    floor : float
+        Score from which on boxes are in the files; that of the panel's tables which is nearest
         by ratio counts.
 
+    Raises
+    ------
+    InputError
+        If the panel has no prior of this target.
+
+    Examples
+    --------
     Other words for a category (`SYNONYMS`) have the effect that the prior knows by its name:
 
     >>> prior = regression_prior("mAP")
@@ -118,16 +145,27 @@ def regression_prior(target: str, floor: float = FULL) -> Prior:
 
 
 def away_prior(target: str) -> Away:
-    """Return what is known of detectors away from the site that they were trained on."""
+    """Return what is known of detectors away from the site that they were trained on.
+
+    Parameters
+    ----------
+    target : str
+        As in `regression_prior`.
+    """
     return Away(**shipped(TRAINED)[target.partition("@")[0]])
 
 
 @cache
 def shipped(name: str, floor: float | None = None) -> Any:
-    """Return the content of a file of priors, by its name in ``configs``.
+    """Return the content of a file of priors, by its name in ``configs``; read once.
 
-    floor: of a file of several score floors the part that was fitted nearest to this one, by ratio;
-        NaN counts as `FULL`.
+    Parameters
+    ----------
+    name : str
+        Such as ``panel_prior.json``.
+    floor : float, optional
+        Of a file of several score floors the part that was fitted nearest to this one, by ratio;
+        NaN counts as `FULL`. By default the whole file.
     """
     if floor is None:
         return json.loads(shipped_config(name).read_text(encoding="utf-8"))
@@ -141,8 +179,11 @@ def shipped(name: str, floor: float | None = None) -> Any:
 class ReferenceStrength:
     """How a reference detector compares with the detector on labelled images.
 
-    detector, reference, agreement: average precision of either by the labels, and of the detector
-        by the reference's boxes; means over the categories for which all are known.
+    Parameters
+    ----------
+    detector, reference, agreement : float
+        Average precision of either by the labels, and of the detector by the reference's boxes, in
+        [0, 1]; means over the pairs for which all are known.
     """
 
     detector: float
@@ -151,7 +192,13 @@ class ReferenceStrength:
 
     @classmethod
     def of(cls, rows: Table) -> Self | None:
-        """Read a pair table; None where no pair of it has a reference."""
+        """Read a pair table; None where no pair of it has a reference.
+
+        Parameters
+        ----------
+        rows : Table
+            With ``mAP``, `REFERENCE_TRUE` and `REFERENCE_AP`.
+        """
         names = ["mAP", REFERENCE_TRUE, REFERENCE_AP]
         if not set(names) <= set(rows):
             return None
@@ -175,11 +222,16 @@ class ReferenceStrength:
 class ReferencePrior:
     """The numbers of `REFERENCE_PRIOR`.
 
-    start, full: differences between the reference's accuracy and its agreement with the detector at
+    Parameters
+    ----------
+    start, full : float
+        Differences between the reference's accuracy and its agreement with the detector at
         which the weight begins and is 1.
-    certain: by so much the reference is stronger, at least, where it has this weight; it has none
+    certain : float
+        By so much the reference is stronger, at least, where it has this weight; it has none
         where it is no stronger.
-    narrower: share of the spread of pairs that a weight of 1 takes away.
+    narrower : float
+        Share of the spread of pairs that a weight of 1 takes away.
     """
 
     start: float
@@ -188,7 +240,25 @@ class ReferencePrior:
     narrower: float
 
     def weight(self, strength: ReferenceStrength | None) -> float:
-        """Return the weight of a reference, in [0, 1]."""
+        r"""Return the weight of a reference, in [0, 1].
+
+        .. math:: v = \operatorname{clip}\left(\frac{R - A - s}{f - s}, 0, 1\right)
+                  \min\left(\frac{R - D}{c}, 1\right)
+
+        with the average precisions R of the reference, D of the detector, A by agreement, and s, f
+        and c the fields `start`, `full` and `certain`; 0 where R is not over D.
+
+        Parameters
+        ----------
+        strength : ReferenceStrength, optional
+            On the labelled images; None gives 0.
+
+        Examples
+        --------
+        >>> prior = ReferencePrior(start=0.0, full=0.2, certain=0.02, narrower=0.3)
+        >>> round(prior.weight(ReferenceStrength(detector=0.3, reference=0.5, agreement=0.4)), 6)
+        0.5
+        """
         if strength is None or not strength.stronger:
             return 0.0
         ahead = strength.reference - strength.agreement
@@ -197,7 +267,17 @@ class ReferencePrior:
         return float(of_agreement * sure)
 
     def added(self, prior: Prior, weight: float, feature: str) -> Prior:
-        """Add a `feature`, the score of a reference, as the last to a prior of scores of boxes."""
+        """Add the score of a reference, as the last, to a prior of scores of boxes.
+
+        Parameters
+        ----------
+        prior : Prior
+            Without a reference.
+        weight : float
+            Of the reference, v in the module.
+        feature : str
+            Name of the score.
+        """
         # (1 - v) m(x) + v r, term by term. The score of the reference is in units of its own, (r -
         # MIDDLE) / SCALE, so that v r is a slope of v SCALE and v MIDDLE in the intercept.
         rest, spread = 1 - weight, (1 - self.narrower * weight) * prior.spread

@@ -1,17 +1,20 @@
 r"""The default regression: accuracy on scores over pairs of site and category.
 
-Tables are those of `autoeval.model.pair_table`. Needs no network and no torch.
+`AccuracyEstimator` fits a `Regression` for each target. It decides what of a table of pairs
+(`autoeval.model.pair_table`) a `MixedModel` (`autoeval.model.mixed_model`) reads: which scores by
+which prior (`autoeval.model.priors`), what stands in where one is unknown, and how a detector falls
+away from the site of its training (`autoeval.model.away`). Needs no network and no torch.
 
 New images of a site of the fit: their accuracy is that of the labelled images times the ratio of
 the expected average precisions,
 
-.. math:: y_2 = y_1 \frac{e_2 + ε}{e_1 + ε}
+.. math:: y_2 = y_1 \min\left(\frac{e_2 + ε}{e_1 + ε}, r\right)
 
-In `autoeval.model.mixed_model` the new pair has all effects in common with the labelled one of the
-same site and category, its own too, and no other score moves it: of these the differences within a
-site are mostly sampling error. The sampling errors of both sets of images are taken from how
-accuracy varies over the labelled images, since they are most of what is left; and what no score
-shows may have changed.
+with ε = `SMOOTHED` and r = `MOST_RATIO`. In `autoeval.model.mixed_model` the new pair has all
+effects in common with the labelled one of the same site and category, its own too, and no other
+score moves it: of these the differences within a site are mostly sampling error. The sampling
+errors of both sets of images are taken from how accuracy varies over the labelled images, since
+they are most of what is left; and what no score shows may have changed.
 """
 
 from __future__ import annotations
@@ -92,24 +95,51 @@ AT_ONCE = 256  # rows whose covariance is looked at together, where they may be 
 class Regression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
-    target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    prior: which scores are read, and what is believed of their slopes; by default what the panel of
+    Parameters
+    ----------
+    target : str
+        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
+    level : float
+        Nominal coverage of the intervals.
+    prior : Prior, optional
+        Which scores are read, and what is believed of their slopes; by default what the panel of
         detectors says. The agreement with a reference detector is read as well, where that is
         stronger; see `reference_prior`.
-    floor: score from which on boxes are in the files of the rows; see `regression_prior`.
-    away: what is known of detectors away from the site that they were trained on, for rows with
+    floor : float
+        Score from which on boxes are in the files of the rows; see `regression_prior`.
+    away : Away, optional
+        What is known of detectors away from the site that they were trained on, for rows with
         `TRAINED_HERE`; by default what the shipped detectors say.
-    reference_prior: what agreement with a reference detector adds; by default what is shipped.
-    away_: how far its detector falls away from the site that it was trained on, with what labels of
-        other sites say of that; None where it was trained on none of them.
-    reference_strength_, reference_weight_: of the reference detector on the labelled images, None
-        without one; and how much the agreement with it counts, in [0, 1].
-    pairs_: the rows that it was fitted on, those with the target.
-    prior_: what is believed of the slopes that it has, with those of a reference detector;
-        prior_of_boxes_: the same without it, None where none is read.
-    accuracy_std_: standard deviation of accuracies, by the pairs and a first guess: uniform in
-        [0, 1].
-    training_range_: smallest and largest value over the pairs, for each score that it reads.
+    reference_prior : ReferencePrior, optional
+        What agreement with a reference detector adds; by default what is shipped.
+
+    Attributes
+    ----------
+    pairs_ : dict of str to ndarray
+        The rows that it was fitted on, those with the target.
+    table_ : Table
+        The whole table, each row with a category and a group.
+    sites_, categories_, groups_ : list of str
+        Names, in the order of the table.
+    features_ : tuple of str
+        Names of the P scores that are read.
+    prior_ : Prior
+        What is believed of the slopes that it has, with those of a reference detector.
+    prior_of_boxes_ : Prior or None
+        The same without the reference; None where none is read.
+    reference_strength_ : ReferenceStrength or None
+        Of the reference detector on the labelled images; None without one.
+    reference_weight_ : float
+        How much the agreement with it counts, in [0, 1].
+    accuracy_std_ : float
+        Standard deviation of accuracies, by the pairs and a first guess: uniform in [0, 1].
+    training_range_ : dict of str to tuple of float
+        Smallest and largest value over the pairs, for each score that it reads; NaN for none.
+    home_ : float
+        Mean accuracy at the sites that the detector was trained on; NaN without one.
+    away_ : Away or None
+        How far its detector falls away from there, with what labels of other sites say of that;
+        None where it was trained on none of the sites.
     """
 
     _: KW_ONLY
@@ -123,11 +153,22 @@ class Regression:
     def fit(self, table: Table) -> Self:
         """Fit on a table of pairs; a row without a group is its own.
 
-        Of a score table, see `autoeval.estimation.category_scores`, the sources' own images are
-        taken.
+        Parameters
+        ----------
+        table : Table
+            Of pairs; of a score table, see `autoeval.estimation.category_scores`, the sources' own
+            images are taken.
 
-        Raises InputError if there is no such target, a column is missing, a site is in two groups,
-        or no pair has the target.
+        Returns
+        -------
+        Regression
+            Itself.
+
+        Raises
+        ------
+        InputError
+            If there is no such target, a column is missing, a site is in two groups, or no pair has
+            the target.
         """
         find_target(self.target)
         if not self.target.startswith("mAP") and OperatingPoint.of(self.target) is None:
@@ -217,7 +258,12 @@ class Regression:
     def _fit_away(self, away: Away, trained: np.ndarray) -> None:
         """Fit the sites of training alone, and learn from others how far the detector falls.
 
-        trained (N,): which pairs are of sites of training, not all.
+        Parameters
+        ----------
+        away : Away
+            What is known before.
+        trained : ndarray of shape (N,), bool
+            Which pairs are of sites of training, not all.
         """
         self._elsewhere = MixedModel(self.prior_).fit(self._pairs[trained], self._true[trained])
         others = ~np.isin(self._pairs.group, self._pairs.group[trained])
@@ -240,8 +286,16 @@ class Regression:
     def site_rows(self, rows: Table) -> dict[str, np.ndarray]:
         """Lay out the scores of a new site as this target reads them, one row a category.
 
-        All are taken to be of one new site, unless ``group`` and ``source`` begin with `NEW`;
-        `GROUP` names a group of the fit that it belongs to.
+        Parameters
+        ----------
+        rows : Table
+            All are taken to be of one new site, unless ``group`` and ``source`` begin with `NEW`;
+            `GROUP` names a group of the fit that it belongs to.
+
+        Returns
+        -------
+        dict of str to ndarray
+            With ``group``, ``source``, ``category`` and the scores of the target.
         """
         made = with_target(rows, self.target)
         n = len(made["n_images"])
@@ -261,12 +315,27 @@ class Regression:
     ) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
 
-        rows: one row a category: ``category``, ``n_images`` and the scores; see `site_rows`. `SITE`
+        Parameters
+        ----------
+        rows : Table
+            One row a category: ``category``, ``n_images`` and the scores; see `site_rows`. `SITE`
             names a site of the fit that they are of.
-        average (K, M)
-        unseen: share, in [0, 1], of the range of confidence that scores read and that is missing.
+        average : ndarray of shape (K, M), optional
+            Weights of the M rows in each of K averages.
+        unseen : float
+            Share, in [0, 1], of the range of confidence that scores read and that is missing.
             An independent error of that share of `accuracy_std_` is added, which the categories of
             a site have in common.
+
+        Returns
+        -------
+        Mixture
+            Of M accuracies, or of K averages.
+
+        Raises
+        ------
+        InputError
+            If a score is missing, or the fit has no such site.
         """
         new = self._arrays(self.site_rows(rows))
         if SITE in rows:
@@ -282,7 +351,17 @@ class Regression:
         return replace(predicted, stds=np.hypot(predicted.stds, unseen * self.accuracy_std_))
 
     def _distribution_at(self, site: str, new: Pairs, average: np.ndarray | None) -> Mixture:
-        """Predict M new pairs of a site of the fit, as the module says, or averages over them."""
+        """Predict M new pairs of a site of the fit, as the module says, or averages over them.
+
+        Parameters
+        ----------
+        site : str
+            Name of the site in the fit.
+        new : Pairs
+            A category that was not labelled there keeps its own scores.
+        average : ndarray of shape (K, M), optional
+            See `distribution`.
+        """
         index, n = self._pairs_at(site), self.pairs_["n_images"]
         # The sampling error of the labelled pairs, from how their accuracy varies over images: the
         # posterior mean of a variance, the usual one counting as `USUAL_IMAGES` images, since that
@@ -334,7 +413,10 @@ class Regression:
     def accuracies_at(self, site: str) -> dict[str, float]:
         """Return the accuracy on the labelled images of a site of the fit, by category.
 
-        Raises `InputError` if the fit has no site of this name.
+        Raises
+        ------
+        InputError
+            If the fit has no site of this name.
         """
         return {name: float(self._true[k]) for name, k in self._pairs_at(site).items()}
 
@@ -350,7 +432,7 @@ class Regression:
         return {self._pairs.category[k]: k for k in own}
 
     def check_group(self, name: str) -> None:
-        """Make sure that the fit has a group of this name."""
+        """Raise `InputError` unless the fit has a group of this name."""
         if name in self.groups_:
             return
         raise InputError(
@@ -360,7 +442,22 @@ class Regression:
         )
 
     def draw(self, rows: Table, *, draws: int, seed: int = 0) -> np.ndarray:
-        """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
+        """Draw the accuracies of rows of new sites together; see `MixedModel.draw`.
+
+        Parameters
+        ----------
+        rows : Table
+            M rows, whose ``group`` and ``source`` begin with `NEW`.
+        draws : int
+            How many.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        ndarray of shape (draws, M)
+            Not cut at 0 and 1.
+        """
         new = self._arrays(self.site_rows(rows))
         drawn = self._elsewhere.draw(new, draws=draws, seed=seed)
         if self.away_ is None:
@@ -376,8 +473,15 @@ class Regression:
     def predict(self, rows: Table, *, unseen: float = 0.0) -> list[PredictionInterval]:
         """Estimate each row, a category of one new site.
 
-        unseen: see `distribution`.
-        Returned: without a regression where no box is over the threshold; see `without_boxes`.
+        Parameters
+        ----------
+        rows, unseen
+            See `distribution`.
+
+        Returns
+        -------
+        list of PredictionInterval
+            Without a regression where no box is over the threshold; see `without_boxes`.
         """
         intervals = predict_intervals(self.distribution(rows, unseen=unseen), self.level)
         return [
@@ -390,6 +494,11 @@ class Regression:
 
         The value is the weighted mean of the possible accuracies of the rows, see `predict`; the
         interval of the mean is moved to it.
+
+        Parameters
+        ----------
+        rows, unseen
+            See `distribution`; weights are `category_weights`.
         """
         if nothing_over(rows, self.target).all():
             return without_boxes(self.target)
@@ -444,6 +553,16 @@ class Regression:
         All is fitted again: a group also shows how much the reference detector counts, how far the
         detector falls away from home, and how large boxes are. That a detector was trained at a
         site is known without labels.
+
+        Parameters
+        ----------
+        rows : Table
+            With ``group``.
+
+        Returns
+        -------
+        list of PredictionInterval
+            In the order of the rows.
         """
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
         intervals: dict[int, PredictionInterval] = {}
@@ -475,9 +594,18 @@ class Regression:
     def _arrays(self, rows: Table) -> Pairs:
         """Turn rows into the arrays of the model, with what stands in where a score is unknown.
 
-        Refused where a score would count as 0 because its pass was not made. A reference may have
-        no confident box where the detector has one, which does count as 0; a score is undefined
-        where the category is not found.
+        A reference may have no confident box where the detector has one, which does count as 0; a
+        score is undefined where the category is not found.
+
+        Parameters
+        ----------
+        rows : Table
+            From `site_rows`, or of the fit.
+
+        Raises
+        ------
+        InputError
+            Where a score would count as 0 because its pass was not made.
         """
         missing = [name for name in (*self.features_, "n_images") if name not in rows]
         if missing:
@@ -529,7 +657,13 @@ class Regression:
 
 
 def _named(table: Table) -> dict[str, np.ndarray]:
-    """Give each row a category and a group, where it has none; refuse a site in two groups."""
+    """Give each row a category and a group, where it has none.
+
+    Raises
+    ------
+    InputError
+        If a site is in two groups.
+    """
     rows = {str(name): np.asarray(table[name]) for name in table}
     n = len(next(iter(rows.values()), ()))
     site = rows.get("source", np.full(n, "", object))
@@ -570,12 +704,26 @@ def draw_sites(
     the uncertainty of the line through the known sites is shared. Cameras of one owner may be more
     alike than that; the order is then less certain than it could be.
 
-    rows: one row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
-    unseen: of a site by name; see `Regression.distribution`. 0 by default.
-    fitted_sites: of sites of the fit their name there, see `Regression`; drawn independently of the
-        others.
-    Returned: the names of the sites, and their accuracies, (draws, K), not cut at 0 and 1; NaN for
-        precision at a site where no box is over the threshold.
+    Parameters
+    ----------
+    regression : Regression
+        Fitted.
+    rows : Table
+        One row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
+    draws : int
+        How many.
+    seed : int
+        Of the draws.
+    unseen : mapping of str to float, optional
+        Of a site by name; see `Regression.distribution`. 0 by default.
+    fitted_sites : mapping of str to str, optional
+        Of sites of the fit their name there, see `Regression`; drawn independently of the others.
+
+    Returns
+    -------
+    tuple of list of str and ndarray of shape (draws, K)
+        The names of the sites, and their accuracies, not cut at 0 and 1; NaN for precision at a
+        site where no box is over the threshold.
     """
     unseen, fitted_sites = unseen or {}, fitted_sites or {}
     table = with_target(rows, regression.target)

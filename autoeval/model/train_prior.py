@@ -104,16 +104,33 @@ def main() -> None:
 
 
 def read_scores(floor: float = LOWEST, tables: Path = TABLES) -> pd.DataFrame:
-    """Read the rows of the panel for files that hold boxes from a score on, one of `FLOORS`."""
+    """Read the rows of the panel for files that hold boxes from a score on.
+
+    Parameters
+    ----------
+    floor : float
+        One of `FLOORS`.
+    tables : Path
+        Folder of the tables.
+    """
     return _at_floor("scores.csv", "floors.csv", floor, tables)
 
 
 def read_operating_points(floor: float = LOWEST, tables: Path = TABLES) -> pd.DataFrame:
-    """Read true and expected values at thresholds for files that hold boxes from a score on."""
+    """Read true and expected values at thresholds for files that hold boxes from a score on.
+
+    Parameters
+    ----------
+    floor : float
+        One of `FLOORS`.
+    tables : Path
+        Folder of the tables.
+    """
     return _at_floor("operating_points.csv", "operating_points_floors.csv", floor, tables)
 
 
 def _at_floor(whole: str, above: str, floor: float, tables: Path) -> pd.DataFrame:
+    """Read the table `whole` at `LOWEST`, else the rows of a floor of the table `above`."""
     if floor == LOWEST:
         return pd.read_csv(tables / whole)
     rows = pd.read_csv(tables / above)
@@ -146,7 +163,16 @@ def quarters(rows: pd.DataFrame) -> dict[str, int]:
 
 
 def enough(rows: pd.DataFrame) -> pd.Series:
-    """Return which sites count: of other categories than `COMMON` those with boxes enough."""
+    """Return which rows count.
+
+    A row of a category of `COMMON` counts at a site of no more than so many categories; every other
+    row counts with `FEWEST_BOXES` boxes on `FEWEST_IMAGES` images or more.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With ``n_boxes``, and ``n_held``, the images that hold the category.
+    """
     n_categories = rows["source"].map(rows.groupby("source")["category"].nunique())
     other = ~rows["category"].isin(COMMON) | (n_categories > len(COMMON))
     return ~other | ((rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES))
@@ -220,6 +246,20 @@ def fit_prior(
     What sites of one group have in common for a category is fitted last, see
     `fit_group_category_share`, so that it changes no estimate where no group of a fit has two
     sites.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the panel, one a detector, site and category; see the module.
+    target : str
+        Column that is regressed.
+    features : sequence of str
+        Columns of P scores.
+
+    Returns
+    -------
+    Prior
+        Its spread is `WIDER` times that of the panel.
     """
     rows = fitted_rows(rows, features)
     values = rows[list(features)]
@@ -299,9 +339,19 @@ def fit_prior(
 class DetectorPairs:
     """The pairs of one detector as the likelihood reads them.
 
-    pairs: N pairs of site and category. y (N,): their accuracies.
-    terms (N, 2 + P): 1, whether the category is `KNOWN_BY_NAME`, and P scaled scores.
-    shared: what the pairs have in common.
+    Parameters
+    ----------
+    pairs : Pairs
+        N pairs of site and category.
+    terms : ndarray of shape (N, 2 + P)
+        1, whether the category is `KNOWN_BY_NAME`, and P scaled scores.
+    y : ndarray of shape (N,)
+        Accuracies.
+
+    Attributes
+    ----------
+    shared : Shared
+        What the pairs have in common.
     """
 
     def __init__(self, pairs: Pairs, terms: np.ndarray, y: np.ndarray) -> None:
@@ -312,7 +362,19 @@ class DetectorPairs:
     def of(
         cls, rows: pd.DataFrame, features: Sequence[str], units: Prior, target: str
     ) -> DetectorPairs:
-        """Read rows of a table of the panel."""
+        """Read rows of a table of the panel.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            Of one detector.
+        features : sequence of str
+            Columns of P scores.
+        units : Prior
+            Location and scale of the scores.
+        target : str
+            Column of the accuracies.
+        """
         group = rows["group"].astype(str).to_numpy(object)
         site = rows["source"].astype(str).to_numpy(object)
         category = rows["category"].astype(str).to_numpy(object)
@@ -325,6 +387,7 @@ class DetectorPairs:
 
 
 def _by_detector(rows: pd.DataFrame) -> Iterable[pd.DataFrame]:
+    """Return the rows of each detector."""
     return (own for _, own in rows.groupby("detector"))
 
 
@@ -333,10 +396,22 @@ def fit_group_category_share(
 ) -> float:
     """Fit `Prior.group_category_share`, all else being known, to each detector's pairs.
 
-    mean (2 + P,): coefficients of `DetectorPairs.terms`.
-
     The likelihood is the geometric mean over detectors: they are measured at the same sites, whose
     errors are largely the same for all of them, so they do not count as that many observations.
+
+    Parameters
+    ----------
+    prior : Prior
+        All else of it.
+    blocks : sequence of DetectorPairs
+        Of each detector.
+    mean : ndarray of shape (2 + P,)
+        Coefficients of `DetectorPairs.terms`.
+
+    Returns
+    -------
+    float
+        Over 0 and under 1.
     """
 
     def loss(share: float) -> float:
@@ -389,7 +464,19 @@ def calibration_coefficients(
 
 
 def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
-    """Describe three coefficients of each detector: on the labelled set, and on sites."""
+    """Describe three coefficients of each detector: on the labelled set, and on sites.
+
+    Parameters
+    ----------
+    coefficients : sequence of sequence of ndarray of shape (3,)
+        Of each detector the first is of the labelled set, the others of single sites.
+
+    Returns
+    -------
+    dict
+        ``mean`` over detectors; ``detectors``, a diagonal covariance, `UNLIKE` times that of the
+        panel; ``sites``, the mean covariance of sites around the labelled set.
+    """
     labelled = np.array([calibrated[0] for calibrated in coefficients])
     sites = [np.array(calibrated[1:]) - calibrated[0] for calibrated in coefficients]
     return {

@@ -54,7 +54,13 @@ def main() -> None:
 
 
 def maker(detector: str) -> str:
-    """Name what detectors of one architecture and maker share."""
+    """Name what detectors of one architecture and maker share.
+
+    Examples
+    --------
+    >>> maker("yolov8"), maker("yolox_416")
+    ('ultralytics', 'yolox')
+    """
     return MAKERS.get(detector, kin(detector))
 
 
@@ -68,7 +74,15 @@ def priors() -> Iterator[ReferencePrior]:
 def estimated(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Estimate each pair without and by every candidate, each quarter of the groups left out.
 
-    Yielded: a row an estimate, with the `fold` of its group and the candidate in `start`, `full`
+    Parameters
+    ----------
+    rows : DataFrame
+        Of `TABLE`.
+
+    Yields
+    ------
+    DataFrame
+        A row an estimate, with the `fold` of its group and the candidate in `start`, `full`
         and `narrower`, NaN without the reference.
     """
     panel, quarter = read_scores(), quarters(rows)
@@ -107,7 +121,17 @@ def predicted(
     prior: Prior,
     with_reference: ReferencePrior | None,
 ) -> pd.DataFrame:
-    """Fit on the labelled pairs and estimate others, each as a site of its own."""
+    """Fit on the labelled pairs and estimate others, each as a site of its own.
+
+    Parameters
+    ----------
+    labelled, held : DataFrame
+        Pairs of the labelled set, and of sites.
+    prior : Prior
+        Fitted without both detectors and without these sites.
+    with_reference : ReferencePrior, optional
+        A candidate; None for an estimate without a reference.
+    """
     if with_reference is None:
         labelled = labelled.drop(columns=REFERENCE_TRUE)
     fitted = Regression(prior=prior, reference_prior=with_reference).fit(labelled)

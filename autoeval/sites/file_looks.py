@@ -1,5 +1,10 @@
 """How the files of a detector look: how new predictions compare with those of a fit.
 
+A fit keeps the `Looks` of its files. `Looks.compare`, called for new predictions by
+`autoeval.estimation.read_site`, decides at which score floor the fit is read and how much of the
+range of confidence is unseen, and warns of another threshold, scale, limit or suppression;
+`unlike_fit` warns of confident boxes unlike those of the fit.
+
 A file may begin at a higher score than the fit since a threshold was set, since each image lists
 its best boxes only, since there are few boxes, or since its scores are on another scale. These look
 different: under a threshold, or on another scale, the lists of all images begin at about the same
@@ -86,10 +91,16 @@ but seldom so near to a threshold that somebody chose."""
 class ListStart:
     """Why the boxes of a file begin where they do.
 
-    floor: threshold under which boxes were left out; 0 for that of the fit.
-    cut: whether each image lists its best boxes only.
-    unlikely: whether there are few boxes, and yet too many to begin so high by chance.
-    by_chance: whether the few boxes begin so high by chance.
+    Parameters
+    ----------
+    floor : float
+        Threshold under which boxes were left out; 0 for that of the fit.
+    cut : bool
+        Whether each image lists its best boxes only.
+    unlikely : bool
+        Whether there are few boxes, and yet too many to begin so high by chance.
+    by_chance : bool
+        Whether the few boxes begin so high by chance.
     """
 
     floor: float = 0.0
@@ -99,7 +110,11 @@ class ListStart:
 
 
 def open_lists(boxes: Boxes) -> Boxes:
-    """Return the boxes of the images that list fewer boxes than the limit, where there is one."""
+    """Return the boxes of the images that list fewer boxes than the limit, where there is one.
+
+    There is one where `FEWEST_FULL` images or more have as many boxes as any, `LEAST_LIMIT` or
+    more.
+    """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     full = n_boxes == n_boxes.max()
     if n_boxes.max() < LEAST_LIMIT or np.count_nonzero(full) < FEWEST_FULL:
@@ -111,7 +126,8 @@ def begin_apart(boxes: Boxes) -> bool:
     """Whether the lists begin at scores of their own, so that no threshold explains them.
 
     Where boxes are drawn independently over one threshold, a list of n boxes holds none of the
-    lowest share q of all boxes with probability (1 - q)^n. More lists do so where each was cut.
+    lowest share q of all boxes with probability (1 - q)^n. More lists do so where each was cut: by
+    `MOST_ERRORS` standard errors.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)  # score of each image
@@ -126,9 +142,23 @@ def begin_apart(boxes: Boxes) -> bool:
 def log_chance(n: int, score: float, shares: Sequence[tuple[float, float]]) -> float:
     """Return the log of the probability that n scores of the fit are all over a score.
 
-    shares: thresholds, rising, each with the share of the scores of the fit over it. Between them
+    Parameters
+    ----------
+    n : int
+        How many scores.
+    score : float
+        In [0, 1].
+    shares : sequence of tuple of float
+        Thresholds, rising, each with the share of the scores of the fit over it. Between them
         the logarithm of the share is linear, beyond the last one it goes on as before it.
 
+    Returns
+    -------
+    float
+        Minus infinity without shares.
+
+    Examples
+    --------
     >>> known = [(.1, .5), (.2, .25)]
     >>> [round(math.exp(log_chance(1, score, known)), 3) for score in (.05, .1, .15, .3)]
     [0.707, 0.5, 0.354, 0.125]
@@ -148,7 +178,17 @@ def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[str]:
 
     Only the ends show a scale: between them, less confidence is what a worse site looks like.
 
-    floor, highest: lowest and highest score in the fit; 0 for a highest that is not known.
+    Parameters
+    ----------
+    boxes : Boxes
+        New predictions.
+    floor, highest : float
+        Lowest and highest score in the fit; 0 for a highest that is not known.
+
+    Yields
+    ------
+    Notice
+        One for the lowest and one for the highest score, at most.
     """
     low, high = sorted((max(boxes.floor, NO_LOWER), max(floor, NO_LOWER)))
     another = high > (ANOTHER_FLOOR if len(boxes) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
@@ -194,9 +234,18 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     the whole file begins at a score over .05 and up to `HIGHEST_FLOOR`, the tables of the panel
     know what that costs: the range begins there.
 
-    fit_floor: score from which on the fit has boxes, at least .05, where the list of every image
+    Parameters
+    ----------
+    boxes : Boxes
+        Of a file.
+    fit_floor : float, optional
+        Score from which on the fit has boxes, at least .05, where the list of every image
         of a file is cut: the range begins there, in place of at the start of the file.
-    Returned: in [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
+
+    Returns
+    -------
+    float
+        In [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
         half of the boxes over .3, of 20 or more, have the same confidence, so that it ranks
         nothing.
     """
@@ -222,7 +271,13 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
 
 
 def unseen_warning(share: float) -> tuple[str, ...]:
-    """Warn of what an unseen share does to the interval; not under 5 %, which hardly moves it."""
+    """Warn of what an unseen share does to the interval; not under 5 %, which hardly moves it.
+
+    Parameters
+    ----------
+    share : float
+        See `unseen_share`.
+    """
     if share < NOTICEABLE:
         return ()
     return (
@@ -240,7 +295,24 @@ def unseen_warning(share: float) -> tuple[str, ...]:
 def check_floor(
     boxes: Boxes, name: str, *, complete: bool = True, ran: bool = False
 ) -> tuple[str, ...]:
-    """Warn of predictions whose low scores were left out; `ran`: of a detector run here."""
+    """Warn of predictions whose low scores were left out.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Of a file.
+    name : str
+        Of the file, for messages.
+    complete : bool
+        Whether a file that begins over `HIGH_FLOOR` is refused.
+    ran : bool
+        Whether a detector was run here, in place of a file that was read.
+
+    Raises
+    ------
+    InputError
+        If a complete file begins over `HIGH_FLOOR`.
+    """
     if not boxes.floor > LOW_FLOOR + LITTLE:
         return ()
     where, advice = "in the file", "export from .01 on"
@@ -263,8 +335,19 @@ def check_floor(
 def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[str, ...]:
     """Warn of lists that were cut to the best few boxes of each image.
 
-    ran: by a detector that was run here.
-    Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,
+    Parameters
+    ----------
+    boxes : Boxes
+        Of a file.
+    name : str
+        Of the file, for messages.
+    ran : bool
+        Whether the boxes are of a detector that was run here.
+
+    Returns
+    -------
+    tuple of str
+        One warning where a tenth of the images, and three or more, hold as many boxes as any,
         and these are fewer than the 100 that average precision counts.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
@@ -287,7 +370,17 @@ def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[str, ...
 
 
 class ConfidentBoxes(NamedTuple):
-    """How the confident boxes of one set of images look."""
+    """How the confident boxes of one set of images look: those with a score over `SURE`.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    alone : float
+        Share without a less confident box of their category on them, by an IoU of `COMPANION`.
+    overlapping : float
+        Share that overlap another confident box of their category, by an IoU of `OVERLAP`.
+    """
 
     n: int
     alone: float  # share without a less confident box of their category on them
@@ -295,7 +388,7 @@ class ConfidentBoxes(NamedTuple):
 
     @classmethod
     def of(cls, boxes: Boxes) -> ConfidentBoxes:
-        """Look at the boxes over .5."""
+        """Look at the boxes over .5; without one `alone` is 1 and `overlapping` 0."""
         sure = np.flatnonzero(boxes.scores > SURE)
         cell = boxes.image * len(boxes.categories) + boxes.label
         corners = boxes.boxes.astype(np.float64)
@@ -318,8 +411,21 @@ def unlike_fit(
     Around an object a detector mostly finds less confident boxes, too; a box where nothing is often
     stands alone, or lies across others.
 
-    cut: whether the boxes of the site begin at a higher score than those of the fit: with the less
+    Parameters
+    ----------
+    fit : sequence of ConfidentBoxes
+        Of each labelled set of the fit.
+    site : ConfidentBoxes
+        Of the new site.
+    cut : bool
+        Whether the boxes of the site begin at a higher score than those of the fit: with the less
         confident ones left out all stand alone, so that this says nothing.
+
+    Returns
+    -------
+    tuple of str
+        One warning at most; none where the site, or each set of the fit, has fewer than
+        `FEWEST_SURE`.
     """
     known = [labelled for labelled in fit if labelled.n >= FEWEST_SURE]
     if site.n < FEWEST_SURE or not known:
@@ -346,7 +452,12 @@ def unlike_fit(
 def overlaps_of(boxes: Boxes) -> tuple[int, ...]:
     """Count the pairs of boxes of one word by their IoU, in `CELLS` cells from `PAIRED` to 1.
 
-    Of many boxes those of the first images are counted.
+    Of many boxes those of the first images are counted, `MOST_BOXES` at most.
+
+    Returns
+    -------
+    tuple of int
+        `CELLS` counts.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     some = (np.cumsum(n_boxes) <= MOST_BOXES)[boxes.image]
@@ -362,8 +473,13 @@ def another_suppression(fit: Sequence[int], site: Sequence[int]) -> tuple[str, .
 
     Non-maximum suppression leaves no two boxes of a category that overlap by more than its
     threshold, at whatever site; so a file in which many do is of another detector, or of other
-    settings. Both counts are of `overlaps_of`; a hundredth of the pairs may lie over the top.
-    Nothing is said where neither file ends steeply there, as without suppression.
+    settings. A hundredth of the pairs may lie over the top. Nothing is said where neither file ends
+    steeply there, as without suppression.
+
+    Parameters
+    ----------
+    fit, site : sequence of int
+        Counts of `overlaps_of`; nothing is said with fewer than `FEWEST_PAIRS` pairs.
     """
     counts = np.array([fit, site], float)
     if counts.ndim < 2 or counts.sum(axis=1).min() < FEWEST_PAIRS:
@@ -388,17 +504,39 @@ def another_suppression(fit: Sequence[int], site: Sequence[int]) -> tuple[str, .
 class Looks:
     """How a detector's files look.
 
-    numbers: the word of each number of a category, where its files or the labels have numbers.
-    confident: how the confident boxes of each labelled set look.
-    n_boxes: boxes that the floor is the lowest score of; 0 where it is not known.
-    highest: highest score; 0 where it is not known.
-    floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
+    Parameters
+    ----------
+    categories : tuple of str
+        Words of the detector.
+    numbers : dict of str to str
+        The word of each number of a category, where its files or the labels have numbers.
+    floor : float
+        Lowest score.
+    most_boxes : int
+        Most boxes on an image.
+    highest : float
+        Highest score; 0 where it is not known.
+    unseen : float
+        See `unseen_share`; of several labelled sets the mean.
+    warnings : tuple of str
+        What was found wrong in the fit, which every estimate repeats.
+    widening : float
+        How little its confidences say; see `autoeval.estimation.calibrating.ConfidenceCheck`.
+    floors : tuple of tuple of float
+        Thresholds that the fit is known at, too, rising, and the share of its boxes over each;
         see `autoeval.estimation.calibrating`.
-    frequencies, kind: how often each category was found, and what kind of numbers the files have;
-        see `autoeval.io.predictions.category_words`.
-    overlaps: how much its boxes overlap, see `overlaps_of`; empty where they are in other words.
-    detector: its settings, where they are known; see `DetectorRun`.
-    warnings: what was found wrong in the fit, which every estimate repeats.
+    n_boxes : int
+        Boxes that the floor is the lowest score of; 0 where it is not known.
+    frequencies : dict of str to float
+        How often each category was found; see `autoeval.io.predictions.category_words.frequencies`.
+    kind : str
+        What kind of numbers the files have; see `autoeval.io.predictions.category_words.kind_of`.
+    confident : tuple of ConfidentBoxes
+        How the confident boxes of each labelled set look.
+    overlaps : tuple of int
+        How much its boxes overlap, see `overlaps_of`; empty where they are in other words.
+    detector : dict
+        Its settings, where they are known; see `DetectorRun`.
     """
 
     categories: tuple[str, ...]
@@ -419,7 +557,7 @@ class Looks:
 
     @classmethod
     def of(cls, boxes: Boxes) -> Looks:
-        """Look at predictions."""
+        """Look at the boxes of one file; `floors`, `overlaps` and the widening stay empty."""
         return cls(
             boxes.categories,
             boxes.numbers,
@@ -435,7 +573,7 @@ class Looks:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values, fit for JSON, which `from_dict` reads."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         if not self.detector:
             del plain["detector"]
@@ -469,7 +607,20 @@ class Looks:
     def compare(self, boxes: Boxes) -> tuple[ListStart, tuple[str, ...]]:
         """Find out why new predictions begin where they do, and how they look other than the fit's.
 
-        Raises InputError where they are of another detector, and as `start_of`.
+        Parameters
+        ----------
+        boxes : Boxes
+            New predictions, in the detector's words.
+
+        Returns
+        -------
+        tuple of ListStart and tuple of str
+            Why they begin where they do; warnings.
+
+        Raises
+        ------
+        InputError
+            If none of their words is one of the fit's, and as `start_of`.
         """
         used = [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label))]
         unknown = [word for word in used if word not in self.categories]
@@ -526,8 +677,15 @@ class Looks:
     def start_of(self, boxes: Boxes) -> ListStart:
         """Say why new predictions begin where they do.
 
-        Raises InputError where they begin higher than those of the fit, and nothing explains it but
-        another scale of scores.
+        In this order: as those of the fit (within `SAME_FLOOR`); just over one of `floors`; cut
+        lists; few boxes, by chance; nearly as those of the fit (within `MOST_ABOVE`); few boxes,
+        not by chance.
+
+        Raises
+        ------
+        InputError
+            If they begin higher than those of the fit, and nothing explains it but another scale of
+            scores.
         """
         if not len(boxes) or not boxes.floor > self.floor + SAME_FLOOR:
             return ListStart()
@@ -559,7 +717,23 @@ class Looks:
 
 
 def joined_statistics(parts: Sequence[Looks]) -> Looks:
-    """Describe the files of several labelled sets together; numbers count where they agree."""
+    """Describe the files of several labelled sets together; numbers count where they agree.
+
+    Parameters
+    ----------
+    parts : sequence of Looks
+        Of each labelled set; at least one.
+
+    Returns
+    -------
+    Looks
+        Without warnings. The floor is the lowest, `floors` are those that all know.
+
+    Raises
+    ------
+    InputError
+        If the sets are known to be of several detectors.
+    """
     words = dict.fromkeys(word for part in parts for word in part.categories)
     numbers = {k: word for part in parts for k, word in part.numbers.items()}
     numbers = {

@@ -1,4 +1,11 @@
-"""What boxes say about labels: of other images, of resized ones, displaced, missing, exchanged."""
+"""What boxes say about labels: of other images, of resized ones, displaced, missing, exchanged.
+
+Readers of labelled sets and estimates with labels call `label_warnings`, which refuses labels of
+other images and warns of the rest; `never_predicted` compares words where predictions are read, and
+comparisons (`autoeval.comparison`) call the parts for the boxes of several detectors. Each check is
+a function of boxes and labels on the same images. docs/results/label_warnings.md has how often each
+alarm is right and how often it is false.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +56,20 @@ MOST_RESIZED = 0.15  # logarithm
 def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tuple[str, ...]:
     """Refuse labels that the boxes show to be of other images, or of resized ones.
 
-    `truth` and the boxes of each detector are of the same images, in the same order. One detector
-    whose boxes lie on the labels is enough to show that they belong together; `name` is that of the
-    labels, where there are several. Returns a warning where the sizes of images differ and the
-    boxes lie on the labels nonetheless.
+    Parameters
+    ----------
+    truth : Boxes
+        The labels.
+    detectors : sequence of Boxes
+        Boxes of each detector on the same images, in the same order. One detector whose boxes lie
+        on the labels is enough to show that they belong together.
+    name : str
+        Of the labels, where there are several.
+
+    Returns
+    -------
+    tuple of str
+        A warning where the sizes of images differ and the boxes lie on the labels nonetheless.
 
     Raises
     ------
@@ -82,8 +99,19 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
 
     Counted are the most confident boxes over .3, as many as there are objects on the images that
     hold one, whatever their category, by an IoU of .5 with any label. Labels are of other images
-    where less than a third are on one, and no more than at the best of 20 exchanges of the
+    where 30 % or fewer are on one, and no more than at the best of 20 exchanges of the
     labels between images. docs/results/label_warnings.md has how often.
+
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images.
+
+    Returns
+    -------
+    tuple of Notice
+        One that refuses, or none; none with fewer than `FEWEST_LABELLED` labelled images or
+        `FEWEST_SUREST` such boxes.
     """
     images = np.unique(truth.image[~truth.crowd])
     sure = _surest(boxes, truth, over=CONFIDENT, images=images)
@@ -111,7 +139,16 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
 def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Compare the sizes of images that labels and boxes state, where both are known.
 
-    Refused where they differ in more than half of the images, by more than 2 %.
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images.
+
+    Returns
+    -------
+    tuple of Notice
+        One where sides differ by more than 2 % (as a logarithm) in some image, which refuses where
+        that is so in more than half of the images.
     """
     pairs = [
         (labelled, image)
@@ -152,12 +189,25 @@ def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
 
 
 def _size(size: tuple[int, int] | None) -> str:
+    """Write height and width of an image as people do, width first."""
     assert size is not None
     return f"{size[1]} x {size[0]}"
 
 
 def _n_on_labels(sure: Boxes, truth: Boxes, images: np.ndarray, turn: int = 0) -> int:
-    """Count boxes on labels of their image, or on those of the image `turn` places before."""
+    """Count boxes on labels of their image, or on those of the image `turn` places before.
+
+    Parameters
+    ----------
+    sure : Boxes
+        That are counted, on images that are among `images`.
+    truth : Boxes
+        The labels, whatever their category.
+    images : ndarray of shape (k,), int64
+        Positions of labelled images, rising.
+    turn : int
+        By how many places images exchange their labels.
+    """
     place = np.full(len(truth.images), -1)
     place[images] = (np.arange(len(images)) + turn) % len(images)
     kept = truth.where(np.isin(truth.image, images))
@@ -181,6 +231,11 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     asked of the words that are not, among each other: two rare words may be exchanged beside a
     frequent one. A majority on either side is no measured figure; docs/results/label_warnings.md
     counts the alarms. At least two words, or a single mistake of the detector would do.
+
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images and in words that may differ.
     """
     sure, single = boxes.where(boxes.scores > SURE), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
@@ -231,6 +286,11 @@ def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
 
     One warning where more than an eighth of those over .5, and five or more, overlap no label of
     any category by an IoU of .1.
+
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images.
     """
     sure = _surest(boxes, truth, SHARE_OF_OBJECTS)
     rows, _, _ = overlapping_pairs(
@@ -259,6 +319,11 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
 
     One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
     most half as many as there are labelled objects.
+
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images and in the same categories.
     """
     sure = _surest(boxes, truth, 0.5)
     n_categories = len(truth.categories)
@@ -282,12 +347,20 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
 
 
 def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
-    """Measure how far labelled boxes lie beside the detector's.
+    r"""Measure how far labelled boxes lie beside the detector's.
 
     Boxes over .3 and labels of one image and category are paired where each is the other's best
-    overlap, by an IoU of .1 or more. The median offset of their centres has the standard error 1.25
-    s / sqrt(n), with s the scaled median absolute deviation. One warning where it is over 2 pixels
-    and over 5 standard errors, of 10 pairs or more.
+    overlap, by an IoU of .1 or more. The median offset of their centres has the standard error
+
+    .. math:: 1.25 \, s / \sqrt n, \qquad s = 1.48 \operatorname{median} |o - \tilde o|
+
+    with n offsets o, in pixels, and their median. One warning where it is over 2 pixels along an
+    axis and over 5 standard errors, of 10 pairs or more.
+
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images and in the same categories.
     """
     found, labelled = _paired(boxes, truth)
     difference, n_pairs = labelled - found, len(found)
@@ -318,6 +391,11 @@ def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     Of the pairs of `shifted_labels`, the medians of the ratios of widths and of heights. One
     warning where both sides of the labels are shorter, or both longer, by a logarithm over .15 and
     over 5 standard errors, of 10 pairs or more. docs/results/label_warnings.md has how often.
+
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images and in the same categories.
     """
     found, labelled = _paired(boxes, truth)
     if len(found) < FEWEST_PAIRS:
@@ -372,7 +450,21 @@ def _surest(
 ) -> Boxes:
     """Keep the most confident boxes over a score: at most a share of the number of objects.
 
-    images: by default boxes on all of them.
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images.
+    share : float
+        Of the number of objects that are labelled, crowds left out.
+    over : float
+        Boxes with a higher score are confident.
+    images : ndarray of shape (k,), int64, optional
+        Positions of the images whose boxes count; by default all.
+
+    Returns
+    -------
+    Boxes
+        By descending score.
     """
     sure = boxes.scores > over
     if images is not None:
@@ -386,8 +478,19 @@ def label_warnings(
 ) -> tuple[str, ...]:
     """Return all warnings of labels that the boxes on their images, or other labels, contradict.
 
-    `boxes` and `truth` are of the same images and categories, `ranked` is what `rank_categories`
-    returns for them. Labels of other images are refused; see `check_labels`.
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images and in the same categories.
+    ranked : sequence of RankedDetections
+        What `rank_categories` returns for them.
+    name : str
+        Of the labels, where there are several.
+
+    Raises
+    ------
+    InputError
+        For labels of other images; see `check_labels`.
     """
     return (
         *check_labels(truth, [boxes], name),
@@ -414,6 +517,11 @@ def labelled_twice(truth: Boxes) -> tuple[str, ...]:
     """Count labelled boxes that overlap another of their image and category by an IoU of .9.
 
     One warning where they are more than 2 %: the second of each pair counts as missed.
+
+    Parameters
+    ----------
+    truth : Boxes
+        The labels.
     """
     single = truth.where(~truth.crowd)
     cell = single.image * len(single.categories) + single.label
@@ -436,12 +544,22 @@ def never_predicted(
     """Find the categories with eight labelled boxes or more of which no box is found.
 
     In 152 sets with predictions of four detectors there was none that the detector knew: with low
-    scores something is always found. `boxes` is in the detector's own words, `truth` in those of
-    the labels.
+    scores something is always found.
 
-    words: category of each word of the detector, where somebody named them: these categories count
+    Parameters
+    ----------
+    boxes : Boxes
+        In the detector's own words.
+    truth : Boxes
+        Labels of the same images, in words of their own.
+    words : mapping of str to str, optional
+        Category of each word of the detector, where somebody named them: these categories count
         in any case. By default each word is its own.
-    Returned: the names of these categories; a warning where there are some, with the words that the
+
+    Returns
+    -------
+    tuple of list of str and tuple of str
+        The names of these categories; a warning where there are some, with the words that the
         predictions have instead.
     """
     n_labelled = np.bincount(truth.label, minlength=len(truth.categories)).tolist()
@@ -490,7 +608,14 @@ def overconfident(boxes: Boxes, ranked: Sequence[RankedDetections]) -> tuple[str
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
     One warning where confidence exceeds precision by more than .1 and by more than two standard
-    errors, over 20 boxes or more. `ranked` is what `rank_categories` returns.
+    errors, over 20 boxes or more.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Of a detector.
+    ranked : sequence of RankedDetections
+        What `rank_categories` returns for them, one a category.
     """
     best = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
     sure = best.where(best.scores > CONFIDENT)

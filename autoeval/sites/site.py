@@ -1,4 +1,10 @@
-"""A site: what a detector found on a set of images, and what else is known of them."""
+"""A site: what a detector found on a set of images, and what else is known of them.
+
+`Site` is what readers (`autoeval.estimation.labelled_sets`, `autoeval.estimation.read_site`,
+`autoeval.estimation.run_detector`) make and everything after them takes. With truth it has an
+`Evaluation` (matches, rankings, average precision), once calibrated a `Presence` (which categories
+count). `with_features` describes single boxes for label assistance.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +67,18 @@ class Presence:
     boxes, are `LEAST_SHARE` of their mean over the categories found, or more; one that is said to
     be there always counts.
 
-    likely (K,): boxes with a probability over .3.
-    expected (K,): expected objects.
-    counts (K,): bool.
-    counted: names of the categories that count.
-    candidates (C,): indices of the categories that count or were found, rising.
+    Parameters
+    ----------
+    likely : ndarray of shape (K,), int64
+        Boxes with a probability over .3.
+    expected : ndarray of shape (K,)
+        Expected objects.
+    counts : ndarray of shape (K,), bool
+        Whether each category counts.
+    counted : tuple of str
+        Names of the categories that count.
+    candidates : ndarray of shape (C,), int64
+        Indices of the categories that count or were found, rising.
     """
 
     likely: np.ndarray
@@ -98,19 +111,22 @@ class Evaluation:
 
     @cached_property
     def matches(self) -> Matches:
-        """Which boxes are true positives and which are ignored, (10, N) each."""
+        """Which boxes are true positives and which are ignored, (10, N) bool each."""
         if self.known is not None:
             return self.known
         return match_categories(self.boxes, self.truth)
 
     @cached_property
     def rankings(self) -> list[RankedDetections]:
-        """Ranked boxes of each category, with its labels."""
+        """Ranked boxes of each of the K categories, with its labels."""
         return rank_categories(self.boxes, self.truth, self.matches)
 
     @cached_property
     def enough(self) -> list[bool]:
-        """Whether each category has labels enough to be a pair of the regression."""
+        """Whether each category has labels enough to be a pair of the regression; see below.
+
+        `FEWEST_IMAGES` images that hold it, and `FEWEST_BOXES` boxes.
+        """
         return [is_labelled_enough(ranking.n_true) for ranking in self.rankings]
 
     @cached_property
@@ -182,9 +198,10 @@ class Site:
     floor : float
         At which floor the fit is read; 0 for that of its own files.
     unseen : float
-        Share of the confidence that scores read and that is missing; see `score_range`.
+        Share of the confidence that scores read and that is missing, in [0, 1]; see `unseen_share`.
     backbone, detector : str
-        Class of the backbone, and fingerprint of the detector; empty where that is not known.
+        Class of the backbone, `BLACK_BOX` where that is not known, and fingerprint of the detector,
+        empty where that is not known.
     images : sequence of UnlabelledImage
         Files of the images, where they are known.
     evidence : tuple of Evidence
@@ -197,6 +214,28 @@ class Site:
         Whether no category has a likely box; known once the site was estimated.
     evaluation, of_reference : Evaluation
         Of the boxes, and of those of the reference, against the truth; of a labelled set alone.
+        Made where they are not given.
+
+    Raises
+    ------
+    InputError
+        If the reference is on other images or in other categories than the boxes.
+
+    Examples
+    --------
+    One image with one labelled car, which the first of two boxes finds:
+
+    >>> image = (LabelledImage("7", "7.jpg", (480, 640)),)
+    >>> corners, one = np.array([[0.0, 0, 40, 20], [300, 0, 340, 20]]), np.zeros(1, int)
+    >>> two, scores = np.zeros(2, int), np.array([0.9, 0.4])
+    >>> site = Site(
+    ...     Boxes(image, ("car",), two, two, corners, scores),
+    ...     truth=Boxes(image, ("car",), one, one, corners[:1]),
+    ... )
+    >>> site.evaluation.matches.hits[AT_HALF].tolist()
+    [True, False]
+    >>> float(site.evaluation.average_precision[0, AT_HALF]), len(site.above(0.5).boxes)
+    (1.0, 1)
     """
 
     boxes: Boxes
@@ -254,7 +293,14 @@ class Site:
     ) -> Site:
         """Lay out what a detector left of each image, labelled by `categories`.
 
-        A reference that some image lacks is left out.
+        Parameters
+        ----------
+        evidence : sequence of Evidence
+            Of each image, in their order. A reference that some image lacks is left out.
+        categories : sequence of str
+            By the labels of the boxes.
+        blocks : ndarray of shape (M,), int64, optional
+            See `Site`.
         """
         images = tuple(
             LabelledImage(e.image_id, e.image_id, e.image_size if all(e.image_size) else None)
@@ -283,7 +329,11 @@ class Site:
 
     @cached_property
     def presence(self) -> Presence:
-        """Which categories count here; the boxes are calibrated."""
+        """Which categories count here.
+
+        The site has a calibration; nothing counts where no category is found and none is said to be
+        there.
+        """
         categories, label, right = self.boxes.categories, self.boxes.label, self.right_at_half
         likely = np.bincount(label[right > LIKELY], minlength=len(categories))
         expected = np.bincount(label, right, minlength=len(categories))
@@ -308,7 +358,8 @@ class Site:
     def above(self, floor: float) -> Self:
         """Return the same without the boxes of the detector that score under a floor in [0, 1].
 
-        Boxes are matched from the most confident one on, so those that stay match as before.
+        Boxes are matched from the most confident one on, so those that stay match as before. The
+        site has truth.
         """
         kept = self.boxes.scores >= floor
         boxes, matches = self.boxes.where(kept), self.evaluation.matches.of(kept)
@@ -316,10 +367,19 @@ class Site:
         return replace(self, boxes=boxes, evaluation=evaluation)
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
-        """Keep the images of an index array without repetition, with their boxes and labels.
+        """Keep some of the images, with their boxes and labels.
 
-        `chosen` are positions in the images of the boxes, in the order that they are to have. The
-        statistics stay those of all. Images are matched one by one, so that matches stay.
+        Parameters
+        ----------
+        chosen : sequence of int, or ndarray of shape (k,), int64
+            Positions in the images of the boxes, without repetition, in the order that they are to
+            have.
+
+        Returns
+        -------
+        Site
+            The looks stay those of all. Images are matched one by one, so that matches stay;
+            probabilities of the reference are not kept.
         """
         blocks = None
         if self.blocks is not None:
@@ -344,7 +404,7 @@ class Site:
         return self.on_images(np.setdiff1d(np.arange(len(self)), dropped))
 
     def at_most(self, most: int) -> Self:
-        """Keep so many images, drawn by a fixed seed, where there are more.
+        """Keep so many images, drawn by a fixed seed, where there are more; in their order.
 
         Drawn by the order of their ids: in which order a file lists them changes nothing.
         """
@@ -364,7 +424,15 @@ class Site:
         return self._each(lambda boxes: replace(boxes, categories=categories))
 
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
-        """Translate the detector's words into other categories; see `Boxes`."""
+        """Translate the detector's words into other categories; see `Boxes.as_categories`.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The categories.
+        words : mapping of str to str
+            Category of each word that counts.
+        """
         return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
 
     def _each(self, change: Callable[[Boxes], Boxes]) -> Self:
@@ -375,7 +443,17 @@ class Site:
 def columns_of(
     detections: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
 ) -> Boxes:
-    """Lay out the detections of each image as columns."""
+    """Lay out the detections of each image as columns.
+
+    Parameters
+    ----------
+    detections : sequence of Detections
+        Of each image, labelled by `categories`.
+    images : tuple of LabelledImage
+        As many.
+    categories : sequence of str
+        K words.
+    """
     nothing = Detections.empty()
     parts = [*detections, nothing]
     return Boxes(
@@ -389,22 +467,44 @@ def columns_of(
 
 
 def is_labelled_enough(n_true: np.ndarray) -> bool:
-    """Whether a category with so many labelled boxes in each image can be fitted on."""
+    """Whether a category can be fitted on.
+
+    Parameters
+    ----------
+    n_true : ndarray of shape (M,)
+        Its labelled boxes in each image.
+
+    Examples
+    --------
+    >>> is_labelled_enough(np.array([2, 2, 2, 1, 1])), is_labelled_enough(np.array([4, 4, 4]))
+    (True, False)
+    """
     return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
 
 
 def with_features(boxes: Boxes) -> Boxes:
     """Describe each box among the others of its category in its image.
 
-    Returned are the at most 100 boxes of a category in an image that evaluation takes. Their
-    features, (N, F), are `OF_BOX`: score and its log-odds; logarithm of the side
-    relative to the image and of the aspect ratio; logarithm of the rank among the boxes of its
-    category in the image and of the number of confident ones; the best score among them; the
-    largest IoU with a more and a less confident one; whether the box ends at the edge. The side
-    relative to an image of unknown size is NaN, and so is whether a box ends at the far edges of
-    one.
+    Parameters
+    ----------
+    boxes : Boxes
+        On at least one image.
 
-    Raises InputError if there is no image.
+    Returns
+    -------
+    Boxes
+        The at most 100 boxes of a category in an image that evaluation takes. Their features, (N,
+        F) float64, are `OF_BOX`: score and its log-odds; logarithm of the side relative to the
+        image and of the aspect ratio; logarithm of the rank among the boxes of its category in the
+        image and of the number of confident ones, both of one more; the best score among them; the
+        largest IoU with a more and a less confident one; whether the box ends within `EDGE` pixels
+        of the edge. The side relative to an image of unknown size is NaN, and so is whether a box
+        ends at the far edges of one.
+
+    Raises
+    ------
+    InputError
+        If there is no image.
     """
     if not boxes.images:
         raise InputError("Expected a pool of at least one image but got none.")
