@@ -138,6 +138,10 @@ def site_of_files(
     warnings += looks.warnings
     site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
     run = boxes.run
+    absent, of_absent = np.zeros(0, np.int64), tuple[str, ...]()
+    if images is not None and not all_seen:  # by all boxes: a fit may leave the lower ones out
+        every = np.arange(len(site))
+        absent, of_absent = unseen_images(boxes, every, "the file", complete=files.complete)
     if run is not None and has_detector_of_fit(run, looks):
         site = over_thresholds(site, run, looks)
     else:
@@ -151,11 +155,8 @@ def site_of_files(
         )
         notice = Notice("images-without-box-unknown", text, severity="note")
         site = replace(site, warnings=(*site.warnings, notice))
-    elif images is not None and not all_seen:
-        every = np.arange(len(site))
-        absent, notes = unseen_images(site.boxes, every, "the file", complete=files.complete)
-        site = replace(site, warnings=(*site.warnings, *notes))
-        site = site.without_images(absent) if len(absent) else site
+    site = replace(site, warnings=(*site.warnings, *of_absent))
+    site = site.without_images(absent) if len(absent) else site
     site = without_copied_images(site, labelled, named=named)
     if categories:
         odd = check_words(categories, {*looks.categories, *site.boxes.categories})

@@ -20,6 +20,7 @@ from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
+from autoeval.io.predictions.covered_images import LOW_FLOOR
 from autoeval.words import Notice, as_notice, listed
 
 FEWEST_LABELLED = 10  # labelled images with an object
@@ -51,6 +52,12 @@ FEWEST_PAIRS = 10  # of box and label, for their offset and sizes to be measured
 MOST_PIXELS = 2.0  # median offset along an axis that is usual
 MOST_ERRORS = 5.0  # standard errors of the median
 MOST_RESIZED = 0.15  # logarithm
+# Images with several labelled objects and no box; see `unseen_by_labels`.
+SEVERAL = 2
+FEW_OF_OBJECTS = 1 / 3  # as many boxes as this share of the objects, or one
+FEWER_WITH_FEW = 3
+MANY_WITHOUT = 0.05
+FEWEST_IMAGES = 5
 
 
 def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tuple[str, ...]:
@@ -346,6 +353,41 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
 
 
+def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+    """Count images with several labelled objects and no box, which the detector may not have seen.
+
+    Of detectors that were run on all images, hardly more have no box than have a few, as many as a
+    third of their objects. One warning where the scores begin over .05, the images without a box
+    are more than three times those with a few by a twentieth of all, and at least five, and where
+    more images have many boxes than have a few. Of real sets of four detectors, cut at four scores,
+    less than one in a hundred that were run on all images are warned of, and two thirds of those
+    that were run on half of them (a test in `tests/sites/test_label_warnings.py`). Where scores
+    begin lower, no labels are needed; see `unseen_images`.
+    """
+    if boxes.lists_images or not boxes.floor > LOW_FLOOR:
+        return ()
+    n_true = np.bincount(truth.image[~truth.crowd], minlength=len(truth.images))
+    several = n_true >= SEVERAL
+    n_boxes, n_true = np.bincount(boxes.image, minlength=len(n_true))[several], n_true[several]
+    n_none = int(np.count_nonzero(n_boxes == 0))
+    has_few = (n_boxes > 0) & (n_boxes <= np.maximum(1, FEW_OF_OBJECTS * n_true))
+    n_few, n = int(has_few.sum()), len(n_boxes)
+    n_many = n - n_none - n_few
+    if n_none < FEWEST_IMAGES or n_none - FEWER_WITH_FEW * n_few <= MANY_WITHOUT * n:
+        return ()
+    if n_many < max(n_few, FEWEST_IMAGES):
+        return ()
+    return (
+        Notice(
+            "images-not-covered",
+            f"{n_none} of {n} images with {SEVERAL} labelled objects or more have no box, "
+            f"{n_few} have few, and {n_many} have many: was the detector run on all of them? Their "
+            "objects count as missed. If it was not, give a list (--images) and labels of the "
+            "images that it has seen",
+        ),
+    )
+
+
 def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     r"""Measure how far labelled boxes lie beside the detector's.
 
@@ -508,6 +550,7 @@ def contradicted_by_boxes(
         *overconfident(boxes, ranked),
         *unlabelled_objects(boxes, truth),
         *labels_elsewhere(boxes, truth),
+        *unseen_by_labels(boxes, truth),
         *shifted_labels(boxes, truth),
         *resized_labels(boxes, truth),
     )

@@ -463,6 +463,7 @@ def columns_of(
         np.concatenate([boxes.labels for boxes in parts]),
         np.concatenate([boxes.boxes for boxes in parts]),
         np.concatenate([boxes.scores for boxes in parts]),
+        lists_images=True,
     )
 
 

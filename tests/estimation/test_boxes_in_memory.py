@@ -86,6 +86,18 @@ def test_a_list_of_images_in_memory_shows_images_without_a_box_as_its_file_does(
         assert "images-not-covered" in [warning.code for warning in estimate.warnings], images
 
 
+def test_images_that_were_not_seen_are_found_by_all_boxes_of_a_file(world):
+    """The fit begins at .25 and the file, of half of the images, at .01."""
+    labels, boxes, new_labels, new_boxes = map(read, world)
+    fitted = autoeval.fit(labels, [box for box in boxes if box["score"] >= 0.25])
+    half = [image["id"] for image in new_labels["images"]][::2]
+    estimate = fitted.predict(
+        [box for box in new_boxes if box["image_id"] in half], images=new_labels
+    )
+    assert estimate.n_images == len(half)
+    assert "images-not-covered" in [warning.code for warning in estimate.warnings]
+
+
 def test_an_item_without_a_box_is_of_an_image_that_was_seen(world, fitted):
     document = read(world[2])
     items = []

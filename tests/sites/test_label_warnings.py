@@ -31,6 +31,7 @@ from autoeval.sites.label_warnings import (
     resized_labels,
     shifted_labels,
     unlabelled_objects,
+    unseen_by_labels,
 )
 from tests.commands.predicted_world import write_world
 
@@ -477,3 +478,58 @@ def test_two_words_exchanged_beside_a_frequent_one_are_named():
     # exchanged with each other by a quarter of the boxes only
     some = np.where(np.arange(N) % 4, label, boxes.label)
     assert exchanged_words(replace(boxes, label=some), labelled) == ()
+
+
+@pytest.mark.parametrize(
+    ("n_none", "n_few", "floor", "warned"),
+    [
+        (8, 0, 0.25, True),
+        (8, 2, 0.25, True),  # 8 - 3 * 2 are more than a twentieth of 20
+        (8, 3, 0.25, False),  # 8 - 3 * 3 are not: a detector that misses much
+        (4, 0, 0.25, False),  # four may be empty
+        (16, 0, 0.25, False),  # of four images nothing is known
+        (8, 0, 0.05, False),  # found without labels
+    ],
+)
+def test_images_with_objects_and_without_a_box(n_none, n_few, floor, warned):
+    """Four objects in each of 20 images; a box on all of them, on one, or on none."""
+    pictures = tuple(LabelledImage(str(k), f"{k}.jpg", SIZE) for k in range(20))
+    n_boxes = np.repeat([0, 1, 4], [n_none, n_few, 20 - n_none - n_few])
+
+    def on_images(n, **scores):
+        corner = 50.0 * np.concatenate([np.arange(k) for k in n])[:, None]
+        boxes = np.concatenate([np.tile(corner, 2), np.tile(corner, 2) + 20], axis=1)
+        image = np.repeat(np.arange(20), n)
+        return Boxes(pictures, ("car",), image, np.zeros(len(image), int), boxes, **scores)
+
+    truth = on_images(np.full(20, 4))
+    boxes = on_images(n_boxes, scores=np.full(n_boxes.sum(), floor))
+    warnings = unseen_by_labels(boxes, truth)
+    assert [(one.code, one.severity) for one in warnings] == [
+        ("images-not-covered", "warning")
+    ] * warned
+    assert unseen_by_labels(replace(boxes, lists_images=True), truth) == ()
+
+
+@pytest.mark.rare
+def test_images_that_were_not_run_at_real_sets(shared):
+    """Four detectors that were run on every image, and their boxes on half of these alone."""
+    rng, n_sets, n_false, n_found = np.random.default_rng(0), 0, 0, 0
+    for path in sorted((shared / "real_predictions").glob("*/*/*.json")):
+        task, seed = path.parent.name, path.stem
+        labels = read_coco(shared / "real" / task / seed / "annotations.json")
+        truth, read = labelled_boxes(labels), read_predictions(path, images=labels.images)
+        words = {word: word for word in truth.categories}
+        if "vehicle" in words:
+            words |= dict.fromkeys(("car", "bus", "truck"), "vehicle")
+        read = read.as_categories(truth.categories, words)
+        several = np.bincount(truth.image, minlength=len(truth.images)) > 1
+        if several.sum() < 10:
+            continue
+        half = rng.permutation(len(truth.images)) < len(truth.images) // 2
+        for floor in (0.1, 0.25, 0.35, 0.5):
+            cut = read.where(read.scores >= floor)
+            n_sets += 1
+            n_false += bool(unseen_by_labels(cut, truth))
+            n_found += bool(unseen_by_labels(cut.where(half[cut.image]), truth))
+    assert n_sets >= 500 and n_false <= 0.01 * n_sets and n_found >= 0.66 * n_sets

@@ -254,8 +254,9 @@ def unseen_images(
     not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
     excess is n0 - 2 n1. Over 3 % where scores begin at .05 or less, the images without a box were
     not seen, and with `refuse` an excess over a third is an `InputError`. Where scores begin
-    higher, there is a warning if the images without a box are the last of all. Predictions that
-    list their images (`Boxes.lists_images`) say themselves which were seen.
+    higher, a detector may have found nothing in them: there is a note with their number, and a
+    warning if they are the last of all. Predictions that list their images (`Boxes.lists_images`)
+    say themselves which were seen.
 
     Parameters
     ----------
@@ -266,7 +267,7 @@ def unseen_images(
         Name of the file, and what the images are called, for messages.
     complete : bool
         False where somebody says that all images were seen: then there is a warning alone, and
-        none where scores begin over `LOW_FLOOR`.
+        nothing where scores begin over `LOW_FLOOR`.
     refuse : bool
         Whether a large excess is refused.
 
@@ -280,17 +281,22 @@ def unseen_images(
     if not len(boxes) or boxes.lists_images:
         return none, ()
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    if boxes.floor > LOW_FLOOR:
-        return none, _empty_end(n_boxes[images], name, what) if complete else ()
     n_empty = int(np.count_nonzero(n_boxes[images] == 0))
     n_single = int(np.count_nonzero(n_boxes[images] == 1))
     excess = n_empty - 2 * n_single
-    if excess <= SOME * len(images):
+    many = excess > SOME * len(images)
+    counted = f"{n_empty} of {len(images)} {what} have no box in {name}"
+    if boxes.floor > LOW_FLOOR:
+        text = (
+            f"{counted}, whose scores begin at {boxes.floor:.2g}: they count as images in which "
+            "the detector found nothing. If it was not run on all of them, list those that it has "
+            "seen, or export boxes from .01 on, which show it"
+        )
+        note = (Notice("images-not-covered", text, "note"),) if many else ()
+        return none, (_empty_end(n_boxes[images], name, what) or note) if complete else ()
+    if not many:
         return none, ()
-    counted = (
-        f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
-        f"{boxes.floor:.2g}"
-    )
+    counted = f"{counted}, although its scores begin at {boxes.floor:.2g}"
     if refuse and complete and excess > MANY * len(images):
         raise InputError(
             f"{counted}: was the detector run on all of them? Run it on all, or give the labels of "

@@ -64,9 +64,14 @@ def test_only_images_that_should_have_been_seen_count():
     assert warning.startswith("10 of 60 images") and len(unseen) == 50
 
 
-def test_gaps_in_lists_that_begin_higher_say_nothing():
+def test_gaps_in_lists_that_begin_higher_are_a_note():
+    """Whether the detector has seen these images nobody knows."""
     n_boxes = np.repeat([0, 5], [50, 50])
-    assert unseen_images(found(n_boxes, floor=0.06), np.arange(N), "p.json", refuse=True)[1] == ()
+    cut = found(n_boxes, floor=0.06)
+    unseen, (note,) = unseen_images(cut, np.arange(N), "p.json", refuse=True)
+    assert not len(unseen) and (note.code, note.severity) == ("images-not-covered", "note")
+    assert note.startswith("50 of 100 images have no box in p.json, whose scores begin at 0.06")
+    assert unseen_images(cut, np.arange(N), "p.json", complete=False)[1] == ()
     with pytest.raises(InputError, match="50 of 100 images have no box"):
         unseen_images(found(n_boxes, floor=0.05), np.arange(N), "p.json", refuse=True)
 
@@ -86,7 +91,8 @@ def test_gaps_in_lists_that_begin_higher_say_nothing():
 def test_a_list_that_ends_without_boxes_is_another_one(n_boxes, n_end):
     boxes = found(n_boxes, floor=0.25)
     unseen, warnings = unseen_images(boxes, np.arange(N), "p.json", refuse=True)
-    assert not len(unseen) and len(warnings) == (n_end is not None)
+    of_end = [warning for warning in warnings if warning.severity == "warning"]
+    assert not len(unseen) and len(of_end) == (n_end is not None)
     if n_end:
         assert warnings[0].code == "images-not-covered"
         assert warnings[0].startswith(f"the last {n_end} of 100 images have no box in p.json")
@@ -110,10 +116,12 @@ def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
         labels = read_coco(shared / "real" / task / seed / "annotations.json")
         read = read_predictions(path, images=labels.images)
         images = np.unique(labelled_boxes(labels).image)
-        assert unseen_images(read, images, path.name, refuse=True)[1] == (), path
+        notes = unseen_images(read, images, path.name, refuse=True)[1]
+        assert all(note.severity == "note" for note in notes), path
         for floor in (0.1, 0.25, 0.5):
             cut = read.where(read.scores > floor)
-            assert unseen_images(cut, np.arange(len(labels.images)), path.name)[1] == (), path
+            notes = unseen_images(cut, np.arange(len(labels.images)), path.name)[1]
+            assert all(note.severity == "note" for note in notes), path
     half = read.where(read.image < len(labels.images) // 2)
     with pytest.raises(InputError, match="have no box"):
         unseen_images(half, images, path.name, refuse=True)
