@@ -46,8 +46,21 @@ def grid(
 
     Source: Yang et al. 2024, appendix A.
 
+    Parameters
+    ----------
+    position : str
+        See `DropoutSpec`.
+    rates : sequence of float, optional
+        By default `RATES`, .05 to .95.
+    n_stages : int
+        Stages of the backbone.
+
+    Examples
+    --------
     >>> [spec.stages for spec in grid(rates=[0.15], n_stages=2)]
     [(0,), (1,), (0, 1)]
+    >>> len(grid())
+    285
     """
     subsets = [s for n in range(1, n_stages + 1) for s in combinations(range(n_stages), n)]
     rates = sorted(set(rates or RATES))
@@ -64,6 +77,21 @@ def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -
 
     A perturbed pass costs the less the later its first dropout; then the fewer stages, then the
     lower rate is preferred.
+
+    Parameters
+    ----------
+    specs : sequence of C DropoutSpec
+        Those that were measured.
+    r2 : ndarray of shape (C,)
+        R² of each.
+    tie : float
+        Difference of R² that does not count.
+
+    Examples
+    --------
+    >>> specs = [DropoutSpec("after", (0,), 0.1), DropoutSpec("after", (2,), 0.1)]
+    >>> best_of(specs, np.array([0.8005, 0.8])).stages  # equally good, and cheaper
+    (2,)
     """
     good = [spec for spec, value in zip(specs, r2, strict=True) if value >= np.max(r2) - tie]
     return min(good, key=lambda spec: (-spec.stages[0], len(spec.stages), spec.stages, spec.rate))
@@ -74,6 +102,15 @@ def greedy(trial: Trial, *, start_rate: float = 0.15, tie: float = TIE) -> Chose
 
     The search starts at the first of the rates nearest to `start_rate`. Source: Yang et al. 2024,
     appendix A ("in a greedy manner"); the rate to start at is ours.
+
+    Parameters
+    ----------
+    trial : Trial
+        Measures dropouts and counts the work.
+    start_rate : float
+        Rate to start at.
+    tie : float
+        See `best_of`.
     """
     rates = sorted({spec.rate for spec in trial.specs}, key=lambda r: (abs(r - start_rate), r))
     rate, seen = rates[0], set[DropoutSpec]()
@@ -104,11 +141,23 @@ def halving(
     """Evaluate all dropouts on a small share of the images, and only the best ones on more.
 
     After each of n steps a dropout is dropped if ``gap + z * error <= tolerance / n``, where the
-    gap is its R² less the leader's; see `compare_with_leader`. The `confidence` holds for all
-    dropouts and steps together (Bonferroni). Of those that pass, no more than `keep` of all that
-    entered the step stay. `shares` are of the images of each sample set; all follow. `tolerance` is
-    the R² that may be lost in all. Source: successive halving, Karnin et al. 2013, with a test in
-    place of the fixed schedule.
+    gap is its R² less the leader's; see `compare_with_leader`. Source: successive halving, Karnin
+    et al. 2013, with a test in place of the fixed schedule.
+
+    Parameters
+    ----------
+    trial : Trial
+        Measures dropouts and counts the work.
+    shares : tuple of float
+        Shares of the images of each sample set, one a step; all images follow.
+    confidence : float
+        Holds for all dropouts and steps together (Bonferroni); z is the quantile for each.
+    tolerance : float
+        R² that may be lost in all.
+    keep : float
+        Of those that pass, no more than this share of all that entered the step stay.
+    tie : float
+        See `best_of`.
     """
     left, fate = trial.specs, dict[DropoutSpec, str]()
     steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
@@ -134,6 +183,13 @@ def expected_work(bench: Workbench, strategy: str) -> tuple[float, float]:
 
     The greedy search goes on for as long as the rate changes, mostly not beyond a second round,
     which is taken for the most. Halving keeps half of the dropouts at every step, or fewer.
+
+    Parameters
+    ----------
+    bench : Workbench
+        The sample sets and the dropouts of the search.
+    strategy : str
+        One of `STRATEGIES`.
     """
     repeats = scored_settings(bench.observer).repeats
     splits = bench.observer.detector.splits_backbone
@@ -164,11 +220,23 @@ STRATEGIES: dict[str, Callable[[Trial], ChosenDropout]] = {
 class SearchResult:
     """What one strategy has found.
 
-    `table` has one row a dropout that was measured, ``r2`` estimated for all images where ``share``
-    is below 1, ``r`` (Pearson's) of the images seen. `executions` (6,) is the work of the `PARTS`
-    of the network. `summary` has the choice and its price: shares are of naive work, in [0, 1],
-    which measures each dropout by itself with passes of the whole network; ``of_shared_clean`` with
-    one clean pass for all; ``share_weighted`` weighs executions by the multiply-adds of each part.
+    Parameters
+    ----------
+    strategy : str
+        Its name.
+    choice : ChosenDropout
+        The dropout.
+    table : DataFrame
+        One row a dropout that was measured, the chosen one first: ``position``, ``stages``,
+        ``rate``, ``r2`` (estimated for all images where ``share`` is below 1), ``r`` (Pearson's, of
+        the images seen), ``share`` of the images, ``undefined`` (sample sets without a score),
+        ``fate``.
+    executions : ndarray of shape (6,)
+        Work of the `PARTS` of the network.
+    summary : dict
+        The choice and its price: shares are of naive work, in [0, 1], which measures each dropout
+        by itself with passes of the whole network; ``of_shared_clean`` with one clean pass for all;
+        ``share_weighted`` weighs executions by the multiply-adds of each part.
     """
 
     strategy: str
@@ -182,6 +250,18 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
     """Run strategies one after another.
 
     A later one measures only what no earlier one has, but its work is counted in full.
+
+    Parameters
+    ----------
+    bench : Workbench
+        The sample sets and the dropouts.
+    strategies : sequence of str
+        Out of `STRATEGIES`.
+
+    Raises
+    ------
+    InputError
+        For another strategy, or if fewer than `MIN_SETS` sample sets have mAP.
     """
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
@@ -244,7 +324,17 @@ def _part_costs(bench: Workbench) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class ChosenDropout:
-    """What a strategy has chosen, with R² on all images, and why others were not followed on."""
+    """What a strategy has chosen.
+
+    Parameters
+    ----------
+    best : DropoutSpec
+        The dropout.
+    r2 : float
+        Its R² on all images.
+    fate : dict of DropoutSpec to str
+        Why others were not followed on.
+    """
 
     best: DropoutSpec
     r2: float
@@ -252,7 +342,22 @@ class ChosenDropout:
 
 
 def _hopeful(standings: Standings, level: float, allowance: float) -> np.ndarray:
-    """Return a mask of the dropouts that may yet beat the leader by more than the allowance."""
+    """Return a mask of the dropouts that may yet beat the leader by more than the allowance.
+
+    Parameters
+    ----------
+    standings : Standings
+        Of C dropouts.
+    level : float
+        Of the one-sided test of each.
+    allowance : float
+        R² that may be lost.
+
+    Returns
+    -------
+    ndarray of shape (C,), bool
+        The leader is always among them.
+    """
     leader = int(np.argmax(standings.r2))
     reach = norm.ppf(level) * np.maximum(standings.errors, np.finfo(float).tiny)
     hopeful = standings.r2 - standings.r2[leader] + reach > allowance
@@ -269,9 +374,14 @@ def _choose(standings: Standings, tie: float) -> ChosenDropout:
 class NestedTables:
     """What each fold of a leave-one-group-out evaluation reads; see `nested_tables`.
 
-    choices: the dropout of each group, which its sources had no part in choosing.
-    tables: the score table of all sources under that dropout, by group.
-    warnings: sample sets and images that the search left out, and notes of each fit.
+    Parameters
+    ----------
+    choices : mapping of str to ChosenDropout
+        The dropout of each group, which its sources had no part in choosing.
+    tables : mapping of str to DataFrame
+        The score table of all sources under that dropout, by group.
+    warnings : tuple of str
+        Sample sets and images that the search left out, and notes of each fit.
     """
 
     choices: Mapping[str, ChosenDropout]
@@ -297,7 +407,18 @@ def search_bench(
 ) -> Workbench:
     """Return the bench of a search over the sample sets of a task, by one dropout seed.
 
-    rates: those of the paper's search by default, .05 to .95 by .05.
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`; the seed also draws the sample sets.
+    seed_sets : sequence of SeedSet
+        Labelled sources.
+    meta_set : MetaSetConfig
+        Sample sets to make of each.
+    store : RowStore
+        Keeps what is measured.
+    rates : sequence of float, optional
+        Those of the paper's search by default, .05 to .95 by .05.
     """
     settings = scored_settings(observer)
     alone = observer.with_settings(replace(settings, repeats=1, wants=(), domain=None))
@@ -317,7 +438,13 @@ def nested_search(bench: Workbench, groups: Mapping[str, str]) -> dict[str, Chos
     A search measures only what none before it has. Sources' own images, where the bench has them,
     have no part in a choice.
 
-    groups: of the sources that are left out together; any other is a group of its own.
+    Parameters
+    ----------
+    bench : Workbench
+        The sample sets and the dropouts.
+    groups : mapping of str to str
+        Group of each source; sources of one group are left out together, any other is a group of
+        its own.
     """
     by_set = np.array([groups.get(n := str(j.columns["source"]), n) for j in bench.sample_sets])
     transformed = np.array([job.columns["kind"] == SAMPLE for job in bench.sample_sets])
@@ -341,8 +468,18 @@ def nested_tables(
     `leave_one_source_out` on these tables, no source that is estimated has had a part in the
     choice. An interrupted run goes on where it stopped.
 
-    observer: its settings but for the dropout are those of the scores.
-    keep: the folder, and who scores; the search runs here.
+    Parameters
+    ----------
+    observer : Observer
+        Its settings but for the dropout are those of the scores.
+    seed_sets : sequence of SeedSet
+        Labelled sources.
+    keep : Keeping
+        The folder, and who scores; the search runs here.
+    meta_set : MetaSetConfig
+        Sample sets to make of each source.
+    rates : sequence of float, optional
+        See `search_bench`.
     """
     store = RowStore(keep.folder / "search" / "rows")
     bench = search_bench(observer, seed_sets, meta_set, store, rates=rates)

@@ -22,8 +22,14 @@ PARTS = ("stem", *(f"stage {stage}" for stage in range(N_STAGES)), "neck and hea
 class Standings:
     """How C dropouts do on a share of the images.
 
-    `r2` (C,) is estimated over all images, exact on a share of 1; `errors` (C,) are standard errors
-    of each one's gap to the largest R².
+    Parameters
+    ----------
+    specs : tuple of DropoutSpec
+        The dropouts.
+    r2 : ndarray of shape (C,)
+        Estimated over all images, exact on a share of 1.
+    errors : ndarray of shape (C,)
+        Standard error of each one's gap to the largest R².
     """
 
     specs: tuple[DropoutSpec, ...]
@@ -34,11 +40,21 @@ class Standings:
 class Trial:
     """One run of a strategy.
 
-    Work is counted in `executions` (6,), by `PARTS`, as if nothing had been measured before, even
-    where the bench remembers it. `found` is what was last seen of each dropout: ``r2``, signed
-    ``r``, ``share`` of the images, ``undefined`` (sample sets without a score).
+    Parameters
+    ----------
+    bench : Workbench
+        Measures and remembers.
+    sets : sequence of bool, optional
+        Which of its S sample sets the trial sees; by default all.
 
-    sets: which sample sets of the bench it sees, (S,); by default all.
+    Attributes
+    ----------
+    executions : ndarray of shape (6,), int
+        Work by `PARTS`, counted as if nothing had been measured before, even where the bench
+        remembers it.
+    found : dict of DropoutSpec to dict
+        What was last seen of each dropout: ``r2``, signed ``r``, ``share`` of the images,
+        ``undefined`` (sample sets without a score).
     """
 
     def __init__(self, bench: Workbench, sets: Sequence[bool] | None = None) -> None:
@@ -56,7 +72,20 @@ class Trial:
         return LEAST_IMAGES / max(int(self.bench.sizes[self.sets].max()), LEAST_IMAGES)
 
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
-        """Evaluate dropouts on the first images of each sample set, two at least."""
+        """Evaluate dropouts on the first images of each sample set, two at least.
+
+        Parameters
+        ----------
+        specs : sequence of DropoutSpec
+            Of those of the bench.
+        share : float
+            Share of the images of each sample set.
+
+        Raises
+        ------
+        InputError
+            If fewer than `MIN_SETS` sample sets have mAP.
+        """
         sizes = np.where(self.sets, self.bench.sizes, 0)
         stops = np.minimum(np.maximum(np.ceil(share * sizes).astype(int), LEAST_IMAGES), sizes)
         self._count(specs, stops)
@@ -111,11 +140,30 @@ class Trial:
 def executions(
     specs: Sequence[DropoutSpec], *, repeats: int = 1, splits_backbone: bool = True
 ) -> np.ndarray:
-    """Count what observing one image under several dropouts executes, with all sharing; (6,).
+    """Count what observing one image under several dropouts executes, with all sharing.
 
     A stage runs once for each way in which its input differs: clean, and for each combination of a
     rate and dropped stages before it. Neck and head run once for each dropout, and once clean. A
     detector that does not split its backbone must run wholly for each pass.
+
+    Parameters
+    ----------
+    specs : sequence of DropoutSpec
+        Different ones.
+    repeats : int
+        Perturbed passes under each.
+    splits_backbone : bool
+        Whether passes start where dropout begins.
+
+    Returns
+    -------
+    ndarray of shape (6,), int
+        By `PARTS`.
+
+    Examples
+    --------
+    >>> executions([DropoutSpec("after", (1,), 0.1), DropoutSpec("after", (3,), 0.1)]).tolist()
+    [1, 1, 1, 2, 2, 3]
     """
     if not splits_backbone:
         return naive_executions(len(specs), repeats=repeats, share_clean=True)
@@ -141,10 +189,17 @@ def _inputs(stage: int, specs: Sequence[DropoutSpec]) -> set[tuple]:
 
 
 def scores_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the score (S, C) of each sample set under each dropout; NaN where no image has one.
+    """Return the score of each sample set under each dropout.
 
-    `sums` and `counts` (S, M, C) are what each of M images adds to the numerator and to the
-    denominator of the score.
+    Parameters
+    ----------
+    sums, counts : ndarray of shape (S, M, C)
+        What each of M images adds to the numerator and to the denominator of the score.
+
+    Returns
+    -------
+    ndarray of shape (S, C)
+        NaN where no image has one.
     """
     above, below = sums.sum(1), counts.sum(1)
     return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
@@ -153,11 +208,31 @@ def scores_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def r_squared(
     scores: np.ndarray, accuracy: np.ndarray, noise: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return R² (C,) of a line fitted to mAP (S,) against each score (S, C), NaN where undefined.
+    """Return R² of a line fitted to mAP against each score.
 
     The line may rise or be level but not fall. A sample set without a score counts as one whose mAP
-    is not explained at all, so that a dropout gains nothing by scoring few of them. `noise` (S, C)
-    is the variance of the scores for want of images, which is taken out of their variance.
+    is not explained at all, so that a dropout gains nothing by scoring few of them.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (S, C)
+        NaN where undefined.
+    accuracy : ndarray of shape (S,)
+        mAP of each sample set.
+    noise : ndarray of shape (S, C), optional
+        Variance of the scores for want of images, which is taken out of their variance, at most
+        three quarters of that.
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> rising, falling = np.array([.1, .2, .4]), np.array([.4, .2, .1])
+    >>> r_squared(np.stack([rising, falling], 1), rising).round(6)
+    array([1., 0.])
     """
     moments = _moments(scores, accuracy)
     y, spread = moments.y, moments.xx
@@ -219,12 +294,26 @@ def _total(accuracy: np.ndarray) -> float:
 def compare_with_leader(
     sums: np.ndarray, counts: np.ndarray, accuracy: np.ndarray, seen: np.ndarray, size: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate R² (C,) over all images, and how well the gap to the best dropout is known.
+    """Estimate R² over all images, and how well the gap to the best dropout is known.
 
-    `seen` (S,) are the images seen of each sample set, at least two or all, `size` (S,) those that
-    it has. The variance of the scores is freed from what it owes to the images being few; exact
-    once all are seen. The errors (C,) are standard errors of the gap between each R² and the
-    largest (delta method).
+    The variance of the scores is freed from what it owes to the images being few; exact once all
+    are seen.
+
+    Parameters
+    ----------
+    sums, counts : ndarray of shape (S, M, C)
+        See `scores_of`; 0 of images that were not seen.
+    accuracy : ndarray of shape (S,)
+        mAP of each sample set.
+    seen, size : ndarray of shape (S,)
+        Images seen of each sample set, at least two or all, and those that it has.
+
+    Returns
+    -------
+    r2 : ndarray of shape (C,)
+        R² of each dropout.
+    errors : ndarray of shape (C,)
+        Standard errors of the gap between each R² and the largest (delta method).
     """
     scores = scores_of(sums, counts)
     deviations = _deviations(sums, counts, scores)

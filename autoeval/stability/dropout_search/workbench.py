@@ -59,11 +59,36 @@ class SearchableDetector(ImageDetector, Protocol):
 class Workbench:
     """The sample sets of a search, and all that has been measured on them.
 
-    One job a sample set (see `sample_set_jobs`); `specs` are the C dropouts that may be requested;
-    `score` is a name in `image_stabilities`. `sizes` (S,) are the images of each sample set; `sums`
-    and `counts` (S, M, C) what each image adds to the score's numerator and denominator, 0 where
-    not measured; `accuracy` (S,) is NaN until measured and where there is none; `unreadable` holds
-    names and reasons of images that were left out.
+    Parameters
+    ----------
+    observer : Observer
+        Of a detector whose features can be dropped.
+    sample_sets : sequence of Job
+        One job a sample set; see `sample_set_jobs`.
+    specs : sequence of C DropoutSpec
+        Those that may be requested.
+    store : RowStore
+        Keeps the rows of what was measured, from where an interrupted search goes on.
+    score : str
+        A name in `image_stabilities`.
+    target : str
+        The accuracy.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (S,)
+        Images of each sample set.
+    sums, counts : ndarray of shape (S, M, C)
+        What each image adds to the score's numerator and denominator, 0 where not measured.
+    accuracy : ndarray of shape (S,)
+        NaN until measured and where there is none.
+    unreadable : dict of str to None
+        Names and reasons of images that were left out.
+
+    Raises
+    ------
+    InputError
+        If no features of the detector can be dropped.
     """
 
     def __init__(
@@ -107,7 +132,15 @@ class Workbench:
         return [self._column[spec] for spec in specs]
 
     def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
-        """Measure the first `stops` (S,) images of each sample set where not yet known."""
+        """Measure dropouts on the first images of each sample set, where not yet known.
+
+        Parameters
+        ----------
+        specs : sequence of DropoutSpec
+            Of those of the bench.
+        stops : ndarray of shape (S,), int
+            How many images of each sample set.
+        """
         jobs = {}
         for number, stop in enumerate(stops):
             if not self._lost[number] and (job := self._job(number, specs, int(stop))):
@@ -170,9 +203,18 @@ class Workbench:
 
 @dataclass(frozen=True)
 class Slice:
-    """Images ``start`` to ``stop`` of a sample set, and the dropouts to observe them under.
+    """Images of a sample set, and the dropouts to observe them under.
 
-    With ``accuracy`` the clean pass runs over all its images, for mAP.
+    Parameters
+    ----------
+    samples : Samples
+        The sample set.
+    start, stop : int
+        Images from the first number to before the second.
+    specs : tuple of DropoutSpec
+        The dropouts.
+    accuracy : bool
+        Whether the clean pass runs over all its images, for mAP.
     """
 
     samples: Samples
@@ -185,7 +227,14 @@ class Slice:
 def _slice_rows(
     observer: Observer[SearchableDetector], piece: Slice, advance: Callable[[int], object]
 ) -> list[Row]:
-    """Observe a slice."""
+    """Observe a slice.
+
+    Returns
+    -------
+    list of dict
+        One row for each image and dropout, with the sums and counts of every image stability; one
+        with a reason for each image that cannot be read; all with mAP where that is wanted.
+    """
     truth, log, rows = MeanAP(observer.task.categories), PassLog(), list[Row]()
     settings, lookup = scored_settings(observer), observer.lookup
     observe = partial(

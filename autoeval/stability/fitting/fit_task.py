@@ -58,16 +58,36 @@ def fit_task(
     a folder, and the rows of each sample set into its ``rows``, from where an interrupted run goes
     on.
 
-    observer: the seed of its settings also draws the recipes.
-    keep: that folder, and who observes.
-    meta_set: sample sets to make of each; None for its own images alone, all the default reads.
-    methods: the first becomes the estimator; the others are fitted, too, see
-        `FitResult.compared`, and written as ``estimator_METHOD.parquet``; the constant predictor is
-        always evaluated.
-    target: by the default method also one at a threshold, such as ``recall@0.3``, which is
-        evaluated pair by pair of source and category.
-    loading: how the detector is loaded; kept with the estimator.
-    Returned: `AccuracyEstimator` where the first method is the default, else `PublishedEstimator`.
+    Parameters
+    ----------
+    observer : Observer
+        The seed of its settings also draws the recipes.
+    seed_sets : sequence of SeedSet
+        Labelled sources.
+    keep : Keeping
+        That folder, and who observes.
+    meta_set : MetaSetConfig, optional
+        Sample sets to make of each; None for its own images alone, all the default reads.
+    methods : sequence of str
+        The first becomes the estimator; the others are fitted, too, see `FitResult.compared`, and
+        written as ``estimator_METHOD.parquet``; the constant predictor is always evaluated.
+    target : str
+        By the default method also one at a threshold, such as ``recall@0.3``, which is evaluated
+        pair by pair of source and category.
+    loading : mapping, optional
+        How the detector is loaded; kept with the estimator.
+
+    Returns
+    -------
+    AccuracyEstimator or PublishedEstimator
+        The former where the first method is the default.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, no sample set can be scored, or a method does not know the
+        target; a `TooFewLabelsError` where the default method is the first and the labels are too
+        few for it.
     """
     at_threshold = OperatingPoint.of(target) is not None
     if at_threshold and set(methods) != {DEFAULT_METHOD}:
@@ -166,8 +186,14 @@ def _score(
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Score the own images and the sample sets of each source.
 
-    Returned: the score table with the group of each source; the boxes on own images, which are
-        written; warnings of what could not be scored.
+    Returns
+    -------
+    table : DataFrame
+        The score table with the group of each source.
+    boxes : DataFrame
+        The boxes on own images, which are written.
+    warnings : list of str
+        What could not be scored.
     """
     recipes, seed = [], observer.settings.seed
     for seed_set in seed_sets:
@@ -239,7 +265,12 @@ def _evaluate(
 ) -> tuple[tuple[LeaveOneSourceOut, ...], list[Notice]]:
     """Evaluate methods by leaving sources out, each as the mean over its categories.
 
-    Returned: with warnings of what could not be evaluated.
+    Returns
+    -------
+    results : tuple of LeaveOneSourceOut
+        Of the methods that could be evaluated; empty with fewer than `MIN_SOURCES` groups.
+    warnings : list of Notice
+        What could not be evaluated.
     """
     groups = list(dict.fromkeys(table["group"]))
     if len(groups) < MIN_SOURCES:

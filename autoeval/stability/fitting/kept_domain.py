@@ -68,8 +68,23 @@ def correct_boxes(detections: Detections, boxes: np.ndarray, labels: np.ndarray)
     """Return which boxes match a labelled object of their category with an IoU of at least .5.
 
     Each object goes to the best-scored box that overlaps it so, as in COCO's evaluation.
-    boxes (M, 4): labelled objects as xyxy, pixels; labels (M,).
 
+    Parameters
+    ----------
+    detections : Detections
+        N boxes of one image.
+    boxes : ndarray of shape (M, 4)
+        Labelled objects as xyxy, pixels.
+    labels : ndarray of shape (M,), int
+        Their categories.
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+        For each box.
+
+    Examples
+    --------
     >>> one = np.array([[0., 0., 4., 4.]])
     >>> twice = Detections(np.repeat(one, 2, 0), np.array([.3, .9]), np.zeros(2))
     >>> correct_boxes(twice, one, np.array([0]))
@@ -91,7 +106,14 @@ def correct_boxes(detections: Detections, boxes: np.ndarray, labels: np.ndarray)
 def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> SourceDomain:
     """Observe the training domain, or read what an earlier run has observed.
 
-    folder: keeps one file for each detector, setting and data.
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`.
+    seed_set : SeedSet
+        Labelled images that stand for the training domain.
+    folder : Path
+        Keeps one file for each detector, setting and data.
     """
     file = folder / f"{_key(observer, seed_set)}.npz"
     if file.exists():
@@ -109,7 +131,13 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
 
 
 def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomain:
-    """Observe the source of a task that stands for the detector's training domain."""
+    """Observe the source of a task that stands for the detector's training domain.
+
+    Raises
+    ------
+    InputError
+        If the task has no seed set of this name.
+    """
     task = observer.task
     loaded = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
     if not loaded:

@@ -82,9 +82,27 @@ def score_meta_set(
 ) -> tuple[pd.DataFrame, JobCounts]:
     """Score and evaluate a detector on every sample set; what the store holds is not done again.
 
-    recipes: recipes without transforms give the rows of a source's own images.
-    Returned: table (the score table, with the rows of failed jobs (see ``status`` and ``error``));
-        counts.
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`.
+    seed_sets : sequence of SeedSet
+        Labelled sources.
+    recipes : iterable of Recipe
+        Recipes without transforms give the rows of a source's own images.
+    store : RowStore
+        Keeps the rows of each sample set.
+    executor : Executor, optional
+        Runs the jobs; by default they run here.
+    load : callable, optional
+        Loads the detector on another machine.
+
+    Returns
+    -------
+    table : DataFrame
+        The score table, with the rows of failed jobs (see ``status`` and ``error``).
+    counts : JobCounts
+        What was done and what failed.
     """
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     work = Scorer(observer, load=load)
@@ -141,8 +159,12 @@ def _job(seed_set: SeedSet, recipe: Recipe, made_with: dict[str, Any]) -> Job:
 def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Take the boxes out of a score table.
 
-    Returned: table (without them); boxes (one row a source that has them: ``source``, ``group``
-        (its own name by default), `LABELLED`).
+    Returns
+    -------
+    table : DataFrame
+        Without them.
+    boxes : DataFrame
+        One row a source that has them: ``source``, ``group`` (its own name by default), `LABELLED`.
     """
     columns = ["source", "group", LABELLED]
     if LABELLED not in table:

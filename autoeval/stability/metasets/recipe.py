@@ -1,4 +1,8 @@
-"""Recipes, small enough to read and compare, and the sample sets that they make of a seed set."""
+"""Recipes, small enough to read and compare, and the sample sets that they make of a seed set.
+
+`draw_recipes` draws the recipes of a meta-set (`MetaSetConfig`), `SampleSet` makes the images of
+one when they are read. Recipes are kept as ``recipes.json``; images need not be.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +35,24 @@ from autoeval.words import listed
 class Recipe:
     """How to make a sample set from a seed set.
 
-    The images are taken in this order, and the transforms applied in theirs; none gives the seed
-    set's own images. `seed` is that of everything drawn while the images are made. Boxes with less
-    than `min_visibility` of their area left in the image are dropped.
+    Parameters
+    ----------
+    seed_set : str
+        Name of the seed set.
+    image_ids : tuple of str
+        Its images, in this order.
+    steps : tuple of TransformStep
+        Transforms, applied in this order; none gives the seed set's own images.
+    seed : int
+        Of everything drawn while the images are made.
+    min_visibility : float
+        Boxes with less than this share of their area left in the image are dropped.
+
+    Examples
+    --------
+    >>> recipe = Recipe("gate", ("a", "b"), (TransformStep("Rotate", 5.0),), seed=1)
+    >>> Recipe.from_dict(recipe.to_dict()) == recipe
+    True
     """
 
     seed_set: str
@@ -59,7 +78,13 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Recipe:
-        """Make a recipe from what `to_dict` returned, or raise `InputError`."""
+        """Make a recipe from what `to_dict` returned.
+
+        Raises
+        ------
+        InputError
+            If it is something else, or a transform is unknown.
+        """
         try:
             steps = tuple(
                 TransformStep(str(name), None if magnitude is None else float(magnitude))
@@ -83,10 +108,26 @@ class Recipe:
 class MetaSetConfig:
     """What defines a kind of meta-set; the paper's by default.
 
-    There are `n_sets` sample sets for each seed set, of `n_images` and with `n_transforms`
-    different ones of `transforms`. `per_image` draws magnitudes for each image instead of once,
-    `in_turn` takes one transform each in turn, `same_images` draws the images once for all sample
-    sets, `with_objects` only those that hold a labelled object. For `min_visibility` see `Recipe`.
+    Parameters
+    ----------
+    transforms : tuple of str
+        Names of transforms to draw from.
+    n_sets : int
+        Sample sets of each seed set.
+    n_images : int
+        Images of each sample set.
+    n_transforms : int
+        Different transforms of each sample set.
+    per_image : bool
+        Draw magnitudes for each image instead of once.
+    in_turn : bool
+        Take one transform each in turn, rather than at random.
+    same_images : bool
+        Draw the images once for all sample sets.
+    with_objects : bool
+        Draw only images that hold a labelled object.
+    min_visibility : float
+        See `Recipe`.
     """
 
     transforms: tuple[str, ...] = MILD
@@ -127,11 +168,24 @@ def draw_recipes(
 ) -> list[Recipe]:
     """Draw the recipes of a seed set's sample sets (BoS, section 5.4), by default the paper's.
 
-    The first sample sets do not depend on how many follow:
-    every draw derives from `seed`, the seed set's name and the number of the sample set. Images are
-    drawn without replacement, all of them where there are fewer than `n_images`. With `in_turn`,
-    any n sample sets in a row hold each of n transforms once, and n times m of them hold each of
-    its m magnitudes.
+    The first sample sets do not depend on how many follow: every draw derives from `seed`, the seed
+    set's name and the number of the sample set. Images are drawn without replacement, all of them
+    where there are fewer than `n_images`. With `in_turn`, any n sample sets in a row hold each of n
+    transforms once, and n times m of them hold each of its m magnitudes.
+
+    Parameters
+    ----------
+    seed_set : SeedSet
+        Labelled images.
+    config : MetaSetConfig
+        Kind of the meta-set.
+    seed : int
+        Of the draws.
+
+    Raises
+    ------
+    InputError
+        As `MetaSetConfig.check`, or if no image is left to draw from.
     """
     config.check()
     images = [image for image in seed_set.images if len(image.boxes) or not config.with_objects]
@@ -207,7 +261,17 @@ def load_metaset_config(
 ) -> MetaSetConfig:
     """Read a meta-set's configuration, such as `configs/metasets/mild.py`; by default the paper's.
 
-    The numbers that are given replace those of the file.
+    Parameters
+    ----------
+    path : path-like, optional
+        A Python file with fields of `MetaSetConfig`.
+    n_sets, n_images, n_transforms : int, optional
+        In place of the numbers of the file.
+
+    Raises
+    ------
+    InputError
+        If the file has another option.
     """
     options = {} if path is None else read_config(path)
     options_there = {field.name for field in fields(MetaSetConfig)}
@@ -240,9 +304,24 @@ def sample_set_sizes(
 
 
 class SampleSet(SeedSetSamples):
-    """The images and labels a recipe makes; each is made when asked for, always the same.
+    """The images and labels a recipe makes; each is made when it is read, always the same.
 
-    `records` are the images before they are transformed, in the recipe's order.
+    Parameters
+    ----------
+    seed_set : SeedSet
+        That the recipe is of.
+    recipe : Recipe
+        How the images are made.
+
+    Attributes
+    ----------
+    records : sequence
+        The images before they are transformed, in the recipe's order.
+
+    Raises
+    ------
+    InputError
+        If the recipe is of another seed set, or names images that this one lacks.
     """
 
     def __init__(self, seed_set: SeedSet, recipe: Recipe) -> None:

@@ -35,6 +35,11 @@ class PartialPooling:
     :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category (`sources_`), σ²
     the variance of errors between sources and τ² that between categories beyond chance, by the
     method of moments (DerSimonian & Laird 1986).
+
+    Parameters
+    ----------
+    method : str
+        See `make_method`.
     """
 
     def __init__(self, method: str) -> None:
@@ -68,8 +73,18 @@ class PartialPooling:
 def shrunken_means(groups: dict[str, np.ndarray]) -> dict[str, float]:
     """Shrink the mean of each group towards 0 by what its size says of it; see `PartialPooling`.
 
-    groups (m,): at least one finite value each.
+    Parameters
+    ----------
+    groups : dict of str to ndarray of shape (m,)
+        At least one finite value each.
 
+    Returns
+    -------
+    dict of str to float
+        All 0 where each group has one value, by which no variance is known.
+
+    Examples
+    --------
     >>> sure, rare = np.array([.2, .2, .2, .2]), np.array([.4])
     >>> {name: round(mean, 2) for name, mean in shrunken_means({"car": sure, "van": rare}).items()}
     {'car': 0.2, 'van': 0.4}
@@ -99,8 +114,29 @@ def estimate_categories(
 ) -> pd.DataFrame:
     """Estimate the accuracy of each category, with an interval by source.
 
-    Returned: one row a category: ``category``, ``estimate``, ``lower``, ``upper``,
-        ``interval_method``, ``sources`` (whose own images hold it; an interval needs three).
+    Parameters
+    ----------
+    table : DataFrame
+        Score table of the fit, with columns such as ``bos/car`` and ``mAP/car``.
+    rows : DataFrame
+        Scores of the new images, one row a repeat.
+    method : str
+        See `make_method`.
+    target : str
+        Name of the accuracy.
+    level : float
+        Nominal coverage.
+
+    Returns
+    -------
+    DataFrame
+        One row a category: ``category``, ``estimate``, ``lower``, ``upper``, ``interval_method``,
+        ``sources`` (whose own images hold it; an interval needs three).
+
+    Raises
+    ------
+    InputError
+        If the table has no such columns.
     """
     categories = categories_of(table, target)
     stems = {name.partition("/")[0] for name in table if "/" in name}

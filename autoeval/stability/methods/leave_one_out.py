@@ -43,11 +43,27 @@ def leave_one_source_out(
 ) -> LeaveOneSourceOut:
     """Fit on all groups but one, estimate the own images of its sources, for each in turn.
 
-    by_group: score tables of the same sources, each in place of `table` where this group is left
-        out, such as by a dropout that was searched without it. The result then has no correlation.
+    Source: Yang et al. 2024, section 5.1; sample sets of one source are never on both sides, nor
+    sources of one origin.
 
-    A source without a group (column ``group``) is its own. Source: Yang et al. 2024, section 5.1;
-    sample sets of one source are never on both sides, nor sources of one origin.
+    Parameters
+    ----------
+    table : DataFrame
+        A score table. A source without a group (column ``group``) is its own.
+    method : str
+        See `make_method`.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the intervals.
+    by_group : mapping of str to DataFrame, optional
+        Score tables of the same sources, each in place of `table` where this group is left out,
+        such as by a dropout that was searched without it. The result then has no correlation.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than `MIN_SOURCES` groups, or the table lacks what the method reads.
     """
     find_target(target)
     check_score_table(table, (target,))
@@ -129,8 +145,14 @@ def _correlation(table: pd.DataFrame, method: str, target: str) -> dict[str, flo
 class BenchResult:
     """Held-out results of many methods on one score table.
 
-    absent: why a method has no results, such as a score that the detector cannot give.
-    coverage: share of (source, repeat) whose true value lies in the interval; NaN without any.
+    Parameters
+    ----------
+    results : mapping of str to LeaveOneSourceOut
+        By method.
+    absent : mapping of str to str
+        Why a method has no results, such as a score that the detector cannot give.
+    coverage : mapping of str to float
+        Share of (source, repeat) whose true value lies in the interval; NaN without any.
     """
 
     results: Mapping[str, LeaveOneSourceOut]
@@ -161,9 +183,18 @@ def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:
 
     Exact up to about 13 sources, by 10,000 draws of a fixed seed beyond.
 
-    errors, baseline (n_sources,)
-    Returned: 1 where all differences are 0; NaN with fewer than two sources that both estimate.
+    Parameters
+    ----------
+    errors, baseline : ndarray of shape (n_sources,)
+        Absolute errors of both methods.
 
+    Returns
+    -------
+    float
+        1 where all differences are 0; NaN with fewer than two sources that both estimate.
+
+    Examples
+    --------
     >>> paired_p_value(np.array([.1, .1, .1]), np.array([.2, .3, .4]))
     0.25
     """
@@ -188,7 +219,13 @@ def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:
 def bench(
     table: pd.DataFrame, methods: Sequence[str], *, target: str = "mAP", level: float = 0.9
 ) -> BenchResult:
-    """Evaluate methods by leaving each source out; see `leave_one_source_out`."""
+    """Evaluate methods by leaving each source out; see `leave_one_source_out`.
+
+    Raises
+    ------
+    InputError
+        If none can be evaluated; a single one that cannot is in `BenchResult.absent`.
+    """
     check_level(level)
     results, absent, coverage = {}, {}, {}
     for method in methods:

@@ -31,7 +31,10 @@ class Constant:
     The baseline that every score has to beat (Yang et al. 2024, section 5.1). A target with a
     long tail, such as a counting error, is harder to beat by its median.
 
-    statistic: what is taken of the targets, an array of shape (n_sources,).
+    Parameters
+    ----------
+    statistic : callable
+        What is taken of the targets, an array of shape (n_sources,).
     """
 
     features: tuple[str, ...] = ()
@@ -54,9 +57,25 @@ class Constant:
 
 
 class Linear:
-    """Ordinary least squares of mAP on score columns (paper: section 4.1).
+    """Ordinary least squares of mAP on score columns (Yang et al. 2024, section 4.1).
 
-    coefficients_ (n_features + 1,): slopes and, last, the intercept.
+    Parameters
+    ----------
+    *features : str
+        The columns.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_features + 1,)
+        Slopes and, last, the intercept.
+
+    Examples
+    --------
+    >>> columns = {name: np.zeros(3, int) for name in ("source", "sample_set", "repeat")}
+    >>> bos, mean_ap = np.array([.2, .4, .6]), np.array([.1, .2, .3])
+    >>> rows = Rows(**columns, kind=np.full(3, SAMPLE), bos=bos, mAP=mean_ap)
+    >>> Linear("bos").fit(rows, "mAP").predict(Rows(bos=np.array([.8]))).round(3)
+    array([0.4])
     """
 
     optional: tuple[str, ...] = ()
@@ -66,7 +85,13 @@ class Linear:
         self.selected_ = features
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on the sample sets of the training sources."""
+        """Fit on the sample sets of the training sources; those that lack a feature are left out.
+
+        Raises
+        ------
+        InputError
+            If no sample set has all of them.
+        """
         samples = rows.of_kind(SAMPLE)
         x, y = samples.matrix(self.features), samples[target]
         usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
@@ -99,11 +124,14 @@ def _design(x: np.ndarray) -> np.ndarray:
 class BestThreshold:
     """Least squares on a thresholded score, at the threshold that explains training best.
 
-    Source: paper, section 5.1: the thresholds of PS, ES and ATC are set for the highest correlation
-    in training.
+    Source: Yang et al. 2024, section 5.1: the thresholds of PS, ES and ATC are set for the highest
+    correlation in training.
 
-    *families: the columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``, or one
-        column; thresholds of several scores are chosen together.
+    Parameters
+    ----------
+    *families : sequence of str, or str
+        The columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``, or one column;
+        thresholds of several scores are chosen together.
     """
 
     optional: tuple[str, ...] = ()
@@ -151,7 +179,13 @@ def _is_informative(values: np.ndarray) -> bool:
 
 
 def check_precision(method: str, target: str) -> None:
-    """Refuse a target that is no average precision."""
+    """Refuse a target that is no average precision.
+
+    Raises
+    ------
+    InputError
+        Naming the method.
+    """
     if not target.startswith("mAP"):
         raise InputError(
             f"The method {method!r} knows how scores go with mAP, not with {target}: use one of "
@@ -196,8 +230,14 @@ class Fused:
     its sample sets together. A score that more than a tenth of the rows lack is not considered;
     elsewhere a missing one counts as 0, since it is missing where the detector finds nothing.
 
-    selected_: scores whose slope is not 0.
-    coefficients_ (n_selected + 1,): slopes and, last, the intercept.
+    Attributes
+    ----------
+    selected_ : tuple of str
+        Scores whose slope is not 0.
+    coefficients_ : ndarray of shape (n_selected + 1,)
+        Slopes and, last, the intercept.
+    penalty_ : float
+        Of `PENALTIES`, the one that was chosen.
     """
 
     features: tuple[str, ...] = (

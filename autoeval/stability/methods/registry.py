@@ -22,7 +22,14 @@ OURS = "this project"
 class Method(Protocol):
     """A regressor of mAP on columns of the score table of the training sources.
 
-    optional: features that it can do without; selected_: those that it reads to predict.
+    Attributes
+    ----------
+    features : tuple of str
+        Columns that it reads.
+    optional : tuple of str
+        Those of them that it can do without.
+    selected_ : tuple of str
+        Those that it reads to predict.
     """
 
     features: tuple[str, ...]
@@ -43,11 +50,18 @@ def readable(method: Method, columns: Container[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class NamedMethod:
-    """A method that can be asked for by name.
+    """A method with a name.
 
-    meaning: what it regresses on, in a few words.
-    published: whether it is to be beaten: a published method, or a constant.
-    compared: whether a comparison of all methods shows it.
+    Parameters
+    ----------
+    make : callable
+        Makes it, unfitted.
+    meaning : str
+        What it regresses on, in a few words.
+    published : bool
+        Whether it is to be beaten: a published method, or a constant.
+    compared : bool
+        Whether a comparison of all methods shows it.
     """
 
     make: Callable[[], Method]
@@ -107,8 +121,21 @@ def compared_methods() -> tuple[str, ...]:
 def make_method(name: str) -> Method:
     """Make an unfitted method.
 
-    name: out of `methods`, a single feature of a score, such as ``ps@0.95``, or several scores and
+    Parameters
+    ----------
+    name : str
+        Out of `methods`, a single feature of a score, such as ``ps@0.95``, or several scores and
         features joined by ``+``, such as ``bos+es``: least squares on them together.
+
+    Raises
+    ------
+    InputError
+        If there is no such method.
+
+    Examples
+    --------
+    >>> make_method("ps@0.95").features, len(make_method("bos+es").features)
+    (('ps@0.95',), 21)
     """
     registered = methods()
     if name in registered:

@@ -1,4 +1,10 @@
-"""What published methods read of a score table: checks, rows of a kind, columns as arrays."""
+"""What published methods read of a score table: checks, rows of a kind, columns as arrays.
+
+A score table has a row for each repeat of each set of images: ``source``, ``sample_set``, ``kind``
+(`SEED` of a source's own images, `SAMPLE` of a sample set), ``repeat``, a column for each feature
+of a score, such as ``bos`` and ``ps@0.95``, and ``mAP``, ``mAP50`` and ``mAP75`` in [0, 1];
+``bos/car`` and ``mAP/car`` are of one category.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,13 @@ _THRESHOLDED = re.compile(r"(?P<score>.+)@(?P<threshold>\d\.\d\d)")
 
 
 def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
-    """Make sure that a table can be fitted on."""
+    """Make sure that a table can be fitted on.
+
+    Raises
+    ------
+    InputError
+        If it lacks one of `REQUIRED` or of the `columns`, or has no row.
+    """
     missing = [c for c in REQUIRED if c not in table]
     if missing:
         raise InputError(
@@ -62,7 +74,13 @@ def check_target(values: pd.Series, target: Target) -> None:
 
 
 def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
-    """Make sure that a regression has something to go by; `rows` may lack a site left out."""
+    """Make sure that a regression has something to go by; `rows` may lack a site left out.
+
+    Raises
+    ------
+    InputError
+        If all features have the same value in all rows.
+    """
     if features and len(rows) > 1 and rows[list(features)].nunique().max() == 1:
         raise InputError(
             f"Expected {', '.join(features)} to vary over the sample sets but the value is the "
@@ -132,7 +150,15 @@ class Rows:
 def read_scores(path: Path) -> pd.DataFrame:
     """Read a score table.
 
-    path: Parquet file, or a work dir of ``estimate-map``, which holds ``scores.parquet``.
+    Parameters
+    ----------
+    path : Path
+        Parquet file, or a work dir of ``estimate-map``, which holds ``scores.parquet``.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is no score table.
     """
     file = path / "scores.parquet" if path.is_dir() else path
     if not file.is_file():
@@ -166,7 +192,13 @@ def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFra
 
 
 def labelled_sample_sets(table: pd.DataFrame, features: Sequence[str], target: str) -> pd.DataFrame:
-    """Return one row for each sample set with a known accuracy, averaged over repeats."""
+    """Return one row for each sample set with a known accuracy, averaged over repeats.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than three, or all have the same accuracy.
+    """
     means = sample_rows(mean_over_repeats(table, [*features, target]))
     labelled = means[np.isfinite(means[target])].reset_index(drop=True)
     if len(labelled) < 3 or labelled[target].nunique() < 2:

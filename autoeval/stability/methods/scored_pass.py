@@ -47,11 +47,18 @@ LOST_BOXES_COUNT = BoxStabilitySettings(empty="zero", normalise="max")
 class ScoredPass:
     """The pass by which the score table of a published method was made.
 
-    context, loading: as the estimator holds them; see `AccuracyEstimator`.
-    features: columns of the table that the method reads.
-    table: score table of the fit.
-    compared: scores with a range in the fit.
-    of_others: evidence beside the clean boxes that other methods read at the same site.
+    Parameters
+    ----------
+    context, loading : mapping
+        As the estimator holds them; see `AccuracyEstimator`.
+    features : tuple of str
+        Columns of the table that the method reads.
+    table : DataFrame
+        Score table of the fit.
+    compared : tuple of str
+        Scores with a range in the fit.
+    of_others : frozenset of str
+        Evidence beside the clean boxes that other methods read at the same site.
     """
 
     context: Mapping[str, Any]
@@ -83,8 +90,26 @@ class ScoredPass:
     ) -> Observer:
         """Make the pass that the scores of the training table were made with.
 
-        It collects no more evidence than the scores need. Refused for another detector, more
-        repeats, and where a training domain or a reference is needed and there is none.
+        It collects no more evidence than the scores need.
+
+        Parameters
+        ----------
+        detector : ImageDetector
+            The same as in the fit.
+        repeats : int, optional
+            Perturbed passes, at most as many as in the fit, which is the default.
+        domain : SourceDomain, optional
+            The training domain, where a feature compares with it.
+        reference : Reference, optional
+            A reference detector, where a feature reads one.
+        reading : ImageLoading, optional
+            How images are loaded.
+
+        Raises
+        ------
+        InputError
+            For another detector, more repeats, and where a training domain or a reference is needed
+            and there is none.
         """
         context = self.context
         if not context.keys() >= REMEMBERED:
@@ -189,10 +214,19 @@ def scored_site(
 ) -> ScoredSite:
     """Run a detector over images without labels and compute every score.
 
-    observer: in the words of the task that the method was fitted on.
-    images: copies of a file count as often as they are there, as in the published evaluations.
-    Returned: its row holds ``rows``, one a repeat, for `SourceRegression.predict_rows`, and their
-        means.
+    Parameters
+    ----------
+    observer : Observer
+        In the words of the task that the method was fitted on.
+    images : sequence of UnlabelledImage
+        Copies of a file count as often as they are there, as in the published evaluations.
+    watch : callable
+        Called with the evidence of each image.
+
+    Returns
+    -------
+    ScoredSite
+        Its row holds ``rows``, one a repeat, for `SourceRegression.predict_rows`, and their means.
     """
     samples, stable = UnlabelledSamples(images), LeastStableImages()
     kept = list[Evidence]()
@@ -233,8 +267,16 @@ def scored_site(
 class UnstableImage:
     """One image with the boxes that differ.
 
-    stability: mean box stability over the repeats, in [-1, 1]; lost boxes count against it.
-    clean: boxes with a score above .05, which are those compared.
+    Parameters
+    ----------
+    stability : float
+        Mean box stability over the repeats, in [-1, 1]; lost boxes count against it.
+    image_id : str
+        Its name.
+    clean : Detections
+        Boxes with a score above .05, which are those compared.
+    perturbed : tuple of Detections
+        The same of each repeat.
     """
 
     stability: float

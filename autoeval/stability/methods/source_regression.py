@@ -46,7 +46,26 @@ class SourceRegression:
     The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three sources or
     more, the errors on each source by the others give the interval.
 
-    training_range_: smallest and largest value in the sample sets of each feature it reads.
+    Parameters
+    ----------
+    method : str
+        See `make_method`.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the interval.
+
+    Attributes
+    ----------
+    table_ : DataFrame
+        The score table of the fit.
+    sites_ : list of str
+        Its sources.
+    residuals_ : ndarray
+        Absolute error on the own images of each source when it is left out; empty with fewer than
+        three sources.
+    training_range_ : dict of str to (float, float)
+        Smallest and largest value in the sample sets of each feature it reads.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -89,8 +108,19 @@ class SourceRegression:
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
         """Estimate from the scores of one set of images.
 
-        rows: one row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
-            Where `Observer.rows` drew the images again, the sampling error widens the interval.
+        Parameters
+        ----------
+        rows : DataFrame
+            One row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
+            Where the pass drew the images again (`scored_rows`), the sampling error widens the
+            interval.
+        backbone : str
+            Class name of the backbone, for a warning.
+
+        Raises
+        ------
+        InputError
+            If it is not fitted, or the rows lack a feature.
         """
         self._check_fitted()
         scores = self._scores(rows)
@@ -222,10 +252,16 @@ def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> 
 
 @dataclass(frozen=True)
 class SamplingError:
-    """Sampling error of an estimate: its standard deviation over draws of the images, if known.
+    """Sampling error of an estimate.
 
-    warnings: what it leaves out.
-    n_units: images, or blocks of neighbouring frames, that were drawn as independent.
+    Parameters
+    ----------
+    std : float
+        Its standard deviation over draws of the images; NaN where it is not known.
+    warnings : tuple of str
+        What it leaves out.
+    n_units : int
+        Images, or blocks of neighbouring frames, that were drawn as independent.
     """
 
     std: float = math.nan
@@ -247,9 +283,14 @@ def sampling_error(
 ) -> SamplingError:
     """Find the sampling error of the estimate that a regressor makes from a pass.
 
-    rows (R rows): one a repeat, with the column `RESAMPLED`; without it nothing is known.
-    features: what the regressor reads. Those without a bootstrap keep their value of all images.
-    predict: from rows to an array of shape (R * B,): B estimates for each repeat in turn.
+    Parameters
+    ----------
+    rows : DataFrame with R rows
+        One a repeat, with the column `RESAMPLED`; without it nothing is known.
+    features : sequence of str
+        What the regressor reads. Those without a bootstrap keep their value of all images.
+    predict : callable
+        From rows to an array of shape (R * B,): B estimates for each repeat in turn.
     """
     if RESAMPLED not in rows:
         return SamplingError()
@@ -302,15 +343,30 @@ def _warnings(fixed: Sequence[str], n_images: int, n_units: int, undefined: floa
 def source_interval(
     estimate: float, left_out: np.ndarray, residuals: np.ndarray, *, level: float = 0.9
 ) -> Interval:
-    """Interval for the mAP of a new source, from the error on each training source.
+    """Interval for the mAP of a new source, from the error on each of m training sources.
 
     With enough sources for the level this is the jackknife+ (Barber et al. 2021, equation 1.6),
     which assumes nothing of the errors but that the new source is exchangeable with the old ones.
     With fewer, the errors are taken to be normal: estimate ± t(m - 1) · rms(residuals).
 
-    left_out, residuals (m,): estimate for the new source, and absolute error on source i, both by
-        the regressor fitted without source i.
+    Parameters
+    ----------
+    estimate : float
+        For the new source.
+    left_out : ndarray of shape (m,)
+        Estimate for the new source by the regressor fitted without source i.
+    residuals : ndarray of shape (m,)
+        Absolute error of that regressor on source i.
+    level : float
+        Nominal coverage.
 
+    Returns
+    -------
+    Interval
+        Not clipped; NaN with fewer than `MIN_SOURCES` sources.
+
+    Examples
+    --------
     >>> source_interval(.5, np.full(9, .5), np.arange(9) / 100)
     Interval(lower=0.42, upper=0.58, method='jackknife+')
     """
@@ -332,16 +388,24 @@ def source_interval(
 def inside(interval: Interval, estimate: float, *, most: float = 1.0) -> Interval:
     r"""Bring an interval into [0, most] without losing it at the edge.
 
-    An estimate outside is off by at least its distance d to the edge. With v the nearest possible
-    value, g the estimate and r the least difference that counts (`FINEST`),
+    An estimate outside is in error by at least its distance d to the edge. With v the nearest
+    possible value, g the estimate and r the least difference that counts (`FINEST`),
 
     .. math:: lower' = \max(v - \max(g - lower, r) - d, 0)
 
     and likewise above, so that the interval holds v, has a width, and is not upside down.
 
-    estimate: not clipped.
-    most: the greatest possible value, maybe infinite.
+    Parameters
+    ----------
+    interval : Interval
+        Around the estimate.
+    estimate : float
+        Not clipped.
+    most : float
+        The greatest possible value, maybe infinite.
 
+    Examples
+    --------
     >>> inside(Interval(-.3, -.1, "jackknife+"), -.2)
     Interval(lower=0.0, upper=0.30000000000000004, method='jackknife+')
     """
@@ -363,15 +427,27 @@ def widened(
     .. math:: lower' = g - \sqrt{(g - lower)^2 + (t s)^2}
 
     and likewise above, where g is the estimate, s the standard deviation of it over draws of its N
-    images, and t the quantile of Student's distribution with N - 1 degrees of freedom. How far a
+    images, and t the quantile of Student's distribution with N - 1 degrees of freedom. How much a
     site departs from the regression and which of its images were taken are independent, so their
     variances add; for normal errors this is exact. The residuals of the sources hold the sampling
     error of their own images too, and nothing is taken off for it: the interval errs to the wide
     side, by a factor of about √2 at most.
 
-    sampling_std: in the unit of `estimate`; NaN, where it is not known, changes nothing.
-    n_images: images, or blocks of neighbouring frames, that count as independent.
+    Parameters
+    ----------
+    interval : Interval
+        By source, around the estimate.
+    estimate : float
+        g.
+    sampling_std : float
+        s, in the unit of the estimate; NaN, where it is not known, changes nothing.
+    n_images : int
+        Images, or blocks of neighbouring frames, that count as independent.
+    level : float
+        Nominal coverage.
 
+    Examples
+    --------
     >>> wide = widened(Interval(.2, .8, "jackknife+"), .5, .1, n_images=10)
     >>> round(wide.lower, 4), round(wide.upper, 4)
     (0.1484, 0.8516)

@@ -20,8 +20,16 @@ LEVEL = 0.01
 class TwoLines:
     """A test of two lines against one; see `two_lines`.
 
-    gap: mean accuracy of own images less that of sample sets at the same score, in [-1, 1].
-    p_value: probability of such gaps, or larger ones, where one line is right.
+    Parameters
+    ----------
+    feature, target : str
+        The score and the accuracy.
+    gap : float
+        Mean accuracy of own images less that of sample sets at the same score, in [-1, 1].
+    p_value : float
+        Probability of such gaps, or larger ones, where one line is right.
+    n_sources : int
+        Sources with both kinds of rows.
     """
 
     feature: str
@@ -60,9 +68,17 @@ def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLine
     jackknife's over sources, so that a source counts once however many sample sets it has. A Chow
     test with sources as clusters.
 
-    table: a score table; accuracies and scores are averaged over repeats.
-    Returned: None where fewer than `FEWEST_SOURCES` have both kinds of rows, or the score does not
-        vary.
+    Parameters
+    ----------
+    table : DataFrame
+        A score table; accuracies and scores are averaged over repeats.
+    feature, target : str
+        Columns of the score x and the accuracy y.
+
+    Returns
+    -------
+    TwoLines, optional
+        None where fewer than `FEWEST_SOURCES` have both kinds of rows, or the score does not vary.
     """
     rows = mean_over_repeats(table, [feature, target])
     rows = rows[np.isfinite(rows[feature]) & np.isfinite(rows[target])]

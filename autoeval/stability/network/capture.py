@@ -80,8 +80,16 @@ class CaptureFailures:
 class Suppression:
     """One run of non-maximum suppression.
 
-    `boxes` (M, 4), `scores` (M,) and `labels` (M,) went in. `detections` (K, 5), boxes and scores,
-    came out, best first. `keep` (K,) are their numbers among what went in.
+    Parameters
+    ----------
+    boxes : ndarray of shape (M, 4)
+        xyxy that went in.
+    scores, labels : ndarray of shape (M,)
+        The same.
+    detections : ndarray of shape (K, 5)
+        Boxes and scores that came out, best first.
+    keep : ndarray of shape (K,), int
+        Their numbers among what went in.
     """
 
     boxes: np.ndarray
@@ -95,9 +103,20 @@ class Suppression:
     ) -> np.ndarray | None:
         """Return what takes this run's boxes to an image's final ones, where these came from it.
 
-        These are divisors of xyxy, (4,) float32: ones, or `scale_factor`, of network pixels to
-        image pixels along x and y, where mmdet rescales after suppression. None where the final
-        boxes (N, 4) and scores (N,) are not the first of those that came out.
+        Parameters
+        ----------
+        boxes : ndarray of shape (N, 4)
+            Final boxes of the image.
+        scores : ndarray of shape (N,)
+            Their scores.
+        scale_factor : tuple of float
+            Network pixels to one image pixel along x and y.
+
+        Returns
+        -------
+        ndarray of shape (4,), float32, optional
+            Divisors of xyxy: ones, or `scale_factor`, where mmdet rescales after suppression. None
+            where the final boxes are not the first of those that came out.
         """
         first = self.detections[: len(boxes)]
         if not np.array_equal(first[:, 4], scores):

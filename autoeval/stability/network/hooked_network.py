@@ -90,7 +90,7 @@ class HookedNetwork(ViewedBlackBox):
         return each
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
-        """Say that stem, stages, neck and head cost alike: each pass runs all of them."""
+        """Return equal shares of stem, stages, neck and head: each pass runs all of them."""
         return (1 / (N_STAGES + 2),) * (N_STAGES + 2)
 
     def _perturbed(
@@ -105,7 +105,13 @@ class HookedNetwork(ViewedBlackBox):
 
 
 def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
-    """Find modules of a network by their names, or unambiguous ends of these, or `InputError`."""
+    """Find modules of a network by their names, or unambiguous ends of these.
+
+    Raises
+    ------
+    InputError
+        If a name fits no module or several, or there are not one to four.
+    """
     modules = dict(network.named_modules())
     if not 0 < len(names) <= N_STAGES:
         raise InputError(f"Expected one to {N_STAGES} stages but got {len(names)}.")

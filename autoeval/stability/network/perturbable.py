@@ -72,7 +72,17 @@ class _Seen:
 class PerturbableDetector(MMDetector):
     """An `MMDetector` with the passes that published scores read beside the clean one.
 
-    For `stages` see `choose_passes`.
+    Parameters
+    ----------
+    model, config, categories, precision
+        See `MMDetector`.
+    stages : sequence of str
+        Modules of the backbone to take as its stages; see `choose_passes`.
+
+    Attributes
+    ----------
+    gives : tuple of str
+        Fields of `Evidence` beside the clean boxes that it can give.
     """
 
     gives = (*CAPTURED, VIEWED, REWEIGHTED)  # fields of `Evidence` beside the clean boxes
@@ -121,11 +131,26 @@ class PerturbableDetector(MMDetector):
     ) -> list[Evidence]:
         """Run the detector once on each image, and again as `MorePasses` says.
 
-        Images are (H, W, 3), uint8, BGR; their sizes may differ.
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+            Sizes may differ.
+        image_ids : sequence of str
+            One for each image; masks of dropout depend on it.
+        **passes
+            See `MorePasses`.
 
-        Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
-        ValueError for arguments that do not fit together, and `InputError` if the backbone lacks a
-        stage that ``dropout`` names.
+        Returns
+        -------
+        list of Evidence
+            In the order of ``images``, boxes xyxy in pixels of the image as given.
+
+        Raises
+        ------
+        ValueError
+            For arguments that do not fit together.
+        InputError
+            If the backbone lacks a stage that ``dropout`` names.
         """
         return self.launch(images, image_ids, **passes)()
 
@@ -181,6 +206,22 @@ class PerturbableDetector(MMDetector):
         They share the clean pass, the random draws, and, where they have the same rate, the stages
         up to the first dropout in which they differ. On a CPU the boxes are those of `observe` with
         each dropout alone, to the last bit.
+
+        Parameters
+        ----------
+        images, image_ids
+            See `observe`.
+        dropouts : sequence of DropoutSpec
+            At least one, all different.
+        repeats : int
+            Perturbed passes under each.
+        seed : int
+            Of the masks.
+
+        Returns
+        -------
+        list of dict of DropoutSpec to Evidence
+            One for each image.
         """
         if not dropouts or len(set(dropouts)) < len(dropouts):
             raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
@@ -200,7 +241,7 @@ class PerturbableDetector(MMDetector):
         ]
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
-        """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
+        """Return the share of each part of the network in the cost of a pass; see `part_costs`."""
         ((_, batch),) = self._batches([image], HostCopy())
         return part_costs(self._passes, batch)
 
@@ -298,6 +339,11 @@ def weight_change(model: nn.Module, seed: int, *, step: float = STEP) -> list[Te
 
     All parameters together are one vector; the change is ``step * r / ||r||``, r uniform on [0, 1)
     in every coordinate, drawn on the CPU by `seed`, so that it is the same on any device.
+
+    Returns
+    -------
+    list of Tensor
+        Of the shapes of the parameters, on their device.
     """
     weights, drawn = list(model.parameters()), torch.Generator().manual_seed(seed)
     change = [torch.rand(weight.shape, generator=drawn) for weight in weights]

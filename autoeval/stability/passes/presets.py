@@ -53,8 +53,14 @@ PRESETS = {
 class SourceDomain:
     """What the Fréchet distance and the original ATC know of the training domain.
 
-    features: None where the detector's backbone gives no feature maps.
-    threshold: confidence under which there are as many boxes as there are wrong ones.
+    Parameters
+    ----------
+    name : str
+        Of the seed set that stands for it.
+    features : FeatureStatistics, optional
+        None where the detector's backbone gives no feature maps.
+    threshold : float
+        Confidence under which there are as many boxes as there are wrong ones.
     """
 
     name: str
@@ -111,12 +117,23 @@ class MeasureSettings(Protocol):
 class ScoredSettings(PassSettings):
     """All that decides the scores of a pass, apart from the detector and the images.
 
-    wants: further evidence beside the clean boxes; see `PerturbableDetector.observe`.
-    repeats: perturbed passes an image; with none, the scores that need none remain.
-    measures: what to measure with mAP where there are labels.
-    domain: the training domain, for scores that compare with it.
-    stages: modules of the backbone at which features are dropped; by default its stages. They are
-        among the settings of the detector that is run, see `PerturbableDetector`.
+    Parameters
+    ----------
+    wants : tuple of str
+        Further evidence beside the clean boxes; see `PerturbableDetector.observe`.
+    dropout : DropoutSpec
+        Where and how much is dropped.
+    stability : BoxStabilitySettings
+        How boxes are compared.
+    repeats : int
+        Perturbed passes an image; with none, the scores that need none remain.
+    measures : tuple of MeasureSettings
+        What to measure with mAP where there are labels.
+    domain : SourceDomain, optional
+        The training domain, for scores that compare with it.
+    stages : tuple of str
+        Modules of the backbone at which features are dropped; by default its stages. They are among
+        the settings of the detector that is run, see `PerturbableDetector`.
     """
 
     wants: tuple[str, ...] = BY_PRODUCTS
@@ -167,7 +184,12 @@ class ScoredSettings(PassSettings):
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
 
-        values: with ``dropout``, ``stability`` and ``seed``; all else is not read from it.
+        Parameters
+        ----------
+        values : mapping
+            With ``dropout``, ``stability`` and ``seed``; all else is not read from it.
+        repeats, wants, domain, reference, stages
+            What `to_dict` does not hold.
         """
         return cls(
             values["seed"],
@@ -189,7 +211,26 @@ def preset(
     dropout: DropoutSpec | None = None,
     least: int = 0,
 ) -> ScoredSettings:
-    """Return the settings of a preset, with another dropout where one is given."""
+    """Return the settings of a preset.
+
+    Parameters
+    ----------
+    name : str
+        One of `PRESETS`.
+    repeats : int
+        Perturbed passes.
+    seed : int
+        Of the masks.
+    dropout : DropoutSpec, optional
+        In place of that of the preset.
+    least : int
+        Fewest repeats that are allowed.
+
+    Raises
+    ------
+    InputError
+        If there is no such preset, or the repeats are too few.
+    """
     if name not in PRESETS:
         raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
     if repeats < least:
@@ -199,10 +240,16 @@ def preset(
 
 
 def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> ScoredSettings:
-    """Return the pass of the default, the clean one alone.
+    """Return the pass of the default, the clean one alone, without further evidence.
 
-    wants: further evidence beside the clean boxes; see `PerturbableDetector.observe`.
-    repeats: perturbed passes beside them, as in the preset ``paper``; 0 or more.
+    Parameters
+    ----------
+    repeats : int
+        Perturbed passes beside it, as in the preset ``paper``; 0 or more.
+    seed : int
+        Of the masks.
+    dropout : DropoutSpec, optional
+        In place of that of the preset.
     """
     settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
     return replace(settings, wants=())

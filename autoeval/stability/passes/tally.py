@@ -91,15 +91,28 @@ def scored_rows(
 ) -> list[dict[str, Any]]:
     """Compute all scores of a set of images, and mAP where there are labels.
 
-    advance: called with the number of images done; watch: with the evidence of each.
-    resamples: draw the images again as often, with replacement, by the seed of the settings;
-        where the samples have ``blocks``, block by block.
-    Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
-        ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
-        spent, the features, ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else
-        the settings measure. With `resamples` also ``resampled``, the features of the sets
-        drawn again by name, (resamples,), and ``n_blocks``, how many blocks they were drawn
-        from.
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`.
+    samples : Samples
+        Images, with labels or without.
+    advance : callable
+        Called with the number of images done.
+    watch : callable
+        Called with the evidence of each image.
+    resamples : int
+        Draw the images again as often, with replacement, by the seed of the settings; where the
+        samples have ``blocks``, block by block.
+
+    Returns
+    -------
+    list of dict
+        One row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``, ``unreadable``
+        (names and reasons), ``absent`` (JSON: why a score is not there), seconds spent, the
+        features, ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else the settings
+        measure. With `resamples` also ``resampled``, the features of the sets drawn again by name,
+        (resamples,), and ``n_blocks``, how many blocks they were drawn from.
     """
     whole = tally(observer, samples, range(len(samples)), advance=advance, watch=watch)
     rows = whole.rows()

@@ -21,14 +21,22 @@ TOGETHER = 64  # passes that are matched at once
 
 @dataclass(frozen=True, eq=False)
 class MatchedPasses:
-    """Boxes of P passes (N,), and the confident ones that stand for the truth (M,).
+    """Boxes of P passes (N of them), and the confident ones that stand for the truth (M).
 
-    at, labels (N,), int: pass and category of each box; boxes come by both, best first.
-    scores (N,), float32
-    matched (T, N), uint16: whether it is matched, for each of `CONFIDENT`; one of `BITS` for each
-        IoU threshold.
-    true_at, true_labels (M,), int
-    counted (T, M), bool: whether it is as confident as each of `CONFIDENT`.
+    Parameters
+    ----------
+    n_passes : int
+        P.
+    at, labels : ndarray of shape (N,), int
+        Pass and category of each box; boxes come by both, best first.
+    scores : ndarray of shape (N,), float32
+        Of each box.
+    matched : ndarray of shape (T, N), uint16
+        Whether it is matched, for each of `CONFIDENT`; one of `BITS` for each IoU threshold.
+    true_at, true_labels : ndarray of shape (M,), int
+        Pass and category of each box that stands for the truth.
+    counted : ndarray of shape (T, M), bool
+        Whether it is as confident as each of `CONFIDENT`.
     """
 
     n_passes: int
@@ -42,7 +50,13 @@ class MatchedPasses:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Detections, Detections]]) -> Self:
-        """Match what each pass found (at least one) to the boxes that may stand for the truth."""
+        """Match what each pass found to the boxes that may stand for the truth.
+
+        Parameters
+        ----------
+        pairs : sequence of (Detections, Detections)
+            What was found and what stands for the truth, of at least one pass.
+        """
         at, labels, scores, boxes = _every([clean for clean, _ in pairs])
         top = top_detections(at, labels, scores)
         at, labels, scores, boxes = at[top], labels[top], scores[top], boxes[top]
@@ -196,7 +210,7 @@ class Agreement(Score):
 
 
 def _mean_known(values: np.ndarray) -> np.ndarray:
-    """Average (categories, B, T) over the categories that are known, to (T, B)."""
+    """Average (categories, B, T) over categories that are not NaN, to (T, B); NaN without any."""
     defined = np.isfinite(values)
     n_known = defined.sum(axis=0)
     total = np.where(defined, values, 0).sum(axis=0)

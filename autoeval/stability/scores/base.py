@@ -1,7 +1,8 @@
 """What a score is: fed image by image, mergeable, and computed once in the end; scores by name.
 
 A score registers itself when its file is imported; all files of this package are. A score of your
-own registers in the same way, from wherever it is imported before the pass.
+own registers in the same way, from wherever it is imported before the pass. `ScoreSet` feeds all
+scores of a pass. Most scores are a `RatioScore`, those of confidences alone a `ConfidenceScore`.
 """
 
 from __future__ import annotations
@@ -77,19 +78,37 @@ def feature_names(name: str) -> tuple[str, ...]:
 def exceed(values: np.ndarray) -> np.ndarray:
     """Say which values exceed which threshold.
 
-    values (N,): the comparison is made in their own precision: a float32 .3 does not exceed .3.
-    Returned: (T, N), bool.
+    The comparison is made in the precision of the values: a float32 .3 does not exceed .3.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        Scores in [0, 1].
+
+    Returns
+    -------
+    ndarray of shape (T, N), bool
+        For each of `THRESHOLDS`.
     """
     return values > np.array(THRESHOLDS, values.dtype)[:, None]
 
 
 @dataclass(frozen=True)
 class ScoreContext:
-    """What a pass knows that scores may ask for.
+    """What a pass knows that scores may read.
 
-    settings: how boxes are compared; its ``score_thr`` holds for every score.
-    calibration: from confidences to true-positive probabilities, fitted on labelled source data.
-    reference_calibration: the same of a reference detector.
+    Parameters
+    ----------
+    settings : BoxStabilitySettings
+        How boxes are compared; its ``score_thr`` holds for every score.
+    reference : FeatureStatistics, optional
+        Features of the detector's training domain.
+    source_threshold : float, optional
+        Confidence threshold that was fitted on labelled source data.
+    calibration : ScoreCalibration, optional
+        From confidences to true-positive probabilities, fitted on labelled source data.
+    reference_calibration : ScoreCalibration, optional
+        The same of a reference detector.
     """
 
     settings: BoxStabilitySettings
@@ -123,8 +142,8 @@ class Score(ABC):
     features : mapping of str to Direction
         The columns that it fills, and whether each rises or falls with accuracy.
     needs : frozenset of str
-        Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
-        ``logits``, ``features``, ``views``, ``reference``.
+        Fields of `Evidence` that it reads beside the clean boxes, such as ``perturbed``, ``views``,
+        ``reference``, ``candidates``, ``energies`` and ``features``.
     given : tuple of str
         Parameters of its constructor, and attributes, that are fields of `ScoreContext`.
     ungiven : str
@@ -203,9 +222,17 @@ class Score(ABC):
 
 
 class RatioScore(Score):
-    """A score whose F features are each a sum over images divided by another.
+    r"""A score whose F features are each a sum over images divided by another.
 
-    The sums are rounded once, so that merged shards equal the whole to the last bit.
+    .. math:: \frac{\sum_i a_i}{\sum_i b_i}
+
+    A subclass declares `measure`, which returns a and b of one image, or `measure_batch`. The sums
+    are rounded once, so that merged shards equal the whole to the last bit.
+
+    Parameters
+    ----------
+    score_thr : float
+        Only boxes with a score above it count.
     """
 
     given: ClassVar[tuple[str, ...]] = ("score_thr",)
@@ -216,7 +243,7 @@ class RatioScore(Score):
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
 
     def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
-        """Return what one image adds to the numerators and the denominators, (F,) or one number.
+        """Return what one image adds to numerators and denominators, (F,) or one number each.
 
         A score declares this, or `measure_batch` where many images at once cost less.
         """
@@ -262,7 +289,13 @@ class RatioScore(Score):
         }
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the ratios of sums in which each image counts as often as it was drawn, (B,)."""
+        """Return the ratios of sums in which each image counts as often as it was drawn, (B,) each.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, M), int
+            How often each of the M images is in each of B sets.
+        """
         above, below = counts @ self._rows(0), counts @ self._rows(1)
         ratios = np.divide(above, below, out=np.full(above.shape, math.nan), where=below != 0)
         return dict(zip(self.names, ratios.T, strict=True))
@@ -284,9 +317,19 @@ class ConfidenceScore(RatioScore):
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return what each image adds to the numerators and the denominators.
 
-        scores (N,), float32: confidences over the threshold.
-        image (N,), int64: which image each box is of.
-        Returned: above, below (n_images, F), float64.
+        Parameters
+        ----------
+        scores : ndarray of shape (N,), float32
+            Confidences over the threshold.
+        image : ndarray of shape (N,), int64
+            Which image each box is of.
+        n_images : int
+            How many images there are.
+
+        Returns
+        -------
+        above, below : ndarray of shape (n_images, F), float64
+            Of each image.
         """
 
     def measure_batch(self, images: Sequence[Evidence]) -> Sums:
@@ -308,9 +351,24 @@ def count_over(
 
     The comparison is made in the precision of the scores: a float32 .3 does not exceed .3.
 
-    scores, image (N,)
-    Returned: (n_images, F), float64.
+    Parameters
+    ----------
+    thresholds : sequence of F floats
+        Exclusive.
+    scores : ndarray of shape (N,)
+        Of the boxes.
+    image : ndarray of shape (N,), int
+        Which image each box is of.
+    n_images : int
+        How many images there are.
 
+    Returns
+    -------
+    ndarray of shape (n_images, F), float64
+        The counts.
+
+    Examples
+    --------
     >>> count_over([0, 0.5], np.array([.2, .6, .97]), np.array([0, 0, 2]), 3)
     array([[2., 1.],
            [0., 0.],
@@ -321,13 +379,25 @@ def count_over(
 
 
 def observed_sum(values: Sequence[float]) -> tuple[float, int]:
-    """Return the sum and the number of values that are not NaN, for `RatioScore.measure`."""
+    """Return the sum and the number of values that are not NaN, for `RatioScore.measure`.
+
+    >>> observed_sum([0.5, float("nan"), 0.25])
+    (0.75, 2)
+    """
     defined = [value for value in values if not math.isnan(value)]
     return math.fsum(defined), len(defined)
 
 
 def register(score: S) -> S:
-    """Make a score known; a class decorator."""
+    """Make a score known; a class decorator.
+
+    Raises
+    ------
+    TypeError
+        If the class lacks one of `DECLARED`.
+    ValueError
+        If its name or one of its features is taken.
+    """
     missing = [field for field in DECLARED if field not in vars(score)]
     if missing:
         raise TypeError(f"The score {score.__name__} does not declare {', '.join(missing)}.")

@@ -34,16 +34,34 @@ def box_stability(
 ) -> float:
     """Stability of the boxes of one image.
 
-    Source: Yang et al. 2024, section 3, equations 2 to 4, in the direction "larger is more stable".
+    Boxes of both passes are matched so that the sum of their overlaps is the largest, and the
+    overlaps of the pairs are averaged. Source: Yang et al. 2024, section 3, equations 2 to 4, in
+    the direction "larger is more stable".
 
-    Returned: mean overlap of the matched pairs; for an image without a box on one side 0, or NaN
-        where such images are skipped.
+    Parameters
+    ----------
+    clean, perturbed : Detections
+        Of both passes; those over ``settings.score_thr`` count.
+    settings : BoxStabilitySettings, optional
+        How they are compared; by default as in the paper.
 
+    Returns
+    -------
+    float
+        Mean overlap of the matched pairs, in [-1, 1] with GIoU and in [0, 1] with IoU; for an image
+        without a box on one side 0, or NaN where such images are skipped.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> boxes = np.array([[0, 0, 2, 2], [4, 4, 8, 8]])
     >>> found = Detections(boxes, np.array([.9, .8]), np.array([0, 0]))
     >>> box_stability(found, found), box_stability(found, Detections.empty())
     (1.0, 0.0)
+    >>> box_stability(found, found[:1])  # the paper divides by the smaller number of boxes
+    1.0
+    >>> box_stability(found, found[:1], BoxStabilitySettings(normalise="max"))
+    0.5
     """
     settings = settings or BoxStabilitySettings()
     matching = settings.match(clean, perturbed)
@@ -156,9 +174,20 @@ def confidence_stability(
     Pairs are those of box stability, matched by box: matching on signed differences of scores makes
     every assignment tie. Source: Yang et al. 2024, section 5.1, "variant study".
 
-    settings: ``normalise`` plays no part.
-    Returned: where nothing can be matched, 0 or NaN as ``settings.empty`` says.
+    Parameters
+    ----------
+    clean, perturbed : Detections
+        Of both passes.
+    settings : BoxStabilitySettings, optional
+        How they are matched; ``normalise`` plays no part.
 
+    Returns
+    -------
+    float
+        In [0, 1]; where nothing can be matched, 0 or NaN as ``settings.empty`` says.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> box, label = np.array([[0, 0, 2, 2]]), np.array([0])
     >>> first, second = (Detections(box, np.array([s]), label) for s in (.75, .5))
@@ -276,7 +305,17 @@ class CumulativeConsensus(RatioScore):
 
 
 def consensus(a: Detections, b: Detections) -> float:
-    """Return the mean over the boxes of two views, at least one, of the best overlap."""
+    """Return the mean over the boxes of two views, at least one, of the best overlap.
+
+    An overlap is the IoU with a box of the same category, 0 where it is under `LEAST_OVERLAP`.
+
+    Examples
+    --------
+    >>> box = np.array([[0, 0, 2, 2]])
+    >>> one, none = Detections(box, np.array([.9]), np.array([0])), Detections.empty()
+    >>> consensus(one, one), consensus(one, none)
+    (1.0, 0.0)
+    """
     overlaps = box_iou(a.boxes.astype(np.float64), b.boxes.astype(np.float64))
     overlaps = np.where(a.labels[:, None] == b.labels[None, :], overlaps, 0.0)
     overlaps = np.where(overlaps >= LEAST_OVERLAP, overlaps, 0.0)

@@ -17,9 +17,14 @@ REMEMBERED = 1024  # pairs of passes: several scores read those of a batch, with
 class Matching:
     """Pairs of the boxes of two passes over one image.
 
-    overlaps (P,): IoU or GIoU of each pair.
-    score_changes (P,): absolute difference of the scores of each pair.
-    n_first, n_second: boxes on either side, matched or not.
+    Parameters
+    ----------
+    overlaps : ndarray of shape (P,)
+        IoU or GIoU of each pair.
+    score_changes : ndarray of shape (P,)
+        Absolute difference of the scores of each pair.
+    n_first, n_second : int
+        Boxes on either side, matched or not.
     """
 
     overlaps: np.ndarray
@@ -35,6 +40,17 @@ def match_detections(
     """Match the boxes of two passes so that the sum of their overlaps is the largest.
 
     The last results are remembered, by the identity of the arguments.
+
+    Parameters
+    ----------
+    first, second : Detections
+        Of the two passes.
+    cost : str
+        ``giou`` or ``iou``.
+    class_aware : bool
+        Whether only boxes of one category are matched.
+    score_thr : float
+        Only boxes with a score above it are matched.
     """
     first, second = first.above(score_thr), second.above(score_thr)
     groups = np.intersect1d(first.labels, second.labels) if class_aware else [None]
@@ -53,11 +69,24 @@ def match_detections(
 class BoxStabilitySettings:
     """How two sets of boxes become one number; the defaults are those of Yang et al. 2024.
 
-    cost ("giou", "iou"): overlap that the matching maximises and the score averages.
-    empty ("zero", "skip"): policy for an image with no box on at least one side: counted as 0, as
-        equation 4 does, whose mean is over all images; or left out of the mean.
-    normalise ("min", "max"): divide the sum of overlaps by the smaller or the larger number of
-        boxes.
+    Parameters
+    ----------
+    cost : {"giou", "iou"}
+        Overlap that the matching maximises and the score averages.
+    class_aware : bool
+        Whether only boxes of one category are matched.
+    empty : {"zero", "skip"}
+        Policy for an image with no box on at least one side: counted as 0, as equation 4 does,
+        whose mean is over all images; or left out of the mean.
+    normalise : {"min", "max"}
+        Divide the sum of overlaps by the smaller or the larger number of boxes.
+    score_thr : float
+        Only boxes with a score above it count.
+
+    Raises
+    ------
+    ValueError
+        If a setting is none of these.
     """
 
     cost: str = "giou"

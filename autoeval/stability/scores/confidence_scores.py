@@ -176,11 +176,22 @@ def contrastive_confidence(
 ) -> float:
     """Mean score of an image's positives less a multiple of the mean score of its negatives.
 
-    scores (N,): all scores that the detector gives, low ones included.
-    threshold: positives are the boxes with a score of at least this, negatives are the others.
-    weight: multiple of the negatives' mean (λ).
-    Returned: a side without boxes has mean 0.
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        All scores that the detector gives, low ones included.
+    threshold : float
+        Positives are the boxes with a score of at least this, negatives are the others.
+    weight : float
+        Multiple of the negatives' mean (λ).
 
+    Returns
+    -------
+    float
+        A side without boxes has mean 0.
+
+    Examples
+    --------
     >>> round(contrastive_confidence(np.array([.9, .7, .1])), 6)
     0.3
     """
@@ -241,11 +252,26 @@ def fit_source_threshold(scores: np.ndarray, correct: np.ndarray) -> float:
 
     Source: Garg et al. 2022, equation 1.
 
-    scores (N,): scores of the boxes of a labelled set.
-    correct (N,), bool: true for the boxes that match a labelled object.
-    Returned: with #(s < t) = #errors, up to equal scores; just over the largest score when every
-        box is wrong.
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        Scores of the boxes of a labelled set.
+    correct : ndarray of shape (N,), bool
+        True for the boxes that match a labelled object.
 
+    Returns
+    -------
+    float
+        With #(s < t) = #errors, up to equal scores; just over the largest score when every box is
+        wrong.
+
+    Raises
+    ------
+    InputError
+        If there is no box.
+
+    Examples
+    --------
     >>> fit_source_threshold(np.array([.9, .2, .6, .4]), np.array([True, False, True, False]))
     0.6
     """
@@ -295,9 +321,18 @@ class SourceThreshold(RatioScore):
 def binary_entropy(scores: np.ndarray) -> np.ndarray:
     """Entropy of a yes-or-no answer, in bits.
 
-    scores (N,): probability of yes, in [0, 1].
-    Returned: (N,), float64: in [0, 1].
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        Probability of yes, in [0, 1].
 
+    Returns
+    -------
+    ndarray of shape (N,), float64
+        In [0, 1].
+
+    Examples
+    --------
     >>> binary_entropy(np.array([0., .5, 1.]))
     array([0., 1., 0.])
     """
@@ -375,7 +410,21 @@ def sum_chosen(
 ) -> Sums:
     """Return the sum and the number of the values that each of F masks chooses, by image.
 
-    values, image, masks (N,). Returned: (n_images, F) each.
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        Of the boxes.
+    chosen : sequence of F ndarrays of shape (N,), bool
+        The masks.
+    image : ndarray of shape (N,), int
+        Which image each box is of.
+    n_images : int
+        How many images there are.
+
+    Returns
+    -------
+    sums, counts : ndarray of shape (n_images, F)
+        Of each image.
     """
     sums = [np.bincount(image[mask], values[mask], n_images) for mask in chosen]
     counts = [np.bincount(image[mask], minlength=n_images) for mask in chosen]

@@ -25,9 +25,17 @@ def flatness_cost(clean: Classified, perturbed: Classified, *, weight: float = 1
 
     .. math:: \min_σ \frac{1}{\min(n, n')} \sum_i -IoU(b'_i, b_{σ(i)}) + λ KL(p'_i ‖ p_{σ(i)})
 
-    clean, perturbed: n and n' boxes, at least one each; p are their class probabilities.
-    weight: λ.
-    Returned: at least -1, which it is for two passes that find the same.
+    Parameters
+    ----------
+    clean, perturbed : Classified
+        n and n' boxes, at least one each, with the class probabilities p.
+    weight : float
+        λ.
+
+    Returns
+    -------
+    float
+        At least -1, which it is for two passes that find the same.
     """
     overlaps = box_iou(perturbed.boxes.astype(np.float64), clean.boxes.astype(np.float64))
     p = np.maximum(perturbed.probabilities.astype(np.float64), LEAST)
@@ -69,12 +77,22 @@ def prototype_ratio(source: np.ndarray, target: np.ndarray) -> float:
 
     .. math:: \frac{D(s_i, t_j)\, D(s_i, s_j)\, D(t_i, t_j)}{D(s_i, t_i)}
 
-    where D is the mean Euclidean distance over the pairs of prototypes with i ≠ j.
+    where D is the mean Euclidean distance over the pairs of prototypes with i ≠ j, in the
+    denominator over the categories.
 
-    source, target (K, C + 1): sums of weighted features, and of the weights in the last column;
-        categories that have no weight in both are left out.
-    Returned: NaN with fewer than two categories, or if none has moved.
+    Parameters
+    ----------
+    source, target : ndarray of shape (K, C + 1)
+        Sums of weighted features, and of the weights in the last column; categories that have no
+        weight in both are left out.
 
+    Returns
+    -------
+    float
+        NaN with fewer than two categories, or if none has moved.
+
+    Examples
+    --------
     >>> source = np.array([[0., 0., 1.], [6., 0., 2.]])  # (0, 0) and (3, 0)
     >>> target = np.array([[0., 4., 1.], [3., 4., 1.]])  # (0, 4) and (3, 4)
     >>> prototype_ratio(source, target)  # 5 * 3 * 3 / 4

@@ -20,14 +20,23 @@ UNREADABLE = (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError)
 class FeatureStatistics:
     """Number, mean and covariance of feature vectors.
 
-    mean (C,), float64
-    covariance (C, C), float64: divided by n - 1; 0 for a single vector.
-    prototypes (K + 1, C + 1), float64: sums of those of `autoeval.detections.Evidence` over the
-        images, where these had them. `merge` leaves them out.
+    Parameters
+    ----------
+    n : int
+        Vectors.
+    mean : ndarray of shape (C,), float64
+        Their mean.
+    covariance : ndarray of shape (C, C), float64
+        Divided by n - 1; 0 for a single vector.
+    prototypes : ndarray of shape (K + 1, C + 1), float64, optional
+        Sums of those of `autoeval.detections.Evidence` over the images, where these had them.
+        `merge` leaves them out.
 
+    Examples
+    --------
     >>> whole = FeatureStatistics.of(np.array([[0., 0.], [2., 0.], [4., 3.]]))
-    >>> whole.mean, whole.covariance[0, 0]
-    (array([2., 1.]), np.float64(4.0))
+    >>> whole.mean, float(whole.covariance[0, 0])
+    (array([2., 1.]), 4.0)
     """
 
     n: int
@@ -71,7 +80,13 @@ class FeatureStatistics:
 
     @classmethod
     def load(cls, path: Path) -> FeatureStatistics:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read or has other shapes.
+        """
         try:
             with np.load(path) as stored:
                 n, mean, covariance = int(stored["n"]), stored["mean"], stored["covariance"]

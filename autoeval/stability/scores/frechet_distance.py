@@ -16,16 +16,30 @@ CHUNK = 256
 
 
 def frechet_distance(first: FeatureStatistics, second: FeatureStatistics) -> float:
-    r"""Squared Fréchet (2-Wasserstein) distance of two normal distributions.
+    """Squared Fréchet (2-Wasserstein) distance of two normal distributions.
 
     .. math:: ‖μ_1 - μ_2‖² + Tr(Σ_1 + Σ_2 - 2 (Σ_1 Σ_2)^{½})
 
     The last trace is the sum of the square roots of the eigenvalues of
     :math:`Σ_1^{½} Σ_2 Σ_1^{½}`, which is symmetric; the root of ``first`` is kept with it.
 
-    first, second: of features with the same C.
-    Returned: at least 0.
+    Parameters
+    ----------
+    first, second : FeatureStatistics
+        Of features of one length C.
 
+    Returns
+    -------
+    float
+        At least 0.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ.
+
+    Examples
+    --------
     >>> ones = np.eye(2)
     >>> near, far = (FeatureStatistics(9, np.array([0., d]), ones) for d in (0, 3))
     >>> frechet_distance(near, far)

@@ -31,12 +31,18 @@ def consistency_and_reliability(images: Sequence[Candidates]) -> np.ndarray:
     with CC = 1 - (distance of the centres of B_f and B_m) / (half the diagonal of B_f). A kept box
     that suppressed nothing is given 0 in the place of the bracket, as in the released code. A
     candidate that overlaps two kept boxes counts for both, and the last sum is over all suppressed
-    candidates of the image.
+    candidates of the image. Source: Yoo et al. 2025, section 4.
 
-    Source: Yoo et al. 2025, section 4.
+    Parameters
+    ----------
+    images : sequence of n Candidates
+        Boxes before non-maximum suppression, and which of them it kept.
 
-    Returned: (n, 2), float64: consistency and reliability, NaN without a kept box, or without a
-        suppressed one. The values of an image do not depend on the others.
+    Returns
+    -------
+    ndarray of shape (n, 2), float64
+        Consistency and reliability, NaN without a kept box, or without a suppressed one. The values
+        of an image do not depend on the others.
     """
     n = len(images)
     kept = [candidates[candidates.kept] for candidates in images]
@@ -111,7 +117,13 @@ def _owners(
 
 
 def _agreement(boxes: np.ndarray, enclosing: np.ndarray) -> np.ndarray:
-    """Return the bracket of S_C for kept boxes (F, 4) and what encloses their candidates, (F,)."""
+    """Return the bracket of S_C, (F,).
+
+    Parameters
+    ----------
+    boxes, enclosing : ndarray of shape (F, 4)
+        Kept boxes, and what encloses their candidates, xyxy.
+    """
     overlaps = box_iou(boxes[:, None], enclosing[:, None])[:, 0, 0]
     centres = (boxes[:, :2] + boxes[:, 2:]) / 2
     enclosing_centres = (enclosing[:, :2] + enclosing[:, 2:]) / 2

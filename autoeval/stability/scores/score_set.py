@@ -1,4 +1,8 @@
-"""All scores of a pass, fed together."""
+"""All scores of a pass, fed together.
+
+`autoeval.stability.passes.tally` feeds a `ScoreSet` with the evidence of images, batch by batch,
+and takes the features as rows of a score table.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,13 @@ T = TypeVar("T")
 
 
 def check_finite(evidence: Evidence) -> None:
-    """Make sure that every number of an image's evidence is finite."""
+    """Make sure that every number of an image's evidence is finite.
+
+    Raises
+    ------
+    InputError
+        Naming the image and the field, if one is not.
+    """
     for name, values in _fields(evidence):
         finite = np.isfinite(values)
         if not finite.all():
@@ -53,11 +63,24 @@ class ScoreSet:
 
     Scores of perturbed passes are kept apart for each repeat, all others are computed once.
 
-    settings: those of the preset; ``bos_strict`` keeps its own.
-    reference: features of the detector's training domain, for the Fréchet distance.
-    source_threshold: confidence threshold fitted on labelled source data, for the original ATC.
-    absent: why a score is left out, by its name. A score that one image cannot give is left out for
-        the whole set.
+    Parameters
+    ----------
+    settings : BoxStabilitySettings
+        Those of the preset; ``bos_strict`` keeps its own.
+    repeats : int
+        Perturbed passes of each image; with 0, scores that need one are absent.
+    reference : FeatureStatistics, optional
+        Features of the detector's training domain, for the Fréchet distance.
+    source_threshold : float, optional
+        Confidence threshold fitted on labelled source data, for the original ATC.
+    names : collection of str, optional
+        Scores to compute; by default all.
+
+    Attributes
+    ----------
+    absent : dict of str to str
+        Why a score is left out, by its name. A score that one image cannot give is left out for the
+        whole set.
     """
 
     def __init__(
@@ -129,15 +152,25 @@ class ScoreSet:
     def resample(
         self, *, resamples: int = 200, seed: int = 0, blocks: np.ndarray | None = None
     ) -> list[dict[str, np.ndarray]]:
-        """Return the features of as many sets of images, drawn with replacement from those seen.
+        """Return the features of sets of images, drawn with replacement from those seen.
 
         All scores and repeats are given the same draws, so that what varies together in the images
         varies together here. Costs no pass over images. Scores without a bootstrap, see
         `Score.resample`, are left out.
 
-        seed: of the draws, which depend on nothing else but the number of images and their blocks.
-        blocks: images that are drawn together; see `resampled_counts`.
-        Returned: (B,): one dictionary a repeat, as in `rows`.
+        Parameters
+        ----------
+        resamples : int
+            Sets to draw, B.
+        seed : int
+            Of the draws, which depend on nothing else but the number of images and their blocks.
+        blocks : ndarray, int, optional
+            Images of equal number are drawn together; see `resampled_counts`.
+
+        Returns
+        -------
+        list of dict of str to ndarray of shape (B,)
+            One dictionary a repeat, as in `rows`.
         """
         counts = resampled_counts(self._n_images, resamples=resamples, seed=seed, blocks=blocks)
         clean = self._resampled(self._clean, counts)

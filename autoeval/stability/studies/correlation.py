@@ -37,6 +37,19 @@ class SquaredCorrelation:
     """R² of a straight line through points that come in sources; those with a NaN are left out.
 
     Sums of each source are kept, so that a resample of sources costs a product of matrices.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (N,)
+        Score and accuracy of each sample set.
+    source : ndarray of shape (N,)
+        Its source.
+
+    Examples
+    --------
+    >>> points = SquaredCorrelation([0, 1, 2, 3], [0, 1, 5, 6], ["a", "a", "b", "b"])
+    >>> round(points.pooled(), 3), points.within()
+    (0.931, 1.0)
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, source: np.ndarray) -> None:
@@ -91,8 +104,30 @@ def correlation(
 ) -> pd.DataFrame:
     """Correlate scores, averaged over dropout repeats, with the accuracy over all sample sets.
 
-    One row a feature, the best first; by default every score of the table, at the threshold that
-    correlates best here, which flatters it. Source: Yang et al. 2024, section 5.4.
+    Source: Yang et al. 2024, section 5.4.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    features : sequence of str
+        Columns; by default every score of the table, at the threshold that correlates best here,
+        which flatters it.
+    target : str
+        Column of the accuracy.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        One row a feature, the best first: ``feature``, ``sample_sets`` (that have it), ``r2`` with
+        ``lower`` and ``upper``, ``spearman``, ``r2_within`` (within sources).
+
+    Raises
+    ------
+    InputError
+        If a named score is constant or known nowhere, or the table has too few sample sets.
     """
     names = list(features) or feature_columns(table)
     points = labelled_sample_sets(table, names, target)
@@ -143,8 +178,28 @@ def thresholds(
 ) -> pd.DataFrame:
     """Correlate each thresholded score with the accuracy at each of its thresholds.
 
-    `families` are names before the ``@``, such as ``ps``. Where few ``sample_sets`` have a value,
-    R² is over those alone. Source: Yang et al. 2024, appendix A.4, figure 6.
+    Source: Yang et al. 2024, appendix A.4, figure 6.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    families : sequence of str
+        Names before the ``@``, such as ``ps``; by default all.
+    target : str
+        Column of the accuracy.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        Where few ``sample_sets`` have a value, R² is over those alone.
+
+    Raises
+    ------
+    InputError
+        If the table has no such scores.
     """
     parted = {name: parts for name in feature_columns(table) if (parts := split_threshold(name))}
     stems = list(dict.fromkeys(family for family, _ in parted.values()))

@@ -17,12 +17,25 @@ MoveBoxes = Callable[[np.ndarray, float, tuple[int, int]], np.ndarray]
 
 @dataclass(frozen=True)
 class Transform:
-    """One way to change an image, with one magnitude, of the given `meaning` and unit.
+    """One way to change an image, with one magnitude.
 
-    Magnitudes are ``low`` plus multiples of ``step`` up to `high`, all equally likely, so that
-    recipes hold short numbers. `change` takes an image (H, W, 3) uint8 BGR, the magnitude and a
-    generator; `move` takes boxes (N, 4) xyxy pixels, the magnitude and (height, width), and returns
-    the moved boxes, not clipped; None where objects stay in their place.
+    Magnitudes are `low` plus multiples of `step` up to `high`, all equally likely, so that recipes
+    hold short numbers.
+
+    Parameters
+    ----------
+    name : str
+        By which recipes name it.
+    low, high, step : float
+        Range of the magnitude.
+    meaning : str
+        What the magnitude is, with its unit.
+    change : callable
+        Takes an image (H, W, 3) uint8 BGR, the magnitude and a generator; returns the changed
+        image.
+    move : callable, optional
+        Takes boxes (N, 4) xyxy pixels, the magnitude and (height, width), and returns the moved
+        boxes, not clipped; None where objects stay in their place.
     """
 
     name: str
@@ -84,10 +97,36 @@ def apply_step(
     rng: np.random.Generator,
     min_visibility: float = 0.25,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Apply one transform to an image (H, W, 3) uint8 BGR and its boxes (N, 4) xyxy pixels.
+    """Apply one transform to an image and its boxes.
 
     A moved box is dropped where less than `min_visibility` of its area is left inside the image.
-    Returns the image, the boxes (M, 4) that are left, clipped to it, and their positions (M,).
+
+    Parameters
+    ----------
+    step : TransformStep
+        The transform; without a magnitude it is drawn.
+    image : ndarray of shape (H, W, 3), uint8, BGR
+        The image.
+    boxes : ndarray of shape (N, 4)
+        xyxy, pixels.
+    rng : Generator
+        For all that is drawn.
+    min_visibility : float
+        In [0, 1].
+
+    Returns
+    -------
+    image : ndarray of shape (H, W, 3), uint8, BGR
+        The changed image.
+    boxes : ndarray of shape (M, 4)
+        Those that are left, clipped to it.
+    kept : ndarray of shape (M,), int
+        Their positions among the boxes given.
+
+    Raises
+    ------
+    InputError
+        If there is no such transform.
     """
     transform = get_transform(step.name)
     magnitude = transform.draw(rng) if step.magnitude is None else step.magnitude

@@ -36,10 +36,21 @@ def sample_seed(seed: int, image_id: str, repeat: int) -> int:
 
 
 def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: int) -> Tensor:
-    """Zero each element of (N, ...) with probability ``rate`` and divide the rest by ``1 - rate``.
+    """Zero each element with probability ``rate`` and divide the rest by ``1 - rate``.
 
     The masks are drawn where the features are, by the seed of each sample (see `sample_seed`), the
     stage and the position of an element, so that every device and every batch size has the same.
+
+    Parameters
+    ----------
+    features : Tensor of shape (N, ...)
+        Of N samples.
+    rate : float
+        0 <= rate < 1.
+    seeds : sequence of N int
+        Of the samples.
+    stage : int
+        Number of the stage.
     """
     draws = draw_uniform(features.shape[1:], seeds, stage, device=features.device)
     return drop_below(features, rate, draws)
@@ -81,7 +92,22 @@ def draw_uniform(
 def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
     """Zero the elements whose draw is below ``rate`` and divide the rest by ``1 - rate``.
 
-    Raises ValueError if there are not draws for each sample.
+    Parameters
+    ----------
+    features, draws : Tensor of shape (N, ...)
+        Features, and numbers in [0, 1).
+    rate : float
+        0 <= rate < 1.
+
+    Raises
+    ------
+    ValueError
+        If there are not draws for each sample.
+
+    Examples
+    --------
+    >>> drop_below(torch.tensor([[3.0, 3.0]]), 0.25, torch.tensor([[0.2, 0.3]]))
+    tensor([[0., 4.]])
     """
     if len(draws) != len(features):
         raise ValueError(f"Expected {len(features)} seeds, one for each sample, got {len(draws)}.")

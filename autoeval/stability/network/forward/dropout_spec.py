@@ -19,10 +19,20 @@ FIELDS = ("position", "stages", "rate")
 class DropoutSpec:
     """Where and how much to drop.
 
-    `position` "after" drops elements of a stage's output, which both the next stage and the neck
-    read; "before" those of its input alone: the neck still sees the previous stage whole. `stages`
-    are numbers of the four backbone stages, from 0, kept sorted; `rate` is the probability of
-    zeroing an element, 0 <= rate < 1, and the rest is divided by 1 - rate.
+    Parameters
+    ----------
+    position : {"after", "before"}
+        "after" drops elements of a stage's output, which both the next stage and the neck read;
+        "before" those of its input alone: the neck still sees the previous stage whole.
+    stages : tuple of int
+        Numbers of the four backbone stages, from 0, kept sorted.
+    rate : float
+        Probability of zeroing an element, 0 <= rate < 1; the rest is divided by 1 - rate.
+
+    Raises
+    ------
+    InputError
+        If one of these does not hold.
 
     Examples
     --------
@@ -75,7 +85,13 @@ def write_dropout_config(
 
 
 def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
-    """Read the dropout of a configuration file, or raise `InputError` if it holds none."""
+    """Read the dropout of a configuration file.
+
+    Raises
+    ------
+    InputError
+        If it holds none.
+    """
     dropout = read_config(path).get("dropout")
     if not isinstance(dropout, dict) or set(dropout) != set(FIELDS):
         raise InputError(

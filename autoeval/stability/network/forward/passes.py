@@ -50,7 +50,17 @@ def branches(
 
     Dropouts of one rate that agree up to some layer share all layers until there, and all share the
     random draws, so every result is what its dropout alone would have given, to the last bit.
-    `prefix` lies at or before the first layer that any perturbs; `seeds` are of its samples.
+
+    Parameters
+    ----------
+    staged : StagedBackbone
+        The backbone.
+    prefix : Prefix
+        Lies at or before the first layer that any dropout perturbs.
+    specs : sequence of DropoutSpec
+        The dropouts.
+    seeds : sequence of int
+        Of the samples of the prefix.
     """
     yield from _descend(staged, prefix, specs, seeds, {})
 
@@ -397,6 +407,11 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
     ones it is the outermost, of several the last whose output goes on within the backbone. Where
     fewer than three strides are found, the last four modules of a list of stages are taken, if
     there are more of those.
+
+    Raises
+    ------
+    InputError
+        If neither finds any.
     """
     points = by_resolution(backbone)
     if points is None or len(points.exits) < ENOUGH:
@@ -413,7 +428,13 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
 
 
 def named_hook_points(backbone: nn.Module, names: Sequence[str]) -> HookPoints:
-    """Take one to four modules by their names within the backbone as stages, or `InputError`."""
+    """Take one to four modules by their names within the backbone as stages.
+
+    Raises
+    ------
+    InputError
+        If there are not so many, or the backbone has no module of a name.
+    """
     modules = dict(backbone.named_modules())
     unknown = [name for name in names if name not in modules or not name]
     if unknown or not 0 < len(names) <= N_STAGES:

@@ -17,7 +17,12 @@ Layer = Callable[[Tensor], Tensor]
 class HookPoints:
     """The modules between which a backbone's stages lie.
 
-    For each stage: the one whose first argument is its input, and the one that returns its output.
+    Parameters
+    ----------
+    entries : tuple of Module
+        For each stage the one whose first argument is its input.
+    exits : tuple of Module
+        For each stage the one that returns its output.
     """
 
     entries: tuple[nn.Module, ...]
@@ -37,8 +42,14 @@ class HookPoints:
 class Prefix:
     """What a backbone has computed when the first layer to be perturbed has just run.
 
-    `layer` is its number, `x` (N, ...) its untouched output, `features` those for the neck that
-    earlier layers have given.
+    Parameters
+    ----------
+    layer : int
+        Number of that layer.
+    x : Tensor of shape (N, ...)
+        Its untouched output.
+    features : tuple of Tensor
+        Those for the neck that earlier layers have given.
     """
 
     layer: int
@@ -61,9 +72,18 @@ class StagedBackbone:
     """The layers of a backbone in the order they run, and where its stages lie among them.
 
     Running the chain computes what the backbone's own ``forward`` does, with the same modules in
-    the same order. `inputs` and `outputs` are, for each stage, the numbers of the layer whose
-    output it reads and of the layer that ends it; `taps` have, for each layer whose output the neck
-    reads, what turns it into a feature map; `points` are the same stages in terms of modules.
+    the same order.
+
+    Parameters
+    ----------
+    layers : tuple of callable
+        Each takes what the one before returned.
+    inputs, outputs : tuple of int
+        For each stage the number of the layer whose output it reads, and of the layer that ends it.
+    taps : mapping of int to callable
+        For each layer whose output the neck reads, what turns it into a feature map.
+    points : HookPoints
+        The same stages in terms of modules.
     """
 
     layers: tuple[Layer, ...]
