@@ -1,4 +1,9 @@
-"""Options of a command, from signatures and docstrings of its functions, and how words are read."""
+"""Options of a command, from signatures and docstrings of its functions, and how words are read.
+
+`run_command` reads the words (`read_words`, with `READERS` for values of a form of their own),
+refuses output paths that cannot be written, calls the function with what was given, and shows the
+result. `help_of` writes the help. All errors of options are `InputError`.
+"""
 
 from __future__ import annotations
 
@@ -48,17 +53,39 @@ FILES_WRITTEN = ("output", "markdown", "prometheus", "report")
 
 
 def comma_words(texts: Sequence[str]) -> list[str]:
-    """Read ``WORD,WORD``; words apart are taken, too."""
+    """Read ``WORD,WORD``; words apart are taken, too.
+
+    >>> comma_words(["car,bus", "van"])
+    ['car', 'bus', 'van']
+    """
     return [word for text in texts for word in text.split(",") if word]
 
 
 def word_pairs(text: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY,WORD=CATEGORY``."""
+    """Read ``WORD=CATEGORY,WORD=CATEGORY``; None for nothing."""
     return translation(text.split(","), "--words")
 
 
 def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str, str]]:
-    """Read ``NAME=VALUE ...``; `form` says in the error what an option expects."""
+    """Read ``NAME=VALUE ...``.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed.
+    option, form : str
+        For the error: the option, and what it expects.
+
+    Raises
+    ------
+    InputError
+        If a text has no name or no value.
+
+    Examples
+    --------
+    >>> named_pairs(["gate=a=b.json"], "--labelled", "SITE=FILE")
+    [('gate', 'a=b.json')]
+    """
     pairs = []
     for text in texts:
         name, _, value = text.partition("=")
@@ -69,7 +96,13 @@ def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str,
 
 
 def named_values(texts: Sequence[str], option: str, form: str) -> dict[str, str]:
-    """Read ``NAME=VALUE ...`` as `named_pairs`, where a name has one value."""
+    """Read ``NAME=VALUE ...`` as `named_pairs`, where a name has one value.
+
+    Raises
+    ------
+    InputError
+        As `named_pairs`, or if a name has two values.
+    """
     values: dict[str, str] = {}
     for name, value in named_pairs(texts, option, form):
         if values.setdefault(name, value) != value:
@@ -78,7 +111,18 @@ def named_values(texts: Sequence[str], option: str, form: str) -> dict[str, str]
 
 
 def accuracy_in_points(text: str, name: str) -> float:
-    """Read a known accuracy in points of 100, which a share such as .312 is not, as in [0, 1]."""
+    """Read a known accuracy in points of 100, which a share such as .312 is not, as in [0, 1].
+
+    Raises
+    ------
+    InputError
+        If it is neither 0 nor from 1 to 100; `name` is for the message.
+
+    Examples
+    --------
+    >>> accuracy_in_points("31.2", "gate")
+    0.312
+    """
     try:
         points = float(text)
     except ValueError:
@@ -92,7 +136,11 @@ def accuracy_in_points(text: str, name: str) -> float:
 
 
 def known_at_sites(text: str) -> dict[str, float]:
-    """Read ``SITE=POINTS,SITE=POINTS`` of ``--against-known``: the known accuracy at each site."""
+    """Read ``SITE=POINTS,SITE=POINTS`` of ``--against-known``: the known accuracy at each site.
+
+    >>> known_at_sites("gate=31,yard, north=40")
+    {'gate': 0.31, 'yard, north': 0.4}
+    """
     parts, begun = [], ""
     for piece in text.split(","):
         begun += piece
@@ -119,7 +167,11 @@ def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
 
 
 def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None:
-    """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
+    """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing.
+
+    >>> named_categories(["vehicle=car,bus", "person"])
+    {'vehicle': ['car', 'bus'], 'person': ['person']}
+    """
     categories: dict[str, list[str]] = {}
     for name, _, words in (text.partition("=") for text in given or []):
         if not name:
@@ -130,7 +182,11 @@ def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None
 
 
 def categories_of_sites(given: Sequence[Sequence[str]]) -> dict[str, dict[str, list[str]]]:
-    """Read ``SITE NAME[=WORD,...]`` of ``--site-category``: the categories of single sites."""
+    """Read ``SITE NAME[=WORD,...]`` of ``--site-category``: the categories of single sites.
+
+    >>> categories_of_sites([["gate", "vehicle=car,bus"]])
+    {'gate': {'vehicle': ['car', 'bus']}}
+    """
     texts: dict[str, list[str]] = {}
     for words in given:
         if len(words) != 2:
@@ -218,7 +274,7 @@ class Given:
     words : mapping
         Of each parameter that was given the option and its words, as typed.
     command_line : str
-        The whole command.
+        The whole command; the address of a webhook is masked in it.
     """
 
     values: Mapping[str, Any]
@@ -227,10 +283,26 @@ class Given:
 
 
 def run_command(name: str, command: Command, words: Sequence[str]) -> int:
-    """Call the functions of a command with what was typed; return its status.
+    """Call the functions of a command with what was typed.
 
-    `words` are those behind the name of the command. Raises `InputError` for options that there
-    are not, values that cannot be read, and as the functions do.
+    Parameters
+    ----------
+    name : str
+        Of the command, such as ``label plan``.
+    command : Command
+        Its functions.
+    words : sequence of str
+        Those behind the name of the command.
+
+    Returns
+    -------
+    int
+        Status of the program.
+
+    Raises
+    ------
+    InputError
+        For options that there are not, values that cannot be read, and as the functions do.
     """
     if any(word in HELP for word in words):
         whole = "--help-all" in words
@@ -260,7 +332,13 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
 
 
 def check_outputs(values: Mapping[str, Any], command: Command) -> None:
-    """Raise `InputError` where a file is in the place of a folder that is to be written, or so."""
+    """Refuse paths that cannot be written: a file in the place of a folder, or the other way round.
+
+    Raises
+    ------
+    InputError
+        Naming the option.
+    """
     for option in (*FOLDERS_WRITTEN, *FILES_WRITTEN):
         value = values.get(option)
         if value is None:

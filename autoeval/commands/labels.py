@@ -105,9 +105,17 @@ def show_labelled(
 def _until(
     estimate: LabelledEstimate, wanted: float
 ) -> tuple[int | None, str, dict[str, float | None]]:
-    """Decide whether the wanted half-width is reached.
+    """Decide whether the wanted half-width, in [0, 1], is reached; see `next_batch`.
 
-    Returns how many labels to go on with, None for none; a sentence; and what JSON has.
+    Returns
+    -------
+    next_n : int, optional
+        Labels to go on with, in all; None where it is reached or none is left.
+    text : str
+        A sentence.
+    values : dict
+        What JSON has: ``wanted``, ``half_width`` and ``next_n``; the last two are None where boxes
+        contradict the labels.
     """
     from autoeval.labels.joint import next_batch
     from autoeval.report.labels import until_text
@@ -129,7 +137,7 @@ def _until(
 
 
 def larger_plan(command: str, n: int) -> str:
-    """Return the command that made a plan, for `n` images; nothing where it is not known.
+    """Return the command that made a plan, for `n` images; empty where it is not known.
 
     >>> larger_plan("autoeval label plan --n 5 --estimator e.parquet", 9)
     'autoeval label plan --estimator e.parquet --n 9'

@@ -43,7 +43,20 @@ class KindClassifier:
         return self
 
     def predict_proba(self, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-        """Return the probabilities (N, 6) of `KINDS` for boxes (N, 4) xyxy of an image."""
+        """Return the probabilities of each kind of vehicle.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8, BGR
+            The image.
+        boxes : ndarray of shape (N, 4)
+            xyxy, pixels.
+
+        Returns
+        -------
+        ndarray of shape (N, len(KINDS))
+            Rows with the sum 1.
+        """
         if not len(boxes):
             return np.zeros((0, len(KINDS)))
         probabilities: np.ndarray = self.pipeline_.predict_proba(_features(image, boxes))
@@ -63,7 +76,21 @@ def categories_of(kinds: Sequence[str]) -> list[int]:
 
 
 def _features(image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """Describe boxes (N, 4): oriented gradients of the crop; size, shape and place of the box."""
+    """Describe boxes for the classifier.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8, BGR
+        The image.
+    boxes : ndarray of shape (N, 4)
+        xyxy, pixels.
+
+    Returns
+    -------
+    ndarray of shape (N, F)
+        Oriented gradients of the grey crop; logarithms of width, height and their ratio; centre and
+        lower edge relative to the image.
+    """
     gradients = cv2.HOGDescriptor((SIDE, SIDE), (16, 16), (8, 8), (8, 8), 9)
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     lines, columns = grey.shape

@@ -32,8 +32,23 @@ def write_sample(
     """Write what a detector finds in rendered pictures of two sites, and their labels.
 
     The detector is that of the road world, which finds vehicles; a `KindClassifier` shares out
-    the score of each box among `KINDS`. ``new_site.json`` has the images of the second site
-    without labels.
+    the score of each box among `KINDS`.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files go.
+    n_images : int
+        Pictures of each site.
+    classifier_images : int
+        Pictures of each clear environment that the classifier is fitted on.
+
+    Returns
+    -------
+    list of Path
+        ``val.json`` and ``new_labels.json`` (COCO labels), ``val_predictions.json`` and
+        ``new_predictions.json`` (COCO results), and ``new_site.json``, the images of the second
+        site without labels.
     """
     detector = DetectorSpec(DETECTOR)()
     classifier = KindClassifier(n_images=classifier_images, seed=CLASSIFIER_SEED).fit()
@@ -79,7 +94,19 @@ def _area(xywh: list[float]) -> float:
 def _results(
     detections: Detections, shares: np.ndarray, number: int, size: tuple[int, int]
 ) -> Iterator[Entry]:
-    """Yield each box once for every category whose share of the score is not negligible."""
+    """Yield COCO results: each box once for every category with a share of its score.
+
+    Parameters
+    ----------
+    detections : Detections
+        N boxes of one picture.
+    shares : ndarray of shape (N, len(KINDS))
+        Probability of each kind, by which the score is multiplied; under `FLOOR` it is left out.
+    number : int
+        Id of the picture.
+    size : (int, int)
+        Its width and height, to which boxes are clipped.
+    """
     boxes = detections.boxes.clip(0, np.array(size * 2))
     scores = detections.scores[:, None] * shares  # (N, categories)
     for box, row in zip(_xywh(boxes), scores.tolist(), strict=True):

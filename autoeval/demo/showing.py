@@ -40,8 +40,14 @@ PUBLISHED = ("fused", "ac", "bos")
 class DemoSizes:
     """How much there is of everything.
 
-    `images` are rendered in each environment, `labels` given to those of the one held back; the
-    rest is for the published scores.
+    Parameters
+    ----------
+    images : int
+        Rendered in each environment.
+    sample_sets, sample_images, repeats : int
+        For the published scores: sample sets of each source, their images, perturbed passes.
+    labels : int
+        Images of the environment held back that get labels.
     """
 
     images: int = 60
@@ -56,9 +62,27 @@ def show_method(
 ) -> str:
     """Render, fit, estimate an environment held back, label some of it, compare with the truth.
 
-    Writes into `folder` the estimator, the page, the tables as text (``tables.txt``) and the plan
-    of the labels. Returns the files, and one paragraph: both estimates with their intervals, and
-    the truth.
+    Parameters
+    ----------
+    folder : Path
+        Gets the estimator, the page, the tables as text (``tables.txt``) and the plan of the
+        labels.
+    held_back : str
+        One of `ENVIRONMENTS`.
+    published : bool
+        Whether published methods are fitted and compared, too.
+    sizes : DemoSizes, optional
+        How much there is of everything.
+
+    Returns
+    -------
+    str
+        The files, and one paragraph: both estimates with their intervals, and the truth.
+
+    Raises
+    ------
+    InputError
+        If there is no such environment.
     """
     if held_back not in ENVIRONMENTS:
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
@@ -109,7 +133,19 @@ def _label(plan: LabelPlan, truth: Path, target: Path) -> Path:
 
 
 def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: float) -> str:
-    """State both estimates of a site with their intervals, then the truth, in points of 100."""
+    """State both estimates of a site with their intervals, then the truth, in points of 100.
+
+    Parameters
+    ----------
+    site : str
+        The environment.
+    estimate : Estimate
+        From its boxes alone.
+    labelled : LabelledEstimate
+        With labels.
+    true : float
+        mAP by all labels, in [0, 1].
+    """
     free = "The boxes alone give no estimate of its mAP there: the interval would be too wide."
     if not math.isnan(estimate.value):
         ends = _interval(estimate.lower, estimate.upper, estimate.level)

@@ -80,9 +80,26 @@ def train_detector(config: Config, work_dir: PathLike) -> tuple[Path, dict[str, 
     """Render the training images and train, as configs/demo/train_roadworld_nano.py.
 
     On a GPU where there is one, and in all processes of ``torchrun``, which share the images of a
-    batch, and the GPU where there are fewer. An interrupted training goes on from its last epoch in
-    `work_dir`, and ``load_from`` in the config names weights to start from. Returns mmengine's last
-    checkpoint and a plain summary. Raises `InputError` where there are no such weights.
+    batch, and the GPU where there are fewer. An interrupted training goes on from its last epoch.
+
+    Parameters
+    ----------
+    config : Config
+        Of mmengine; ``load_from`` names weights to start from. Changed in place.
+    work_dir : path-like
+        Keeps checkpoints.
+
+    Returns
+    -------
+    checkpoint : Path
+        mmengine's last one.
+    log : dict
+        A plain summary; see `export_checkpoint`.
+
+    Raises
+    ------
+    InputError
+        If there are no such weights to start from.
     """
     before = _epochs_before(config.get("load_from"))
     started = time.monotonic()
@@ -212,7 +229,17 @@ def read_training_log(checkpoint: PathLike) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Labelled pictures of one environment, rendered on access."""
+    """Labelled pictures of one environment, rendered on access.
+
+    Parameters
+    ----------
+    environment : str
+        Its name.
+    n_images : int
+        How many there are.
+    seed : int
+        Of the pictures.
+    """
 
     environment: str
     n_images: int
@@ -231,7 +258,10 @@ class Pictures:
 def measure(detector: MMDetector, environment: str, n_images: int, *, seed: int = 0) -> dict:
     """Measure a detector of ``vehicle`` on pictures of one environment, rendered in memory.
 
-    ``mAP``, ``mAP50`` and ``mAP75`` are in [0, 1].
+    Returns
+    -------
+    dict
+        ``environment``, ``images``, ``vehicles``, and ``mAP``, ``mAP50`` and ``mAP75`` in [0, 1].
     """
     metric = measure_samples(detector, Pictures(environment, n_images, seed), environment)
     counts = {"images": n_images, "vehicles": metric.n_boxes}

@@ -77,7 +77,13 @@ def json_lines(rows: pd.DataFrame) -> str:
 
 
 def check_webhook(url: str) -> None:
-    """Raise `InputError` for what is no address of a web server."""
+    """Refuse what is no address of a web server.
+
+    Raises
+    ------
+    InputError
+        Naming the host alone.
+    """
     if not url.startswith(("http://", "https://")):
         shown = masked_address(url)
         raise InputError(f"Expected --webhook as an http or https address, but got {shown!r}.")
@@ -87,9 +93,24 @@ def post_json(url: str, value: Any, *, deadline_s: float = DEADLINE_S) -> None:
     """Send a value as JSON to an address (POST).
 
     Delivered means that this address answers the POST itself with a status of 200 to 299: a
-    redirect, which would make a GET of it, is none. Raises OSError if nothing answers so within
-    `deadline_s` seconds in all. Messages name the host alone: the rest of the address of a webhook
-    is its password.
+    redirect, which would make a GET of it, is none.
+
+    Parameters
+    ----------
+    url : str
+        The address. Messages name the host alone: the rest of the address of a webhook is its
+        password.
+    value : Any
+        Fit for JSON.
+    deadline_s : float
+        Seconds that it may take in all.
+
+    Raises
+    ------
+    InputError
+        If it is no http or https address.
+    OSError
+        If nothing answers so in time.
     """
     check_webhook(url)
     shown = masked_address(url)
@@ -146,7 +167,15 @@ def _posted(url: urllib.parse.SplitResult, value: Any, deadline_s: float) -> tup
 
 
 def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
-    """Write the gauges of all sites in Prometheus's text format; what is not known is left out."""
+    """Write the gauges of all sites in Prometheus's text format; what is not known is left out.
+
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    finished_s : float
+        When it ended, in seconds since 1970.
+    """
     registry = CollectorRegistry()
     finished = "autoeval_monitor_finished_seconds"
     Gauge(finished, "When the last run ended, since 1970.", registry=registry).set(finished_s)

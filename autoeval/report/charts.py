@@ -42,10 +42,23 @@ def plot_scatter(
     highlight: tuple[float, float, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw `target` against the column `x`.
+    """Draw a target against a score.
 
-    `points` has ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and the
-    column of the target; `highlight` is one more point (x, y, label), drawn as a star.
+    Parameters
+    ----------
+    points : DataFrame
+        With ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and the column
+        of the target.
+    x : str
+        Column of the score.
+    target : Target
+        What is drawn, in its unit.
+    band : RegressionBand, optional
+        A line with its interval.
+    highlight : (float, float, str), optional
+        One more point (x, y, label), drawn as a star.
+    ax : Axes, optional
+        A new figure by default.
     """
     if ax is None:
         ax = Figure(figsize=(8, 5.2), layout="constrained").subplots()
@@ -102,10 +115,20 @@ def plot_curves(
     scale: float = 1.0,
     marks: Mapping[str, float] | None = None,
 ) -> Axes:
-    """Draw `y`, times `scale`, against `x`, one line for each value of `lines`.
+    """Draw one column against another, one line for each value of a third.
 
-    `band` are the columns of the lower and the upper end of an interval; `marks` are the x of
-    points to be ringed, by line.
+    Parameters
+    ----------
+    table : DataFrame
+        With all of these columns.
+    x, y, lines : str
+        Columns: across, up, and what names a line.
+    band : (str, str), optional
+        Columns of the lower and the upper end of an interval.
+    scale : float
+        By which `y` and `band` are multiplied.
+    marks : mapping of str to float, optional
+        By line the x of a point to be ringed.
     """
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     ax = figure.subplots()

@@ -24,9 +24,20 @@ FEW_IMAGES = 50
 class RunSize:
     """The size of a run.
 
-    `n_groups` groups of the sites can be used; the detector runs on `n_observed` images, the
-    new ones among them; `n_read` images were read here in `read_s` seconds; `rate` is in images a
-    second with the detector.
+    Parameters
+    ----------
+    n_groups : int
+        Groups of the sites that can be used.
+    n_sets : int
+        Sample sets.
+    n_observed : int
+        Images that the detector runs on, the new ones among them.
+    n_read : int
+        Images that were read here.
+    read_s : float
+        Seconds that this took.
+    rate : float, optional
+        Images a second with the detector.
     """
 
     n_groups: int

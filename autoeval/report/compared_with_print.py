@@ -43,11 +43,22 @@ def chapters_values(chapters: Sequence[Chapter]) -> dict[str, Any]:
 class ComparedWithPrint:
     """A printed table, and what we get.
 
-    `figures_of` has one row a figure: what names its row (the first column), ``column``,
-    ``printed`` and ``own``, either NaN where there is none, and ``decimals``, the digits in print,
-    two where they are not given. `unit` is said after `CELL`; `marks` say in what our side is not
-    what was printed. With `only_own` people see the rows alone that have a figure of ours, where
-    any has.
+    Parameters
+    ----------
+    name, title : str
+        Of the table, in files and for people.
+    figures_of : DataFrame
+        One row a figure: what names its row (the first column), ``column``, ``printed`` and
+        ``own``, either NaN where there is none, and ``decimals``, the digits in print, two where
+        they are not given.
+    unit : str
+        Said after `CELL`.
+    marks : str
+        In what our side is not what was printed.
+    notes : sequence of str
+        Below the table.
+    only_own : bool
+        People see the rows alone that have a figure of ours, where any has.
     """
 
     name: str

@@ -83,9 +83,18 @@ def estimate_text(
 ) -> str:
     """Return what the terminal shows: the estimate, its categories, its warnings.
 
-    curve: see `site_curve`, by which it is made where it is not given.
-    verbose: all warnings, and what the estimate rests on.
-    of_fit: warnings that the fit has printed: without `verbose` they are counted alone.
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+    estimator : AccuracyEstimator
+        That it is by.
+    curve : DataFrame, optional
+        See `site_curve`, by which it is made where it is not given.
+    verbose : bool
+        All warnings, and what the estimate rests on.
+    of_fit : collection of str
+        Warnings that the fit has printed: without `verbose` they are counted alone.
     """
     fit = estimator.fit_result_
     errors = figures_text(error_figures(fit.held_out)) if fit and fit.held_out else ""
@@ -417,7 +426,11 @@ def least_certain_blocks(estimate: Estimate) -> list[Block]:
 def image_table(clean: Boxes) -> pd.DataFrame:
     """Lay out the images, one row each, those that the detector is least sure of first.
 
-    ``boxes`` and their ``mean_score`` are over .05, ``confident`` those of them over .3.
+    Returns
+    -------
+    DataFrame
+        ``image_id``, ``file_name``, ``boxes`` over .05 and their ``mean_score`` (NaN without any),
+        ``confident``, those of them over .3, and ``share``, confident of all.
     """
     import pandas as pd
 
@@ -468,8 +481,11 @@ def estimate_row(estimate: Estimate) -> pd.DataFrame:
 def coco_results(clean: Boxes, estimate: Estimate) -> list[dict[str, Any]]:
     """Return the boxes as COCO results, with what is estimated of their category.
 
-    ``bbox`` is left, top, width, height; the estimate is None where the category was not estimated
-    by itself.
+    Returns
+    -------
+    list of dict
+        ``bbox`` is left, top, width, height in pixels; the estimate is None where the category was
+        not estimated by itself.
     """
     whole = {name: getattr(estimate, name) for name in ENDS}
     nothing = dict.fromkeys(whole)

@@ -373,11 +373,18 @@ def _with_half_width(estimate: LabelledEstimate, value: ValueWithError) -> str:
 
 
 def until_text(wanted: float, half_width: float | None, n: int, next_n: int | None) -> str:
-    """Say whether a wanted half-width, in [0, 1], is reached.
+    """Say whether a wanted half-width is reached.
 
-    half_width: that of now, made wider for having been looked at; None where boxes contradict
-        labels.
-    n: images to label in all; `next_n` the same, None where there is no use, or none is left.
+    Parameters
+    ----------
+    wanted : float
+        Half-width in [0, 1].
+    half_width : float, optional
+        That of now, made wider for having been looked at; None where boxes contradict labels.
+    n : int
+        Images to label in all.
+    next_n : int, optional
+        The same; None where there is no use, or none is left.
     """
     goal = f"±{100 * wanted:g}"
     if half_width is None:
@@ -396,8 +403,11 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
 def most_helpful(estimate: LabelledEstimate) -> pd.DataFrame:
     """Return the categories whose labels would narrow the interval of the mean most.
 
-    ``category``, ``labelled_images`` that hold it so far, and ``half_width`` of the mean that
-    `MORE_IMAGES` further images with it are expected to leave.
+    Returns
+    -------
+    DataFrame
+        ``category``, ``labelled_images`` that hold it so far, and ``half_width`` of the mean that
+        `MORE_IMAGES` further images with it are expected to leave.
     """
     outlook, now = estimate.outlook, estimate.recommended.half_width(estimate.level)
     columns = ["category", "labelled_images", "half_width"]

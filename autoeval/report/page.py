@@ -66,15 +66,34 @@ COLUMNS = {
 class Table:
     """A table in full, and what people see of it.
 
-    name: of its files; without one there is none.
-    table: in full, for CSV and JSON.
-    shown: what people see, on the page, on the terminal and in Markdown; by default all.
-    formats: of the columns that people see such as ``"{:.3f}"`` or `Target.text`; see `cell_text`.
-    caption: above it on a page.
-    sortable: whether a click on a header sorts by that column, numbers as numbers, but for the last
+    Parameters
+    ----------
+    name : str
+        Of its files; without one there is none.
+    table : DataFrame
+        In full, for CSV and JSON.
+    shown : DataFrame, optional
+        What people see, on the page, on the terminal and in Markdown; by default all.
+    formats : mapping of str to Format
+        Of the columns that people see, such as ``"{:.3f}"`` or `Target.text`; see `cell_text`.
+    caption : str
+        Above it on a page.
+    sortable : bool
+        Whether a click on a header sorts by that column, numbers as numbers, but for the last
         `n_footer` rows.
-    folded: a page shows the caption alone until that is clicked.
-    on_page: False for a table that is written beside the page without being shown.
+    n_footer : int
+        Rows at the end that stay there.
+    folded : bool
+        A page shows the caption alone until that is clicked.
+    on_page : bool
+        False for a table that is written beside the page without being shown.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(Table("bins", pd.DataFrame({"bin": ["0-5"], "MAE": [1.25]})).text())
+    bin   MAE
+    0-5  1.25
     """
 
     kind: ClassVar = "table"
@@ -114,10 +133,16 @@ def cell_text(value: Any, spec: Format | None = None) -> str:
 
     Line breaks, which end a table, and escape sequences, which reach the terminal, become spaces.
 
-    spec: a format, or a function of a number that is known; without one numbers have four
-        significant digits. Where a format would take more than fifteen digits a number is written
-        in short.
+    Parameters
+    ----------
+    value : Any
+        Of any type that a table holds.
+    spec : Format, optional
+        A format, or a function of a number that is known; without one numbers have four significant
+        digits. Where a format would take more than fifteen digits a number is written in short.
 
+    Examples
+    --------
     >>> cell_text(2.5, "{:.2f}"), cell_text(1e300, "{:.2f}"), cell_text(3.14159), cell_text(None)
     ('2.50', '1e+300', '3.142', '–')
     """
@@ -155,7 +180,13 @@ def format_cells(table: pd.DataFrame, formats: Mapping[str, Format]) -> pd.DataF
 
 
 def to_terminal(table: pd.DataFrame) -> str:
-    """Align columns with spaces: text to the left, everything else to the right."""
+    """Align columns with spaces: the first to the left, all others to the right.
+
+    >>> import pandas as pd
+    >>> print(to_terminal(pd.DataFrame({"site": ["gate"], "mAP": ["31.0"]})))
+    site   mAP
+    gate  31.0
+    """
     rows = [[cell_text(str(v)) for v in row] for row in (table.columns, *table.to_numpy(object))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -231,7 +262,17 @@ class Text:
 
 @dataclass(frozen=True)
 class Headline:
-    """A large figure; those that follow one another stand side by side."""
+    """A large figure; those that follow one another stand side by side.
+
+    Parameters
+    ----------
+    name : str
+        What it is.
+    value : str
+        The figure, as text.
+    note : str
+        Small, below it.
+    """
 
     kind: ClassVar = "headline"
     name: str
@@ -249,10 +290,22 @@ def figures_text(figures: Iterable[Headline]) -> str:
 
 @dataclass(frozen=True)
 class IntervalHeadline:
-    """A very large figure with its interval, in words, or why there is none.
+    """A very large figure with its interval.
 
-    `on_scale` draws value, lower and upper bound on a scale from 0 to `top`; NaN where there is
-    none.
+    Parameters
+    ----------
+    name : str
+        What it is.
+    value : str
+        The figure, as text.
+    interval : str
+        Its interval in words, or why there is none.
+    note : str
+        What it rests on.
+    on_scale : (float, float, float)
+        Value, lower and upper bound, drawn on a scale from 0 to `top`; NaN where there is none.
+    top : float
+        End of the scale.
     """
 
     kind: ClassVar = "interval"
@@ -268,7 +321,14 @@ class IntervalHeadline:
 class IntervalRow:
     """One line of a plot of intervals; NaN for a number that is not known.
 
-    `before` is value, lower and upper bound without what the others rest on, drawn fainter.
+    Parameters
+    ----------
+    name : str
+        Of the line.
+    value, lower, upper : float
+        The dot and the ends of its interval.
+    before : (float, float, float), optional
+        The same without what the others rest on, drawn fainter.
     """
 
     name: str
@@ -280,10 +340,20 @@ class IntervalRow:
 
 @dataclass(frozen=True)
 class Intervals:
-    """A dot and an interval for each row, in their order; values are as `target` has them.
+    """A dot and an interval for each row.
 
-    `names` are those of the dots of a row and of what was `before`, for a legend. The scale begins
-    at `low` and ends at `high`, by default the highest possible value.
+    Parameters
+    ----------
+    rows : sequence of IntervalRow
+        In their order; values are as `target` has them, in [0, 1] for an accuracy.
+    target : Target
+        Gives the unit.
+    caption : str
+        Above the plot.
+    names : (str, str)
+        Of the dots of a row and of what was `before`, for a legend.
+    low, high : float
+        Where the scale begins and ends; by default at the highest possible value.
     """
 
     kind: ClassVar = "intervals"
@@ -306,12 +376,20 @@ class Warnings:
 
 @dataclass(frozen=True)
 class Chart:
-    """A matplotlib figure; the caption is also read out in place of the picture.
+    """A matplotlib figure.
 
-    figure: or the axes of a plot on it.
-    name: of its file beside the page; without one there is none.
-    image_format: ``"png"`` keeps a chart of many thousand marks small.
-    on_page: False for a figure that is written beside the page without being shown.
+    Parameters
+    ----------
+    figure : Figure or Axes
+        The figure, or the axes of a plot on it.
+    caption : str
+        Also read out in place of the picture.
+    name : str
+        Of its file beside the page; without one there is none.
+    image_format : {"svg", "png"}
+        ``"png"`` keeps a chart of many thousand marks small.
+    on_page : bool
+        False for a figure that is written beside the page without being shown.
     """
 
     kind: ClassVar = "chart"
@@ -326,7 +404,12 @@ class Chart:
 class Scatter:
     """A scatter plot that names each point, and lets the reader choose the score.
 
-    data: see `autoeval.report.scatter.ScatterChart.block`.
+    Parameters
+    ----------
+    data : mapping
+        See `autoeval.report.scatter.ScatterChart.block`.
+    caption : str
+        Above it.
     """
 
     kind: ClassVar = "scatter"
@@ -338,7 +421,12 @@ class Scatter:
 class Board:
     """Many things side by side that can be searched, sorted and opened.
 
-    data: see `autoeval.report.monitor.site_board`.
+    Parameters
+    ----------
+    data : mapping
+        See `autoeval.report.monitor.site_board`.
+    caption : str
+        Above it.
     """
 
     kind: ClassVar = "board"
@@ -348,9 +436,16 @@ class Board:
 
 @dataclass(frozen=True)
 class Thumbnails:
-    """Pictures (H, W, 3) uint8 BGR with captions; larger ones are shrunk to `side` pixels.
+    """Pictures with captions, which are loaded when they are looked at.
 
-    They are loaded when they are looked at.
+    Parameters
+    ----------
+    images : sequence of (ndarray of shape (H, W, 3), uint8, BGR; str)
+        Each with its caption.
+    caption : str
+        Of all.
+    side : int
+        Larger pictures are shrunk to so many pixels.
     """
 
     kind: ClassVar = "thumbnails"
@@ -398,12 +493,22 @@ class Page:
         return _template().render(title=self.title, blocks=shown, kinds=kinds)
 
     def write(self, path: PathLike, values: Mapping[str, Any] | None = None) -> list[Path]:
-        """Write the page atomically, and what has a name into a folder beside it; return both.
+        """Write the page atomically, and what has a name into a folder beside it.
 
         Tables are written as CSV, figures as PNG. The folder has the name of the page without its
         suffix.
 
-        values: the result as plain values, written as ``result.json`` beside the page, too.
+        Parameters
+        ----------
+        path : path-like
+            Of the page, such as ``report.html``.
+        values : mapping, optional
+            The result as plain values, written as ``result.json`` beside the page, too.
+
+        Returns
+        -------
+        list of Path
+            The page, the folder where there is one, and ``result.json``.
         """
         path, html = Path(path), self.render()
         folder = path.with_suffix("")
@@ -426,6 +531,19 @@ def category_intervals(
     """Return a dot and an interval of all together and of each category, the highest first.
 
     Categories without an estimate stand last.
+
+    Parameters
+    ----------
+    whole : IntervalRow
+        All together, which comes first.
+    rows : iterable of IntervalRow
+        The categories.
+    target : Target
+        Gives name and unit.
+    level : float
+        Nominal coverage of the intervals.
+    note : str
+        End of the caption.
     """
     order = sorted(rows, key=lambda row: 1.0 if math.isnan(row.value) else -row.value)
     caption = f"{target.name} of each category in {target.unit}, with {level:.0%} intervals{note}"
@@ -435,11 +553,16 @@ def category_intervals(
 def table_cells(
     table: Table,
 ) -> tuple[list[tuple[str, str]], list[list[tuple[str, float | None]]]]:
-    """Return what the template shows of a table: columns and rows.
+    """Return what the template shows of a table.
 
-    A column is its name and ``"number"`` where any of its cells is one, else ``"text"``. A cell is
-    its text and the number that it sorts by (None sorts by the text). The index is a column unless
-    it is a plain unnamed range.
+    The index is a column unless it is a plain unnamed range.
+
+    Returns
+    -------
+    columns : list of (str, str)
+        Name, and ``"number"`` where any cell of the column is one, else ``"text"``.
+    rows : list of list of (str, float or None)
+        Text of each cell, and the number that it sorts by; None sorts by the text.
     """
     import pandas as pd
 
@@ -466,8 +589,12 @@ def figure_uri(chart: Chart) -> str:
     """Draw a chart into a data URI of an SVG or PNG picture.
 
     Equal figures give equal text: no date is stored, and the ids within an SVG are fixed. The
-    figure is laid out once, so that its file has the layout of the page. Raises `KeyError` if the
-    format is neither.
+    figure is laid out once, so that its file has the layout of the page.
+
+    Raises
+    ------
+    KeyError
+        If the format is neither.
     """
     import matplotlib as mpl
 
@@ -512,10 +639,20 @@ def about(
 ) -> dict[str, str]:
     """Return what a command was given, as it was typed, and when it was run.
 
-    What is named, by a word such as ``images``, is None for nothing.
-
-    spec: how the detector of an estimator is loaded: its name and checkpoint, where these were not
+    Parameters
+    ----------
+    command : str
+        The command line.
+    spec : mapping, optional
+        How the detector of an estimator is loaded: its name and checkpoint, where these were not
         given.
+    **facts
+        What is named, by a word such as ``images``; None for nothing.
+
+    Examples
+    --------
+    >>> list(about("autoeval fit", images="site", labels=None))
+    ['images', 'date', 'command']
     """
     if spec:
         facts["detector"] = facts.get("detector") or spec.get("name")
@@ -533,12 +670,22 @@ def result_text(
     verbose: bool = True,
     of_fit: Collection[str] = (),
 ) -> str:
-    """Return what a terminal shows of a result: heads, warnings, and details if `verbose`.
+    """Return what a terminal shows of a result, in parts between empty lines.
 
-    They stand between empty lines; an empty text is left out, and each stands there once.
+    An empty part is left out, and each stands there once.
 
-    Without `verbose` there are at most `MOST` warnings, the most severe, and none of those that
-    the fit has printed, `of_fit`.
+    Parameters
+    ----------
+    heads : sequence of str
+        What comes first.
+    warnings : iterable of str
+        Of the result.
+    details : sequence of str
+        What comes last, if `verbose`.
+    verbose : bool
+        Otherwise there are at most `MOST` warnings, the most severe, and none of those of `of_fit`.
+    of_fit : collection of str
+        Warnings that the fit has printed.
     """
     lines = warning_lines(warnings, None if verbose else MOST, of_fit=() if verbose else of_fit)
     parts = [*heads, "\n".join(lines), *(details if verbose else ())]
@@ -546,7 +693,13 @@ def result_text(
 
 
 def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
-    """Return warnings as JSON has them: ``warnings``, ``notes`` among them, ``warning_codes``."""
+    """Return warnings as JSON has them.
+
+    Returns
+    -------
+    dict
+        ``warnings``, all of them; ``notes``, those that are notes; ``warning_codes``.
+    """
     listed = list(warnings)
     notes = [str(warning) for warning in listed if as_notice(warning).severity == "note"]
     return {"warnings": listed, "notes": notes, "warning_codes": codes_of(listed)}
@@ -558,6 +711,14 @@ def print_result(text: str, values: Mapping[str, Any], *, as_json: bool = False)
 
 
 def written_files(paths: Iterable[Path], purpose: str = "", command: str = "") -> str:
-    """Name the files that a command wrote, and what to type next for a purpose, if anything."""
+    """Name the files that a command wrote, and what to type next.
+
+    >>> print(written_files([Path("a/report.html")], "label images", "autoeval label plan"))
+    written:
+      a/report.html
+    <BLANKLINE>
+    next step, label images:
+      autoeval label plan
+    """
     written = "\n".join(["written:", *(f"  {path}" for path in paths)])
     return f"{written}\n\nnext step, {purpose}:\n  {command}" if command else written

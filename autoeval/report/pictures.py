@@ -27,8 +27,16 @@ def draw_boxes(
 ) -> np.ndarray:
     """Shrink an image and draw both sets of boxes; those under a score of .3 are drawn fainter.
 
-    The image (H, W, 3) uint8 BGR is not changed, boxes are in its pixels; `side` is the longer one
-    of the result in pixels, at most.
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8, BGR
+        Not changed.
+    clean : Detections
+        Blue; xyxy, in pixels of the image.
+    perturbed : sequence of Detections
+        Orange.
+    side : int
+        Pixels of the longer side of the result, at most.
     """
     import cv2
 

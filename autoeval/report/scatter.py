@@ -98,9 +98,16 @@ class Fitted(Protocol):
 
 @dataclass(frozen=True)
 class RegressionBand:
-    """A line with its prediction interval, all of shape (N,) and sorted by ``x``.
+    """A line with its prediction interval.
 
-    The bounds are NaN where there is no interval; ``about`` says what the line is.
+    Parameters
+    ----------
+    x, y : ndarray of shape (N,)
+        The line, sorted by `x`.
+    lower, upper : ndarray of shape (N,)
+        The interval; NaN where there is none.
+    about : str
+        What the line is.
     """
 
     x: np.ndarray
@@ -112,9 +119,16 @@ class RegressionBand:
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points that stand behind others, of shape (N,): scores by name, and the target.
+    """Points that stand behind others.
 
-    ``about`` names them in a legend.
+    Parameters
+    ----------
+    scores : mapping of str to ndarray of shape (N,)
+        By name.
+    y : ndarray of shape (N,)
+        The target.
+    about : str
+        What they are, in a legend.
     """
 
     scores: Mapping[str, np.ndarray]
@@ -126,14 +140,29 @@ class Cloud:
 class ScatterChart:
     """Accuracy against scores, one at a time, as the script of a page draws it.
 
-    `points` has one row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a
-    source's own images), ``transforms``, the target, and the scores. The first of `scores` is
-    shown; others without two different values are left out. `lines` are drawn for their scores, for
-    the others a least-squares line over the sample sets; the note of each score says which.
-    `estimate` is one more point, drawn as a star: ``value`` and its scores, and the ends of its
-    interval, ``lower`` and ``upper``, where it has one. The `cloud` stands behind all points, for
-    the scores that it has. `about` explains some of the scores; `unit` is what a point is called;
-    `level` is that of the bands, for the legend.
+    Parameters
+    ----------
+    points : DataFrame
+        One row a sample set: ``source``, ``sample_set``, ``kind`` (``"seed"`` for a source's own
+        images), ``transforms``, the target, and the scores.
+    scores : sequence of str
+        The first is shown; others without two different values are left out.
+    target : Target
+        What is drawn, in its unit.
+    lines : mapping of str to RegressionBand
+        Drawn for their scores; for the others a least-squares line over the sample sets. The note
+        of each score says which.
+    estimate : mapping, optional
+        One more point, drawn as a star: ``value`` and its scores, and the ends of its interval,
+        ``lower`` and ``upper``, where it has one.
+    cloud : Cloud, optional
+        Stands behind all points, for the scores that it has.
+    unit : str
+        What a point is called.
+    level : float
+        Nominal coverage of the bands, for the legend.
+    about : sequence of str
+        Explains some of the scores.
     """
 
     points: pd.DataFrame

@@ -38,8 +38,14 @@ def choice_text(
 ) -> str:
     """Return what the terminal shows: the threshold, what is reached there, and warnings.
 
-    verbose: all warnings, and the curve.
-    of_fit: warnings that the fit has printed: they are counted alone.
+    Parameters
+    ----------
+    choice : ThresholdChoice
+        The threshold and the curve that it was chosen on.
+    verbose : bool
+        All warnings, and the curve.
+    of_fit : collection of str
+        Warnings that the fit has printed: without `verbose` they are counted alone.
     """
     if math.isnan(choice.value):
         lines = [_not_reached(choice)]
@@ -142,9 +148,16 @@ def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxy
 
 
 def curve_blocks(curve: pd.DataFrame, threshold: float, at: Mapping[str, float]) -> list[Block]:
-    """Return a curve, see `expected_curve`, with a threshold marked (NaN: none).
+    """Return a curve as blocks of a page.
 
-    at: precision and recall at the threshold, in [0, 1], by name.
+    Parameters
+    ----------
+    curve : DataFrame
+        See `expected_curve`.
+    threshold : float
+        Marked; NaN for none.
+    at : mapping of str to float
+        Precision and recall at the threshold, in [0, 1], by name.
     """
     from matplotlib.figure import Figure
 

@@ -78,8 +78,18 @@ def observe_task(
 ) -> Observations:
     """Run a detector over the own images of every source of its task, and over sample sets of them.
 
-    The seed of the observer's settings also draws the images, at most `own_images` of each source;
-    what `folder` holds is not done again. There are no sample sets without a `meta_set`.
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`, whose seed also draws the images.
+    folder : Path
+        What it holds is not done again.
+    meta_set : MetaSetConfig, optional
+        Sample sets to make; None for none.
+    own_images : int
+        Images of each source, at most.
+    seed_sets : sequence of SeedSet
+        By default those of the task.
     """
     seed_sets = seed_sets or observer.task.load_seed_sets()
     recipes: list[Recipe] = []
@@ -116,7 +126,17 @@ def unpack_images(row: Mapping[str, Any]) -> tuple[ObservedImage, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ObservedImage:
-    """What a pass left of one labelled image; true boxes (M, 4) are xyxy, pixels."""
+    """What a pass left of one labelled image.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        With clean and perturbed boxes.
+    boxes : ndarray of shape (M, 4)
+        True boxes, xyxy, pixels.
+    labels, iscrowd : ndarray of shape (M,)
+        Their categories, and whether they are crowds.
+    """
 
     evidence: Evidence
     boxes: np.ndarray
@@ -138,8 +158,16 @@ class ObservedSet:
 class Observations:
     """What a pass over a meta-set left behind.
 
-    Labels index into the `categories`; `stability` is how clean and perturbed boxes are compared;
-    `warnings` say what could not be observed, and why.
+    Parameters
+    ----------
+    sets : tuple of ObservedSet
+        The sample sets, and the sources' own images.
+    categories : tuple of str
+        What labels index.
+    stability : BoxStabilitySettings
+        How clean and perturbed boxes are compared.
+    warnings : tuple of str
+        What could not be observed, and why.
     """
 
     sets: tuple[ObservedSet, ...]

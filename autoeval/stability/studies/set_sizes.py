@@ -37,10 +37,25 @@ MOST_CHOICES = 50  # of k repeats out of all, for each k
 def size_of_meta_set(
     table: pd.DataFrame, settings: StudySettings, *, sizes: Sequence[int] = (), draws: int = 20
 ) -> pd.DataFrame:
-    """Leave one source out with fewer sample sets of the others, drawn anew `draws` times.
+    """Leave one source out with fewer sample sets of the others, drawn anew.
 
-    `sizes` are sample sets for each source; by default those of `META_SET_SIZES` that there are,
-    and all. Source: Yang et al. 2024, section 5.3, figure 4 (a).
+    Source: Yang et al. 2024, section 5.3, figure 4 (a).
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    settings : StudySettings
+        Methods and target.
+    sizes : sequence of int
+        Sample sets for each source; by default those of `META_SET_SIZES` that there are, and all.
+    draws : int
+        Draws of each size.
+
+    Returns
+    -------
+    DataFrame
+        ``sample_sets``, ``method``, and the columns of `StudySettings.summarise`.
     """
     rows, names = settings.rows(table), sources(table)
     counts = sample_rows(table).groupby("source")["sample_set"].nunique().reindex(names)
@@ -91,8 +106,19 @@ def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
 def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFrame:
     """Leave one source out and average the estimates of fewer repeats, each by its own regressor.
 
-    ``spread`` is the standard deviation of a source's estimate under fresh dropout seeds: that
-    between repeats by the root of their number. Source: Yang et al. 2024, section 5.3.
+    Source: Yang et al. 2024, section 5.3.
+
+    Returns
+    -------
+    DataFrame
+        ``repeats``, ``method``, the columns of `StudySettings.summarise`, and ``spread``, the
+        standard deviation of a source's estimate under fresh dropout seeds: that between repeats by
+        the root of their number.
+
+    Raises
+    ------
+    InputError
+        If the table has a single repeat.
     """
     rows, names = settings.rows(table), sources(table)
     n_repeats = len(np.unique(rows["repeat"]))
@@ -149,8 +175,24 @@ def size_of_sample_sets(
     """Leave one source out with fewer images in each sample set of the others.
 
     No new pass: smaller sample sets are random subsets of those there are, under the same
-    transforms; one with fewer images than a size takes part with all. `sizes` are by default those
-    of `SAMPLE_SIZES` that there are, and all. Source: Yang et al. 2024, section 5.3, figure 4 (b).
+    transforms; one with fewer images than a size takes part with all. Source: Yang et al. 2024,
+    section 5.3, figure 4 (b).
+
+    Parameters
+    ----------
+    observations : Observations
+        Boxes of each image of the own images and the sample sets.
+    settings : StudySettings
+        Methods and target.
+    sizes : sequence of int
+        Images; by default those of `SAMPLE_SIZES` that there are, and all.
+    draws : int
+        Draws of each size.
+
+    Returns
+    -------
+    DataFrame
+        ``images``, ``method``, and the columns of `StudySettings.summarise`.
     """
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
@@ -288,7 +330,14 @@ def subset_table(
 class StudySettings:
     """What is estimated, by which methods, and how errors are summed up.
 
-    Methods are names in `autoeval.stability.methods.methods`; intervals resample sources.
+    Parameters
+    ----------
+    methods : sequence of str
+        Names in `autoeval.stability.methods.methods`.
+    target : str
+        Column of the accuracy.
+    seed : int
+        Of draws, and of intervals, which resample sources.
     """
 
     methods: Sequence[str]
@@ -310,11 +359,19 @@ class StudySettings:
         return Rows.of(table, (*sorted(names), self.target))
 
     def summarise(self, errors: np.ndarray) -> dict[str, float]:
-        """Sum up absolute errors (n_draws, n_sources), NaN where there was no estimate.
+        """Sum up absolute errors.
 
-        ``error`` is the mean over sources, ``std`` that of this mean over draws, with ``lower`` and
-        ``upper``; ``sources`` have an estimate; ``no_estimate`` is the share of the estimates that
-        could not be made for want of a score.
+        Parameters
+        ----------
+        errors : ndarray of shape (n_draws, n_sources)
+            NaN where there was no estimate.
+
+        Returns
+        -------
+        dict of str to float
+            ``error`` is the mean over sources, ``std`` that of this mean over draws, with ``lower``
+            and ``upper``; ``sources`` have an estimate; ``no_estimate`` is the share of the
+            estimates that could not be made for want of a score.
         """
         missing = np.isnan(errors)
         source_errors = errors[:, ~missing.all(axis=0)]
@@ -350,9 +407,24 @@ def mean_interval(values: np.ndarray, *, seed: int = 0) -> tuple[float, float]:
 
 
 def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
-    """Estimate each row (N,) by the regressor of its repeat, fitted without its source.
+    """Estimate each row by the regressor of its repeat, fitted without its source.
 
-    Values are clipped to what is possible, NaN where a score is missing.
+    Parameters
+    ----------
+    training, evaluated : Rows
+        To fit on, and N rows to estimate.
+    method, target : str
+        See `make_method`; column of the accuracy.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Clipped to what is possible, NaN where a score is missing.
+
+    Raises
+    ------
+    InputError
+        If a repeat was not fitted on.
     """
     fitted_repeats = np.unique(training["repeat"]).tolist()
     unknown = np.setdiff1d(evaluated["repeat"], fitted_repeats).tolist()
@@ -372,7 +444,11 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
 
 
 def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Average values (N,) over the rows of each of S sources, (S,); NaN where there are none."""
+    """Average values over the rows of each source.
+
+    >>> mean_by_source(np.array([1.0, 3, 5]), np.array(["a", "a", "b"]), ["b", "a", "c"])
+    array([ 5.,  2., nan])
+    """
     defined = np.isfinite(values)
     rows = [values[defined & (source == name)] for name in names]
     return np.array([part.mean() if len(part) else np.nan for part in rows])
