@@ -1,4 +1,10 @@
-"""What the package offers in Python: one function a command."""
+"""What the package offers in Python: one function a command.
+
+`autoeval` itself exports most of them (`autoeval.fit`, `autoeval.estimate`, ...), and
+`autoeval.command_table` makes the command line of them: its options are their parameters, its help
+their docstrings. They check what goes together, load what is given as a path, and call the packages
+below; no number is computed here.
+"""
 
 from __future__ import annotations
 

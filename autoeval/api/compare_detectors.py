@@ -1,4 +1,8 @@
-"""Compare detectors on the same images."""
+"""Compare detectors on the same images: `autoeval.compare`, and the command of that name.
+
+The sites of all detectors are read here, each as its own fit reads it; differences and their
+probabilities are in `autoeval.comparison`.
+"""
 
 from __future__ import annotations
 
@@ -135,11 +139,23 @@ def compare(
     **run
         See `autoeval.api.options.PassOptions`.
 
+    Returns
+    -------
+    Comparison
+        Accuracy of each detector, differences between them with intervals, and the probability of
+        each to be the best.
+
     Raises
     ------
     InputError
         If fewer than two detectors are given or one twice, or options exclude each other; as
         `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
+
+    Examples
+    --------
+    >>> import autoeval
+    >>> fits = {"old": "work_dirs/old", "new": "work_dirs/new"}
+    >>> print(autoeval.compare(fits, ["old.json", "new.json"], images="site"))  # doctest: +SKIP
     """
     from autoeval.comparison.compare_sites import KnownOfDetectors, SiteLabels, compare_sites
     from autoeval.estimation.given import Predictions, given_boxes, plan_beside, read_labels
@@ -227,6 +243,17 @@ def named_estimators(
 ) -> dict[str, AccuracyEstimator]:
     """Load estimators, named after the last parts of their paths that tell them apart.
 
+    Parameters
+    ----------
+    estimators : mapping or sequence of AccuracyEstimator or path-like
+        A mapping has their names; in a sequence one that is no path is called by its place, such as
+        ``detector 2``.
+
+    Returns
+    -------
+    dict of str to AccuracyEstimator
+        In the order given.
+
     Raises
     ------
     InputError
@@ -256,7 +283,23 @@ def _refuse_unread(
     labels: Any,
     by_files: bool,
 ) -> None:
-    """Refuse, before anything is read, what this comparison would not read."""
+    """Raise `InputError`, before anything is read, for what this comparison would not read.
+
+    Parameters
+    ----------
+    of_images : mapping
+        ``images``, ``img_dir``, ``every`` and ``words``, as given to `compare`.
+    of_files : mapping
+        What is given about files of predictions.
+    of_run : mapping
+        What is given about running detectors.
+    predictions : sequence
+        Of each detector, None for one that is run; empty where all are.
+    labels : object, optional
+        As given.
+    by_files : bool
+        Whether no detector is run.
+    """
     if of_images["images"] is None and not predictions:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
     if not predictions:
@@ -288,7 +331,27 @@ def _boxes(
 ) -> dict[str, Predictions | Detector | None]:
     """Return the boxes of each detector with their facts, or the detector as it was fitted.
 
-    predictions: of each detector, None for one that is run; empty where all are.
+    Parameters
+    ----------
+    fits : mapping of str to AccuracyEstimator
+        By name.
+    predictions : sequence
+        Of each detector, None for one that is run; empty where all are.
+    of_files : mapping
+        ``names``, ``numbering`` and ``columns``, each once for all, or once for each.
+    of_run : mapping
+        What is given about running detectors, with the reference.
+
+    Returns
+    -------
+    dict of str to Predictions, Detector or None
+        By name; None for a detector that nobody knows how to load, which is refused where it is
+        read. A reference goes to the fits that had one, or to all where none had.
+
+    Raises
+    ------
+    InputError
+        If there are not as many predictions as fits, or one file is given for two detectors.
     """
     from autoeval.estimation.given import Predictions
     from autoeval.model.pair_table import REFERENCE_AP

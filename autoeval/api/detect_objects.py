@@ -1,4 +1,9 @@
-"""Run a detector over images, and write what it finds with all that an estimate needs to know."""
+"""Run a detector over images, and write what it finds with all that an estimate needs to know.
+
+`autoeval.detect` and the command of that name. The pass is an `Observer`
+(`autoeval.estimation.observation`), the form of the file in
+`autoeval.io.predictions.detector_run`, which `fit` and `estimate` read again.
+"""
 
 from __future__ import annotations
 
@@ -83,6 +88,13 @@ def detect(
     InputError
         If the detector cannot be loaded, there are no images, none can be read, `output` is no
         Parquet file, or a reference is given.
+
+    Examples
+    --------
+    >>> import autoeval
+    >>> boxes = autoeval.detect("best.pt", "site/images", "boxes.parquet")  # doctest: +SKIP
+    >>> fitted = autoeval.AccuracyEstimator.load("fit")  # doctest: +SKIP
+    >>> print(fitted.predict("boxes.parquet"))  # doctest: +SKIP
     """
     from autoeval.estimation.observation.kept_observer import keeping
     from autoeval.estimation.observation.observing import Observer
@@ -110,7 +122,19 @@ def detect(
 
 
 def _detector(detector: Any, run: DetectorOptions) -> Detector:
-    """Return the detector with how it is run; one that is named keeps boxes of low scores."""
+    """Return the detector with how it is run; one that is named keeps boxes of low scores.
+
+    Parameters
+    ----------
+    detector, run
+        As given to `detect`.
+
+    Raises
+    ------
+    InputError
+        If it is no detector that is run, options are given beside a `Detector`, or it has a
+        reference.
+    """
     from autoeval.estimation.run_detector import Detector
 
     check_names(run, DetectorOptions)
@@ -141,7 +165,23 @@ def _write(
     spec: DetectorSpec | None,
     bar: tqdm,
 ) -> None:
-    """Write boxes as they come, and the note in the end; `names` are of files by ids."""
+    """Write boxes as they come, and the note in the end.
+
+    Parameters
+    ----------
+    path : Path
+        File to write; it is left unfinished where anything fails.
+    observer : Observer
+        The pass, in the detector's own words.
+    names : mapping of str to str
+        File name of each image by its id.
+    samples : UnlabelledSamples
+        The images.
+    spec : DetectorSpec, optional
+        How the detector is loaded, where that is known.
+    bar : tqdm
+        Counts the images.
+    """
     import numpy as np
 
     from autoeval.boxes import DetectorRun, LabelledImage

@@ -1,4 +1,8 @@
-"""Fit an estimator on a labelled set or the sites of a task, or join such fits."""
+"""Fit an estimator on a labelled set or the sites of a task, or join such fits.
+
+`autoeval.fit` and the command `autoeval fit`, `autoeval.fit_task` and `autoeval.join`. The fit is
+made in `autoeval.estimation.fitting`; here options are checked, and files are written.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +99,13 @@ def fit(
     ------
     InputError
         If the data cannot be read or do not belong together; the message says what to do.
+
+    Examples
+    --------
+    >>> import autoeval
+    >>> fitted = autoeval.fit("val.json", "val_boxes.json", work_dir="fit")  # doctest: +SKIP
+    >>> print(fitted.fit_result_)  # doctest: +SKIP
+    >>> print(fitted.predict("new_boxes.json", images="new_images"))  # doctest: +SKIP
     """
     from autoeval.estimation.fitting import FitSettings, fit_files, fit_labelled
     from autoeval.estimation.given import Predictions, named_categories
@@ -160,7 +171,14 @@ def fit(
 
 
 def _target(target: str, score_thr: float | None, iou: float) -> str:
-    """Return the name of a target with its threshold."""
+    """Return the name of a target with its threshold, such as ``recall@0.3``.
+
+    Raises
+    ------
+    InputError
+        If a threshold comes with an average precision, an IoU without a threshold, or precision,
+        recall or f1 without one.
+    """
     if score_thr is None:
         refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
     if score_thr is None:
@@ -240,6 +258,11 @@ def join_fits_at(
     target, level, work_dir
         See `fit`.
 
+    Returns
+    -------
+    AccuracyEstimator
+        As if it was fitted on all labelled sets at once.
+
     Raises
     ------
     InputError
@@ -264,7 +287,15 @@ join = join_fits_at
 
 
 def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
-    """Write a fit and its score table to a folder, where there is one; return it with its files."""
+    """Write a fit and its score table to a folder, where there is one; return it with its files.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        With a `fit_result_`.
+    folder : Path, optional
+        Made where needed; it gets `ESTIMATOR` and `SCORES`.
+    """
     from autoeval.estimation.fit_file import ESTIMATOR
     from autoeval.runtime.files import write_table
 
@@ -280,7 +311,15 @@ def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> Accu
 
 
 def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[Notice]:
-    """Yield why the labelled images seem to be training images, and what follows."""
+    """Yield why the labelled images seem to be training images, and what follows.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Fitted in this process with a detector that has a config; of others nothing is known.
+    labels : path-like
+        That it was fitted on.
+    """
     from autoeval.detectors.building.configs import trained_on
     from autoeval.estimation.given import read_labels
     from autoeval.words import Notice

@@ -1,4 +1,8 @@
-"""Watch many sites: read or observe what is new, estimate, compare with another detector."""
+"""Watch many sites: read or observe what is new, estimate, compare with another detector.
+
+`autoeval.monitor` and the command of that name. Options are checked and images found here; the
+store of what was observed, windows, changes and states are in `autoeval.monitoring`.
+"""
 
 from __future__ import annotations
 
@@ -230,7 +234,18 @@ def monitor(
 
 
 def _image_files(images: Any, img_dir: Any) -> tuple[ImageFile, ...]:
-    """Find the images of all sites, and name what is passed over."""
+    """Find the images of all sites, and name on standard error what is passed over; no videos.
+
+    Parameters
+    ----------
+    images, img_dir
+        As given to `monitor`.
+
+    Raises
+    ------
+    InputError
+        If there are no images.
+    """
     from autoeval.io.find_images import find_images
     from autoeval.io.image_lists import ImageFile
 
@@ -251,7 +266,22 @@ def _observe(
     depth: int | None,
     device: str | None,
 ) -> None:
-    """Run the other detector, as the first one is, on the images that it has not seen yet."""
+    """Run the other detector, as the first one is, on the images that it has not seen yet.
+
+    Parameters
+    ----------
+    other : AccuracyEstimator
+        Fit of the other detector, which knows how it is loaded.
+    given : Detector, optional
+        How the first one is run: its reading, its executor, and its reference where the other fit
+        reads one, too.
+    files : tuple of ImageFile
+        Images of all sites.
+    folder : Path
+        The work dir, in whose subfolder `CANDIDATE` the other store lies.
+    time, depth, device
+        As given to `monitor`.
+    """
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.run_detector import Detector
     from autoeval.model.pair_table import REFERENCE_AP

@@ -1,4 +1,10 @@
-"""What every call takes: an estimator, and files of predictions or a detector to run."""
+"""What every call takes: an estimator, and files of predictions or a detector to run.
+
+The `TypedDict` classes are options that several functions of `autoeval.api` share; commands have
+them as options, and the text here is their help. `load_estimator`, `given_boxes_of`, `found_images`
+and `predict_site` turn what was given into an estimator, `Predictions` or a `Detector`, images and
+an `Estimate`; options that nothing would read are refused.
+"""
 
 from __future__ import annotations
 
@@ -209,8 +215,20 @@ def load_estimator(
 ) -> AccuracyEstimator:
     """Load an estimator, where it is not one already; a file that did not change is read once.
 
-    target, score_thr, iou: what is to be estimated, as `autoeval.estimate` takes them; by default
-        what the fit estimates.
+    Parameters
+    ----------
+    estimator : AccuracyEstimator or path-like
+        One, its file, or the work dir of a fit.
+    target : str, optional
+        What is to be estimated, as `autoeval.estimate` takes it; by default what the fit estimates.
+    score_thr, iou : float, optional
+        Threshold of a target that has one.
+
+    Raises
+    ------
+    InputError
+        As `AccuracyEstimator.load` and `AccuracyEstimator.for_target`, or if an IoU comes without a
+        threshold.
     """
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.fit_file import artefact_path
@@ -230,6 +248,7 @@ def load_estimator(
 
 @lru_cache(maxsize=2)  # of one command: what it computes by, and what its page shows
 def _loaded(path: str, changed_ns: int) -> AccuracyEstimator:
+    """Load the estimator of a file as it was at some time."""
     from autoeval.estimation.estimator import AccuracyEstimator
 
     return AccuracyEstimator.load(path)
@@ -238,7 +257,10 @@ def _loaded(path: str, changed_ns: int) -> AccuracyEstimator:
 def load_any_estimator(path: PathLike) -> Any:
     """Load an `AccuracyEstimator`, or the estimator of a published method.
 
-    Raises InputError as their ``load``.
+    Raises
+    ------
+    InputError
+        As their ``load``.
     """
     from autoeval.estimation.estimate import DEFAULT_METHOD
     from autoeval.estimation.fit_file import read_artefact
@@ -258,15 +280,23 @@ def given_boxes_of(
     Parameters
     ----------
     predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
+        See `autoeval.estimation.given.given_boxes`.
     options : BoxOptions
+        By name; others are refused.
     loading : mapping, optional
         How the detector of an estimator is loaded, which is run by default; what is given goes
         before.
+
+    Returns
+    -------
+    Predictions, Detector or None
 
     Raises
     ------
     InputError
         If both are given, or an option is about what is not.
+    TypeError
+        If there is no such option.
     """
     from autoeval.estimation.given import Predictions, given_boxes
 
@@ -308,7 +338,15 @@ def given_boxes_of(
 
 
 def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> Any:
-    """Return the `Detector` of a fit, run as the options say; None where nobody knows how."""
+    """Return the `Detector` of a fit, run as the options say; None where nobody knows how.
+
+    Parameters
+    ----------
+    fitted : AccuracyEstimator
+        The fit.
+    options : BoxOptions
+        Those that are about running a detector.
+    """
     from autoeval.estimation.run_detector import Detector
 
     loading, loaded = fitted.loading_.get("detector"), fitted.detector_
@@ -321,14 +359,46 @@ def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> An
 
 
 def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
-    """Raise `TypeError` for a keyword that there is not, as Python does for other parameters."""
+    """Raise `TypeError` for a keyword that there is not, as Python does for other parameters.
+
+    Parameters
+    ----------
+    options : mapping
+        As given.
+    known : type
+        The `TypedDict` that has them.
+
+    Examples
+    --------
+    >>> check_names({"devise": "cpu"}, NetworkOptions)
+    Traceback (most recent call last):
+        ...
+    TypeError: got an unexpected keyword argument 'devise'
+    """
     unknown = sorted(set(options) - set(known.__annotations__))
     if unknown:
         raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
 
 
 def _reference(options: Mapping[str, Any]) -> Any:
-    """Return the reference beside a detector that is run: another one, or its boxes."""
+    """Return the reference beside a detector that is run: another one, or its boxes.
+
+    Parameters
+    ----------
+    options : BoxOptions
+        Of which ``reference`` is a name or a path, or a list of one.
+
+    Returns
+    -------
+    DetectorSpec, Path, object or None
+        A file of boxes is known by its ending (`SUFFIXES`), a folder by being one; a detector that
+        is named runs on the device and with the precision of the first. None without a reference.
+
+    Raises
+    ------
+    InputError
+        If there are several, or options are about another kind of reference.
+    """
     from autoeval.detectors.detector_spec import DetectorSpec, names_python
     from autoeval.io.predictions.formats import SUFFIXES
     from autoeval.words import listed
@@ -361,7 +431,15 @@ def _reference(options: Mapping[str, Any]) -> Any:
 
 
 def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
-    """Return how the detector is loaded, the detector itself, or None where none is given."""
+    """Return how the detector is loaded, the detector itself, or None where none is given.
+
+    Parameters
+    ----------
+    options : BoxOptions
+        Of which ``detector`` goes before `loading`.
+    loading : mapping, optional
+        How the detector of an estimator is loaded; options change it.
+    """
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given import given_boxes
     from autoeval.estimation.run_detector import Detector
@@ -387,6 +465,21 @@ def cfg_options_of(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any
     """Read words such as ``KEY=VALUE`` as MMDetection does; a mapping is what it is.
 
     Without mmengine values are Python's literals, or else words: other frameworks nest nothing.
+
+    Parameters
+    ----------
+    given : mapping, or sequence of str
+        As given by ``--cfg-options``.
+
+    Raises
+    ------
+    InputError
+        If a word has no ``=``.
+
+    Examples
+    --------
+    >>> cfg_options_of({"conf": 0.01})
+    {'conf': 0.01}
     """
     if isinstance(given, Mapping):
         return given
@@ -407,6 +500,7 @@ def cfg_options_of(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any
 
 
 def _literal(text: str) -> Any:
+    """Read a value of Python; a word that is none is itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -414,7 +508,18 @@ def _literal(text: str) -> Any:
 
 
 def executor_of(options: Mapping[str, Any]) -> Any:
-    """Return the workers of Ray that run a detector, None for this process."""
+    """Return the workers of Ray that run a detector, None for this process.
+
+    Parameters
+    ----------
+    options : PassOptions
+        Of which ``ray`` is an address, or `THIS_MACHINE`.
+
+    Raises
+    ------
+    InputError
+        If options of workers come without ``ray``, or one is not above 0.
+    """
     address = options.get("ray")
     if address is None:
         refuse_given(options, "goes with --ray", OF_RAY)
@@ -439,7 +544,23 @@ def executor_of(options: Mapping[str, Any]) -> Any:
 def found_images(options: Mapping[str, Any], *, labels: bool = False) -> Any:
     """Find the images that a detector is run on, and name what is passed over.
 
-    labels: whether ``img_dir`` may be the folder of the images that labels name.
+    Parameters
+    ----------
+    options : SiteOptions
+        Of which ``images``, ``img_dir`` and ``every`` are read.
+    labels : bool
+        Whether ``img_dir`` may be the folder of the images that labels name.
+
+    Returns
+    -------
+    sequence of UnlabelledImage, or object
+        Images that are given in memory are returned as they are. What is passed over is named on
+        standard error.
+
+    Raises
+    ------
+    InputError
+        If there are no images, or options are about images of another kind.
     """
     from autoeval.io.find_images import VIDEOS_SKIPPED, find_images
 
@@ -472,13 +593,26 @@ def predict_site(
     Parameters
     ----------
     fitted : AccuracyEstimator
+        The estimator.
     predictions : path-like or object
         See `given_boxes_of`.
     options : SiteOptions
+        By name.
     work_dir : path-like, optional
         Keeps what a detector that is run observes.
-    score_thr, iou
+    score_thr, iou : float, optional
         See `AccuracyEstimator.predict`.
+
+    Returns
+    -------
+    Estimate
+        Of predictions with ``img_dir``, its site knows the files of the images that lie there.
+
+    Raises
+    ------
+    InputError
+        As `AccuracyEstimator.predict`, if options exclude each other, or no listed image is in
+        ``img_dir``.
     """
     from autoeval.estimation.given import Predictions
 

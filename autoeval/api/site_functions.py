@@ -1,4 +1,9 @@
-"""What is done at a new site: estimate, plan labels, estimate with them, choose a threshold."""
+"""What is done at a new site: estimate, plan labels, estimate with them, choose a threshold.
+
+Each function is a command, too: `estimate`, `label plan`, `label estimate` and `threshold`. They
+read the site by `autoeval.api.options.predict_site`; what is computed is in `autoeval.estimation`
+and `autoeval.labels`.
+"""
 
 from __future__ import annotations
 
@@ -87,6 +92,12 @@ def estimate(
     ------
     InputError
         As `fit` and `AccuracyEstimator.predict`, or if options exclude each other.
+
+    Examples
+    --------
+    >>> import autoeval
+    >>> found = autoeval.estimate("boxes.json", images="site", estimator="fit")  # doctest: +SKIP
+    >>> print(found.value, found.lower, found.upper)  # doctest: +SKIP
     """
     if predictions is None and site.get("images") is None:
         raise InputError("Expected --images PATH, or --predictions FILE.")
@@ -114,7 +125,17 @@ def estimate(
 def _fitted_here(
     labels: Any, predictions: Any, trained_here: bool, work_dir: Any, site: SiteOptions
 ) -> AccuracyEstimator:
-    """Fit on a labelled set with the detector, or on its predictions there, as `fit` does."""
+    """Fit on a labelled set with the detector, or on its predictions there, as `fit` does.
+
+    Parameters
+    ----------
+    labels, predictions, trained_here
+        See `fit`.
+    work_dir : path-like, optional
+        The fit is kept in its subfolder `FIT_HERE`.
+    site : SiteOptions
+        Of which those count that are about the detector, or about files, and the categories.
+    """
     from autoeval.api.fit_functions import fit
     from autoeval.api.options import OF_A_RUN, OF_FILES
 
@@ -183,11 +204,23 @@ def plan_labels(
     **site
         See `autoeval.api.options.SiteOptions`; the images are the pool that the estimate is about.
 
+    Returns
+    -------
+    LabelPlan
+        Its `files` are those that were written into the work dir.
+
     Raises
     ------
     InputError
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`, or if options exclude
         each other.
+
+    Examples
+    --------
+    >>> import autoeval
+    >>> site = {"images": "site", "work_dir": "labels"}
+    >>> plan = autoeval.plan_labels("fit", "boxes.json", n=20, **site)  # doctest: +SKIP
+    >>> print(plan)  # doctest: +SKIP
     """
     from autoeval.estimation.given import Predictions
     from autoeval.estimation.label_planning import PlanRequest, plan_in_folder
@@ -264,10 +297,23 @@ def estimate_with_labels(
         Estimate precision, recall and F1 of the boxes over this score, too; by default where the
         plan was made for a threshold.
 
+    Returns
+    -------
+    LabelledEstimate
+        The label-free estimate and the labels, combined by their variances.
+
     Raises
     ------
     InputError
         If plan or labels cannot be read, or do not belong together.
+
+    Examples
+    --------
+    Label the images that a plan drew, in the folder that it wrote; then:
+
+    >>> import autoeval
+    >>> labels = "labels/annotations.json"
+    >>> print(autoeval.estimate_with_labels("labels", labels))  # doctest: +SKIP
     """
     from autoeval.estimation.given import read_labels
     from autoeval.labels.labelled_estimate import estimate_with_labels as estimate_plan
@@ -331,6 +377,23 @@ def threshold(
     InputError
         As `AccuracyEstimator.predict`, or if both a precision and a recall are wanted, or options
         exclude each other.
+
+    Examples
+    --------
+    On a labelled set, counted. Ten cars in five images; nine of ten are found with scores up to .9,
+    the last one with a score of .3:
+
+    >>> images = [{"id": k, "file_name": f"{k}.jpg", "width": 99, "height": 99} for k in range(5)]
+    >>> cars = [
+    ...     {"image_id": k % 5, "category_id": 1, "bbox": [50 * (k // 5), 9, 30, 20]}
+    ...     for k in range(10)
+    ... ]
+    >>> labels = {"images": images, "categories": [{"id": 1, "name": "car"}], "annotations": cars}
+    >>> boxes = [{**car, "score": 0.9 if k else 0.3} for k, car in enumerate(cars)]
+    >>> boxes.append({"image_id": 0, "category_id": 1, "bbox": [60, 60, 20, 20], "score": 0.01})
+    >>> choice = threshold(labels=labels, predictions=boxes, recall=0.9)
+    >>> choice.value, choice.at["recall"]["value"], choice.at["precision"]["value"]
+    (0.89, 0.9, 1.0)
     """
     from autoeval.estimation.threshold_choice import THRESHOLDS, check_wanted, choose_from
 
@@ -361,7 +424,25 @@ def threshold(
 def _curve_of_plan(
     plan: PathLike, labels: Any, words: Any, site: SiteOptions, iou: float
 ) -> tuple[Any, Any, float]:
-    """Return the curve by threshold of the labels of a plan, its warnings and its level."""
+    """Return the curve by threshold of the labels of a plan, its warnings and its level.
+
+    Parameters
+    ----------
+    plan, labels, words, iou
+        As given to `threshold`.
+    site : SiteOptions
+        Of which ``img_dir`` is read.
+
+    Returns
+    -------
+    tuple of callable, tuple of str and float
+        The curve at some thresholds, see `autoeval.estimation.threshold_choice.choose_from`.
+
+    Raises
+    ------
+    InputError
+        If there are no labels, or the plan is for another IoU.
+    """
     from autoeval.estimation.given import read_labels
     from autoeval.estimation.threshold_choice import labelled_curve
     from autoeval.labels.labelled_estimate import labelled_part, labels_of_plan
@@ -385,7 +466,24 @@ def _curve_of_site(
     words: Any,
     site: SiteOptions,
 ) -> tuple[Any, Any]:
-    """Return the curve by threshold at a new site, label-free or of labels, and its warnings."""
+    """Return the curve by threshold at a new site, label-free or of labels, and its warnings.
+
+    Parameters
+    ----------
+    fitted : AccuracyEstimator
+        The estimator.
+    estimated : Estimate
+        Of the site; with labels at the lowest threshold.
+    iou, labels, words
+        As given to `threshold`.
+    site : SiteOptions
+        Of which ``img_dir`` is read, for labels.
+
+    Raises
+    ------
+    InputError
+        If nothing was found and there are no labels.
+    """
     from autoeval.estimation.given import read_labels
     from autoeval.estimation.label_planning import plan_of_sample
     from autoeval.estimation.threshold_choice import (
@@ -413,7 +511,15 @@ def _curve_of_site(
 def _curve_of_labelled_set(
     labels: Any, predictions: Any, words: Any, site: SiteOptions, iou: float
 ) -> tuple[Any, Any, Any]:
-    """Return the exact curve of a labelled set, its warnings, and thresholds to begin with."""
+    """Return the exact curve of a labelled set, its warnings, and thresholds to begin with.
+
+    Parameters
+    ----------
+    labels, predictions, words, iou
+        As given to `threshold`.
+    site : SiteOptions
+        How files are read, ``categories`` and ``img_dir``; others are refused.
+    """
     from autoeval.boxes import words_of
     from autoeval.estimation.given import Predictions, named_categories
     from autoeval.estimation.labelled_sets import labels_with_files
