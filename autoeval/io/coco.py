@@ -1,4 +1,10 @@
-"""COCO annotation files: reading them, saying what is wrong and where, and writing them."""
+"""COCO annotation files: reading them, saying what is wrong and where, and writing them.
+
+`read_coco` makes a `LabelSet` of a file or a document in memory; `autoeval.io.labels.any_format`
+calls it for label files, `autoeval.io.in_memory` for objects. `write_coco` is what `convert-labels`
+and plans write. Boxes of COCO are left, top, width and height in pixels; the left edge of the image
+is 0.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +49,37 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
 
     It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
     is malformed in these lists, and an annotation of an image or a category that they do not hold,
-    is left out and counted in the warnings. Of a box that was turned the box around it is read.
+    is left out and counted in the warnings. Of a box that was turned, and of an annotation with a
+    segmentation alone, the box around it is read.
+
+    Parameters
+    ----------
+    source : path-like or mapping
+        A file, also compressed by gzip, or its content.
+
+    Returns
+    -------
+    LabelSet
+        Categories by their words, with the numbers of the file; what LVIS says of categories that
+        were not looked for is in `checked`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is no such document, ids repeat, more than half of a list is
+        malformed, or boxes are not in pixels of their images.
+
+    Examples
+    --------
+    >>> labels = read_coco(
+    ...     {
+    ...         "images": [{"id": 7, "file_name": "7.jpg", "height": 480, "width": 640}],
+    ...         "categories": [{"id": 3, "name": "car"}],
+    ...         "annotations": [{"image_id": 7, "category_id": 3, "bbox": [10, 20, 30, 40]}],
+    ...     }
+    ... )
+    >>> labels.images[0].size, labels.categories, labels.numbers, labels.boxes[0].xywh
+    ((480, 640), ('car',), ('3',), (10.0, 20.0, 30.0, 40.0))
     """
     warnings = list[str]()
     if isinstance(source, Mapping):
@@ -92,7 +128,17 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
     """Add which categories were looked for in each image, which LVIS says of each.
 
     LVIS lists by image the categories that are not there (``neg_category_ids``); of those that are,
-    not all objects are labelled where they are in ``not_exhaustive_category_ids``.
+    not all objects are labelled where they are in ``not_exhaustive_category_ids``: such an image
+    gets an area of that category that evaluation ignores.
+
+    Parameters
+    ----------
+    content : LabelSet
+        As of any COCO file.
+    entries : list
+        The ``images`` of the document.
+    categories : dict of str to str
+        Word of each number.
     """
 
     def words(entry: dict[str, Any], field: str) -> frozenset[str]:
@@ -116,7 +162,22 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
 def _regular_boxes(
     entries: Sequence[Any], images: Sequence[LabelledImage], categories: Mapping[str, str]
 ) -> BoxColumns | None:
-    """Read annotations a column at a time; None where some is not as most are, or malformed."""
+    """Read annotations a column at a time.
+
+    Parameters
+    ----------
+    entries : sequence
+        The ``annotations`` of the document.
+    images : sequence of LabelledImage
+        Its images.
+    categories : mapping of str to str
+        Word of each number.
+
+    Returns
+    -------
+    BoxColumns or None
+        None where some annotation is not as most are, or malformed.
+    """
     place = {image.image_id: k for k, image in enumerate(images)}
     number = {category_id: k for k, category_id in enumerate(categories)}
     try:
@@ -145,6 +206,13 @@ def _regular_boxes(
 def _box(
     entry: dict[str, Any], image_ids: frozenset[str], categories: dict[Any, str]
 ) -> LabelledBox:
+    """Read one annotation.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If it is malformed, or of an image or a category that there is not.
+    """
     image_id = printable(normal_id(entry["image_id"]))
     if image_id not in image_ids:
         raise ValueError(f"image_id {image_id} is not in the list of images")
@@ -184,10 +252,17 @@ def _is_crowd(entry: dict[str, Any]) -> bool:
 def box_of_segmentation(segmentation: Any) -> list[float]:
     """Return left, top, width and height of the box around a ``segmentation`` of COCO.
 
-    It is a list of polygons ``[x, y, x, y, ...]`` in pixels, one such polygon, or a mask in run
-    lengths, ``{"size": [height, width], "counts": ...}``, compressed or not; the box around a mask
-    ends with its last pixels, as `pycocotools.mask.toBbox` has it. Raises ValueError or TypeError
-    for anything else and for an empty mask.
+    Parameters
+    ----------
+    segmentation : list or dict
+        A list of polygons ``[x, y, x, y, ...]`` in pixels, one such polygon, or a mask in run
+        lengths, ``{"size": [height, width], "counts": ...}``, compressed or not; the box around a
+        mask ends with its last pixels, as `pycocotools.mask.toBbox` has it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else and for an empty mask.
 
     Examples
     --------
@@ -207,10 +282,20 @@ def box_of_segmentation(segmentation: Any) -> list[float]:
 
 
 def _is_nested(segmentation: Any) -> bool:
+    """Whether a segmentation is a list of polygons, and not one polygon."""
     return bool(segmentation) and isinstance(segmentation[0], list | tuple)
 
 
 def _box_of_mask(size: Sequence[int], counts: Any) -> list[float]:
+    """Return the box around a mask in run lengths.
+
+    Parameters
+    ----------
+    size : sequence of int
+        Height and width.
+    counts : str, bytes or sequence of int
+        Lengths of runs of pixels outside and inside, in turn, down one column after the other.
+    """
     height = int(size[0])
     runs = list(_decompressed(counts)) if isinstance(counts, str | bytes) else list(counts)
     ends = accumulate(runs, initial=0)
@@ -254,6 +339,18 @@ def write_coco(labels: LabelSet, path: PathLike) -> None:
 
     Unlabelled images are left out. Ids that are numbers stay; others become the images' positions
     from 1. File names stay relative to the image folder of the labels.
+
+    Parameters
+    ----------
+    labels : LabelSet
+        Of images whose sizes are known.
+    path : path-like
+        The file to write.
+
+    Raises
+    ------
+    InputError
+        If the size of an image is not known.
     """
     write_text(Path(path), json.dumps(coco_document(labels)))
 
@@ -261,7 +358,12 @@ def write_coco(labels: LabelSet, path: PathLike) -> None:
 def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any]:
     """Return the content of the file that `write_coco` writes.
 
-    Unless `with_sizes`, height and width are left out where they are unknown.
+    Parameters
+    ----------
+    labels : LabelSet
+        What is written.
+    with_sizes : bool
+        Otherwise height and width are left out where they are unknown, and that is not refused.
     """
     image_ids = [image.image_id for image in labels.images]
     by_number = all(name.isdecimal() for name in image_ids)

@@ -1,4 +1,9 @@
-"""Images without labels: found however they are named, or handed over; files that are the same."""
+"""Images without labels: found however they are named, or handed over; files that are the same.
+
+`list_images` is what a detector is run on, `find_images` finds what commands name (a folder, a
+list, a pattern, a video). Images are `UnlabelledImage`: they know their names, and are decoded when
+they are asked for (`autoeval.io.images`).
+"""
 
 from __future__ import annotations
 
@@ -38,9 +43,17 @@ VIDEOS_SKIPPED = "videos passed over"
 def listed_paths(source: PathLike) -> list[Path]:
     """Read a list of paths.
 
-    The source is a text file with a path on each line (those that begin with # are comments),
-    relative to the file's folder or else to the current one; ``-`` for the same on standard input;
-    or a pattern such as ``site/**/*.jpg``.
+    Parameters
+    ----------
+    source : path-like
+        A text file with a path on each line (those that begin with # are comments), relative to the
+        file's folder or else to the current one; ``-`` for the same on standard input; or a pattern
+        such as ``site/**/*.jpg``.
+
+    Raises
+    ------
+    InputError
+        If there is none.
     """
     paths = [Path(name) for name in listed_names(source)]
     if Path(source).is_file():
@@ -55,7 +68,15 @@ def listed_paths(source: PathLike) -> list[Path]:
 
 @dataclass(frozen=True)
 class FoundImages:
-    """Images without labels, and sentences, one for each kind, on what was passed over."""
+    """Images without labels, and what was passed over.
+
+    Parameters
+    ----------
+    images : tuple of ImageFile or VideoFrame
+        In natural order within a folder, else as they are listed.
+    skipped : tuple of str
+        Sentences, one for each kind.
+    """
 
     images: tuple[ImageFile | VideoFrame, ...]
     skipped: tuple[str, ...] = ()
@@ -69,13 +90,22 @@ def find_images(
 ) -> FoundImages:
     """Find images; none is opened, but videos are.
 
-    The source is a folder, searched with its subfolders; a COCO JSON file (for its `img_dir` see
-    `load_image_folder`); an image; a video; a text file with a path on each line (``.txt`` or
-    ``.lst``), or ``-`` for one on standard input; or a pattern such as ``site/**/*.jpg``. `every`
-    says which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth; without it the
-    videos of a folder are passed over.
+    Parameters
+    ----------
+    source : path-like
+        A folder, searched with its subfolders; a COCO JSON file; an image; a video; a text file
+        with a path on each line (``.txt`` or ``.lst``), or ``-`` for one on standard input; or a
+        pattern such as ``site/**/*.jpg``.
+    img_dir : path-like, optional
+        Folder of the images of a COCO file; see `load_image_folder`.
+    every : str, optional
+        Which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth; without it the
+        videos of a folder are passed over.
 
-    Raises `InputError` where nothing is found, or `img_dir` or `every` has nothing to be about.
+    Raises
+    ------
+    InputError
+        Where nothing is found, or `img_dir` or `every` has nothing to be about.
     """
     images, is_coco = _find(source, img_dir, every)
     if img_dir is not None and not is_coco:
@@ -111,6 +141,7 @@ def _find(
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:
+    """Find the images of a folder, and of its videos where frames are named."""
     kept, hidden = sorted_files(folder)
     taken = SUFFIXES | VIDEOS if every else SUFFIXES
     images = [
@@ -126,6 +157,7 @@ def _in_folder(folder: Path, every: str | None) -> FoundImages:
 
 
 def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
+    """Find images by paths; names are relative to the deepest folder that holds them all."""
     counts = Counter(paths)
     again = [printable(path) for path, n in counts.items() if n > 1]
     files = [path for path in counts if not path.is_dir()]
@@ -150,12 +182,14 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
 
 
 def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | VideoFrame]:
+    """Return the image of a file, or the frames of a video."""
     if suffix_of(name) in VIDEOS:
         return video_frames(path, every, name)
     return (ImageFile(name, path),)
 
 
 def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
+    """Say what was passed over, one sentence for each kind; `hidden` begin with a dot."""
     videos: list[str] = []
     unread: list[str] = []
     other: list[str] = []
@@ -203,11 +237,23 @@ Images = PathLike | Sequence[PathLike | np.ndarray | UnlabelledImage]
 def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     """List images that are given in any of several ways.
 
-    They are what `find_images` takes, such as a folder; or a sequence of paths of files, of arrays
-    (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and the frames of
-    a video (``find_images("video.mp4", every="2s").images``). Paths are named relative to the
-    deepest folder that holds them all, as those of a folder are; arrays by their positions. Warns
-    of what was passed over in a folder.
+    Parameters
+    ----------
+    images : path-like or sequence
+        What `find_images` takes, such as a folder; or a sequence of paths of files, of arrays (H,
+        W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and the frames of
+        a video (``find_images("video.mp4", every="2s").images``).
+
+    Returns
+    -------
+    tuple of UnlabelledImage
+        Paths are named relative to the deepest folder that holds them all, as those of a folder
+        are; arrays by their positions. Warns of what was passed over in a folder.
+
+    Raises
+    ------
+    InputError
+        If there is no image, or items are of several kinds or none of these.
 
     Examples
     --------
@@ -239,6 +285,7 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
 
 
 def _checked(image: np.ndarray, position: int) -> np.ndarray:
+    """Return an image, or raise `InputError` if it is no array (H, W, 3) of uint8."""
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise InputError(
             f"Expected images as arrays (H, W, 3) uint8 BGR, as `read_image` gives them, but "
@@ -248,7 +295,13 @@ def _checked(image: np.ndarray, position: int) -> np.ndarray:
 
 
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
-    """Return those of ``files`` whose bytes are those of one of ``others``; none unreadable."""
+    """Return those files whose bytes are those of one of some others; none unreadable, none empty.
+
+    Parameters
+    ----------
+    files, others : iterable of Path
+        Only files of equal sizes are read.
+    """
     files, others = list(files), list(others)
     sizes, theirs = [_size(path) for path in files], [_size(path) for path in others]
     shared = set(sizes) & set(theirs) - {-1, 0}
@@ -260,7 +313,10 @@ def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
 
 
 def later_copies(files: Sequence[Path]) -> list[int]:
-    """Return the numbers of the files whose content is, byte by byte, that of an earlier one."""
+    """Return the numbers of the files whose content is, byte by byte, that of an earlier one.
+
+    Empty files, and those that cannot be read, are no copies.
+    """
     sizes = [_size(path) for path in files]
     times = Counter(sizes)
     alike = (k for k, size in enumerate(sizes) if size > 0 and times[size] > 1)
@@ -269,6 +325,7 @@ def later_copies(files: Sequence[Path]) -> list[int]:
 
 
 def _size(path: Path) -> int:
+    """Return the bytes of a file; -1 of one that cannot be read."""
     try:
         return path.stat().st_size
     except OSError:
@@ -316,7 +373,7 @@ def without_copies(
 
 
 def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
-    """Warn where files are counted that are byte by byte an earlier one; see above."""
+    """Warn where files are counted that are byte by byte an earlier one; see `without_copies`."""
     named = _copies_named(images, copied(images))
     return tuple(
         Notice("copies-counted", f"{t}, and count as images of their own: leave them out")
@@ -331,6 +388,7 @@ def copied(images: Sequence[UnlabelledImage]) -> list[int]:
 
 
 def _copies_named(images: Sequence[UnlabelledImage], copies: Sequence[int]) -> list[str]:
+    """Say which images are copies; empty where none is."""
     names = listed([images[k].image_id for k in copies])
     named = f"{len(copies)} of {len(images)} images are copies of another, byte by byte ({names})"
     return [named] if copies else []

@@ -49,7 +49,15 @@ Key = Callable[[str], str]
 
 
 class Named(NamedTuple):
-    """An image as a file names it."""
+    """An image as a file names it.
+
+    Parameters
+    ----------
+    image_id, file_name : str or None
+        In `normal_id`'s and any form; None for what the file does not have.
+    split : str
+        Such as ``val``, where the file says so.
+    """
 
     image_id: str | None
     file_name: str | None
@@ -65,12 +73,19 @@ class Named(NamedTuple):
 class ImageMatches:
     """Where each of N images stands among those known.
 
-    index (N,), int64: its position there, or `MISSING`, or `AMBIGUOUS` where it could be several.
-    rules (N,): what was equal, such as ``"file name"``; empty where there is no match.
-    possible: positions of known images that some ambiguous image may be.
-    other_split: names of images that were matched although the folders of both name different
+    Parameters
+    ----------
+    index : ndarray of shape (N,), int64
+        Its position there, or `MISSING`, or `AMBIGUOUS` where it could be several.
+    rules : tuple of str
+        What was equal, such as ``"file name"``, of each image; empty where there is no match.
+    possible : frozenset of int
+        Positions of known images that some ambiguous image may be.
+    other_split : tuple of tuple of str
+        Names of images that were matched although the folders of both name different
         splits, such as ``train/1.jpg`` and ``val/1.jpg``.
-    merged: ids under which images of several file names were matched with one.
+    merged : tuple of str
+        Ids under which images of several file names were matched with one.
     """
 
     index: np.ndarray
@@ -80,7 +95,18 @@ class ImageMatches:
     merged: tuple[str, ...] = ()
 
     def by_rules(self, known: str) -> tuple[str, ...]:
-        """Say how images were matched with `known`, where that was not by one of `PLAIN_RULES`."""
+        """Say how images were matched, where that was not by one of `PLAIN_RULES`.
+
+        Parameters
+        ----------
+        known : str
+            What lists the known images, for messages.
+
+        Returns
+        -------
+        tuple of str
+            At most one notice each of rules, of other splits and of merged images.
+        """
         notices: tuple[str, ...] = ()
         counts = Counter(rule for rule in self.rules if rule)
         if not PLAIN_RULES.issuperset(counts):
@@ -107,9 +133,18 @@ class ImageMatches:
 class Rule(NamedTuple):
     """Equal keys of a field of two images mean that they are the same image.
 
-    name: of what is equal, for messages.
-    known_key: by default `key`.
-    exact: whether several images of one file may be one known image, as an image that is named in
+    Parameters
+    ----------
+    name : str
+        Of what is equal, for messages.
+    key : callable
+        From the value of the field to what is compared.
+    known_key : callable, optional
+        The same of known images; by default `key`.
+    field, known_field : str
+        ``file_name`` or ``image_id``, of the image and of known ones.
+    exact : bool
+        Whether several images of one file may be one known image, as an image that is named in
         two equivalent ways; else they are different images, of which the key tells none apart.
     """
 
@@ -247,11 +282,13 @@ def before_roboflow(name: str) -> str:
 
 
 def _known_suffix(match: re.Match[str]) -> str:
+    """Keep what stands before Roboflow's hash, unless it is the suffix of an image."""
     suffix = match["suffix"]
     return "" if suffix is None or f".{suffix.lower()}" in IMAGE_SUFFIXES else f"_{suffix}"
 
 
 def _stem(name: str) -> str:
+    """Return the name without folder and suffix."""
     return without_suffix(base_name(name))
 
 
@@ -262,14 +299,17 @@ def _number(name: str) -> str:
 
 
 def _numbered_stem(name: str) -> str:
+    """Return `_stem`, a number without leading zeros."""
     return _number(_stem(name))
 
 
 def _stored(name: str) -> str:
+    """Return `stored_name` without its suffix."""
     return without_suffix(stored_name(name))
 
 
 def _former(name: str) -> str:
+    """Return `former_name` without its suffix."""
     return without_suffix(former_name(name))
 
 
@@ -319,6 +359,17 @@ def match_images(
     of file names, whichever places more images of the file, since numbers may be either. An image
     that could be several is placed in the split (``train``, ``val``) or folder that all others lie
     in, if they share one; else it is `AMBIGUOUS`.
+
+    Parameters
+    ----------
+    named : sequence of Named or LabelledImage
+        N images, as a file names them.
+    known : sequence of LabelledImage
+        Those that they may be.
+
+    Returns
+    -------
+    ImageMatches
 
     Examples
     --------
@@ -388,14 +439,30 @@ def _merged(named: _Fields, index: np.ndarray) -> tuple[str, ...]:
 
 
 class _Trial(NamedTuple):
-    """What one family of rules says of some images: position and rule, or possible positions."""
+    """What one family of rules says of some images.
+
+    Parameters
+    ----------
+    placed : dict of int to tuple of int and str
+        By number of the image its position among those known, and the rule.
+    candidates : dict of int to list of int
+        By number of the image the positions that it may have.
+    """
 
     placed: dict[int, tuple[int, str]]
     candidates: dict[int, list[int]]
 
 
 class _Matching:
-    """The state of `match_images`: positions and rules found so far."""
+    """The state of `match_images`: positions and rules found so far.
+
+    Parameters
+    ----------
+    named, known : _Fields
+        Of the images, and of those known.
+    index : ndarray of shape (N,), int64
+        Filled in place.
+    """
 
     def __init__(self, named: _Fields, known: _Fields, index: np.ndarray) -> None:
         self.named, self.known, self.index = named, known, index
@@ -495,13 +562,22 @@ class _Matching:
                 self.index[k], self.rules[k] = place, SPLIT_RULE
 
     def _split(self, place: int) -> str:
+        """Return the splits of a known image, or where it has none its folder."""
         name = self.known.file_name[place] or ""
         return " ".join(sorted(self.known.splits(place))) or name.rpartition("/")[0]
 
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Ids and file names of images in normal form, None where there is none."""
+    """Ids and file names of images in normal form.
+
+    Parameters
+    ----------
+    image_id, file_name : list of str or None
+        None where there is none.
+    split : dict of int to str
+        Of images whose file says it, as a ``data.yaml`` does.
+    """
 
     image_id: list[str | None]
     file_name: list[str | None]
@@ -509,6 +585,11 @@ class _Fields:
 
     @classmethod
     def of(cls, images: Sequence[Named | LabelledImage]) -> _Fields:
+        """Read the ids and names of images.
+
+        An id with the suffix of an image is a file name; a file name that equals the id, without
+        such a suffix, is none.
+        """
         ids: list[str | None] = []
         names: list[str | None] = []
         splits = {k: split for k, image in enumerate(images) if (split := image.split)}
@@ -543,6 +624,7 @@ def splits_of(name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _splits(folder: str) -> frozenset[str]:
+    """Return the splits that the parts of a folder name."""
     return frozenset(filter(None, map(split_word, folder.split("/"))))
 
 

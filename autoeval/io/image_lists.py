@@ -1,4 +1,9 @@
-"""Lists of images: those of a folder, of a COCO document, or of a text file; and their sizes."""
+"""Lists of images: those of a folder, of a COCO document, or of a text file; and their sizes.
+
+`read_image_list` lists the images that a detector was run on, for predictions; `load_image_folder`
+lists files to be read; `coco_images` and `coco_categories` read parts of COCO documents for
+`autoeval.io.coco` and `autoeval.io.predictions`.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +52,11 @@ def walk(folder: Path) -> Iterator[str]:
     Linked subfolders are entered as others are, each folder once: a link to a folder further up
     does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
     stand for, and reading them says what is wrong.
+
+    Raises
+    ------
+    InputError
+        If a folder cannot be read.
     """
     entered = {os.path.realpath(folder)}
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
@@ -56,11 +66,13 @@ def walk(folder: Path) -> Iterator[str]:
 
 
 def _refuse(error: OSError) -> None:
+    """Raise `InputError` for a folder that cannot be read."""
     what = printable(str(error.filename))
     raise InputError(f"Cannot read the folder {what}: {str(error.strerror).lower()}.") from error
 
 
 def _is_new(folder: str, entered: set[str]) -> bool:
+    """Whether a folder was not entered before; it is noted in `entered`."""
     real = os.path.realpath(folder)
     seen_before = real in entered
     entered.add(real)
@@ -89,7 +101,15 @@ def content_digest(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An image without labels, and its name within its set."""
+    """An image without labels, and its name within its set.
+
+    Parameters
+    ----------
+    image_id : str
+        The name.
+    path : Path
+        Its file.
+    """
 
     image_id: str
     path: Path
@@ -110,10 +130,27 @@ def load_image_folder(
 
     A folder is searched with its subfolders for files with the suffix of an image (hidden ones are
     passed over); ids are paths relative to it with forward slashes, in natural order (``2.jpg``
-    before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; its file names
-    are relative to `img_dir`, by default ``images`` beside the file where there is one, else its
-    own folder; files missing on disk stay in the list, and reading them says so. `warnings` takes
-    which of its entries are malformed and left out; without it they are refused.
+    before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; files missing on
+    disk stay in the list, and reading them says so.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder, or a COCO JSON file.
+    img_dir : path-like, optional
+        Folder that the file names of a COCO JSON are relative to, by default ``images`` beside the
+        file where there is one, else its own folder.
+    warnings : list of str, optional
+        Takes which entries of the file are malformed and left out; without it they are refused.
+
+    Returns
+    -------
+    tuple of ImageFile
+
+    Raises
+    ------
+    InputError
+        If there is no such folder or file, it holds no image, or a file name leaves the folder.
     """
     path = Path(path)
     if path.is_dir():
@@ -137,7 +174,10 @@ def load_image_folder(
 
 
 def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
-    """List the files of a folder, see `walk`, in natural order: visible ones and hidden ones."""
+    """List the files of a folder, see `walk`, in natural order: visible ones and hidden ones.
+
+    Hidden are those whose name, or that of a folder below, begins with a dot.
+    """
     names = sorted(walk(folder), key=natural_order)
     hidden = [name for name in names if _HIDDEN(name)]
     return [name for name in names if not _HIDDEN(name)], hidden
@@ -149,7 +189,13 @@ def suffix_of(name: str) -> str:
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort key in which runs of digits compare as numbers."""
+    """Sort key in which runs of digits compare as numbers.
+
+    Examples
+    --------
+    >>> sorted(["10.jpg", "2.jpg"], key=natural_order)
+    ['2.jpg', '10.jpg']
+    """
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
     ] + [(-2, name)]
@@ -162,11 +208,27 @@ def read_image_list(
 ) -> tuple[LabelledImage, ...]:
     """List images, with their sizes by the headers of their files where the list has none.
 
-    The path is a text file with a file name or an id a line (those that begin with # are comments),
-    ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, a COCO JSON file,
-    whose annotations are not read, or a folder of images. For where their files are see
-    `with_sizes`. `warnings` takes which entries of a JSON file are malformed and left out; without
-    it they are refused. `numbers` takes the word of each number of a category of a JSON file.
+    For where their files are see `with_sizes`.
+
+    Parameters
+    ----------
+    path : path-like
+        A text file with a file name or an id a line (those that begin with # are comments),
+        ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, a COCO JSON file,
+        whose annotations are not read, or a folder of images.
+    warnings : list of str, optional
+        Takes which entries of a JSON file are malformed and left out; without it they are refused.
+    numbers : dict of str to str, optional
+        Takes the word of each number of a category of a JSON file.
+
+    Returns
+    -------
+    tuple of LabelledImage
+
+    Raises
+    ------
+    InputError
+        If there is no image, one is listed twice, or the file cannot be read.
     """
     path = Path(path)
     if path.is_dir():
@@ -189,8 +251,13 @@ def read_image_list(
 def listed_names(source: PathLike) -> list[str]:
     """Return the names that a text file, standard input (``-``) or a pattern lists, in order.
 
-    Lines that begin with # are comments; Windows copies paths with quotation marks around them.
-    Raises `InputError` for a file that is missing, no text in UTF-8, a table, or a ``data.yaml``.
+    Lines that begin with # are comments; Windows copies paths with quotation marks around them. The
+    files of a pattern are in natural order.
+
+    Raises
+    ------
+    InputError
+        For a file that is missing, no text in UTF-8, a table, or a ``data.yaml``.
     """
     path = Path(source)
     if path.suffix in (".yaml", ".yml"):
@@ -244,9 +311,16 @@ def image_folders(path: Path) -> list[Path]:
 def with_sizes(images: Iterable[LabelledImage], source: Path) -> tuple[LabelledImage, ...]:
     """Add the sizes that are unknown, by the file of an image in the first folder that has it.
 
-    `source` is the folder of the images or the list that names them: for a COCO file see
-    `image_folders`; names in a text file are relative to its folder or to the current one. Only
-    headers are read. An image without a file, or with one that cannot be read, stays as it is.
+    Only headers are read.
+
+    Parameters
+    ----------
+    images : iterable of LabelledImage
+        Those with a size stay as they are, as does an image without a file, or with one that cannot
+        be read.
+    source : Path
+        The folder of the images or the list that names them: for a COCO file see
+        `image_folders`; names in a text file are relative to its folder or to the current one.
     """
     images = list(images)
     if all(image.size for image in images):
@@ -278,8 +352,25 @@ def coco_images(
 ) -> tuple[LabelledImage, ...]:
     """Read the list of images of a COCO document, whatever else it holds.
 
-    `path` is where the document is from, for messages. `warnings` takes what is malformed and left
-    out; without it that is refused. Raises `InputError` if the document has no list of images.
+    Parameters
+    ----------
+    path : Path
+        Where the document is from, for messages.
+    document : mapping
+        With ``images``.
+    warnings : list of str, optional
+        Takes what is malformed and left out, and times that could mean two days; without it
+        malformed entries are refused.
+
+    Returns
+    -------
+    tuple of LabelledImage
+        With sizes and times where the entries have them.
+
+    Raises
+    ------
+    InputError
+        If the document has no list of images, or ids repeat.
     """
     if not isinstance(document, Mapping) or "images" not in document:
         raise InputError(
@@ -349,6 +440,7 @@ def time_in_name(name: str) -> datetime | None:
 
 
 def _time_of(match: re.Match[str]) -> datetime | None:
+    """Return the time of a match of `_TIME`; None for a month or an hour that there is not."""
     month, day = match["month"] or match["month2"], match["day"] or match["day2"]
     date = (int(match["year"]), int(month), int(day))
     hour, minute, second = match["hour"] or 0, match["minute"] or 0, match["second"] or 0
@@ -362,7 +454,12 @@ def images_in_memory(
 ) -> tuple[LabelledImage, ...] | None:
     """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object.
 
-    `numbers` takes the word of each number of a category.
+    Parameters
+    ----------
+    given : object
+        Any.
+    numbers : dict of str to str, optional
+        Takes the word of each number of a category.
     """
     document = getattr(given, "dataset", given)
     if not isinstance(document, Mapping) or "images" not in document:
@@ -386,8 +483,17 @@ def _numbers_of_list(path: Path, document: object) -> dict[str, str]:
 def image_path(img_dir: Path, file_name: str) -> Path:
     """Find the file of an image, refusing to leave its folder.
 
-    Raises `InputError` if ``file_name`` is absolute, climbs out with ``..`` or is a link to the
-    outside.
+    Parameters
+    ----------
+    img_dir : Path
+        The folder.
+    file_name : str
+        Relative to it.
+
+    Raises
+    ------
+    InputError
+        If ``file_name`` is absolute, climbs out with ``..`` or is a link to the outside.
     """
     root = Path(os.path.realpath(img_dir))
     path = root / file_name
@@ -401,6 +507,7 @@ def image_path(img_dir: Path, file_name: str) -> Path:
 
 
 def _encodable(file_name: str) -> bool:
+    """Whether a file may have such a name on this system."""
     try:
         return b"\0" not in os.fsencode(file_name)
     except UnicodeEncodeError:
@@ -414,7 +521,26 @@ def coco_entries(
     parse: Callable[[Any], Any],
     warnings: list[str],
 ) -> list:
-    """Read the entries of a list of a document; `warnings` takes which of them are malformed."""
+    """Read the entries of a list of a document.
+
+    Parameters
+    ----------
+    path : Path
+        Where the document is from, for messages.
+    document : mapping
+        It need not have the list.
+    name : str
+        Of the list.
+    parse : callable
+        From an entry to what is returned of it; one of `MALFORMED` says that it is malformed.
+    warnings : list of str
+        Takes which entries are malformed.
+
+    Raises
+    ------
+    InputError
+        If there is no list under this name, or more than half of it is malformed.
+    """
     entries = document.get(name) or []
     if not isinstance(entries, list):
         raise InputError(
@@ -434,7 +560,22 @@ def coco_entries(
 
 
 def coco_categories(path: Path, document: Mapping[str, Any], warnings: list[str]) -> dict[str, str]:
-    """Read the word of each category number; `warnings` takes which of them are malformed."""
+    """Read the word of each category number.
+
+    Parameters
+    ----------
+    path : Path
+        Where the document is from, for messages.
+    document : mapping
+        It need not have ``categories``.
+    warnings : list of str
+        Takes which of them are malformed.
+
+    Raises
+    ------
+    InputError
+        If a number has two words.
+    """
     pairs = coco_entries(path, document, "categories", _category, warnings)
     times = Counter(number for number, _ in pairs)
     twice = [f"{number} is {word}" for number, word in dict.fromkeys(pairs) if times[number] > 1]
@@ -444,6 +585,7 @@ def coco_categories(path: Path, document: Mapping[str, Any], warnings: list[str]
 
 
 def _category(entry: dict[str, Any]) -> tuple[str, str]:
+    """Read the number and the word of a category."""
     hash(entry["id"])  # a list as an id is malformed
     return normal_id(entry["id"]), str(entry["name"])
 

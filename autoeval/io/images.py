@@ -1,4 +1,9 @@
-"""Reading images as mmdet does, or their headers alone, and saying which cannot be read and why."""
+"""Reading images as mmdet does, or their headers alone, and saying which cannot be read and why.
+
+`read_image` decodes, `read_header` and `image_size` look at sizes, `exif_time` at the time of a
+photograph. Everything that opens an image goes through here, so that sizes, orientation and pixels
+agree.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +57,15 @@ _FORM = "%Y:%m:%d %H:%M:%S"
 
 
 class UnreadableImageError(InputError):
-    """One image that cannot be used; `reason` ends a sentence that starts with the path."""
+    """One image that cannot be used.
+
+    Parameters
+    ----------
+    path : path-like
+        Its file.
+    reason : str
+        Ends a sentence that starts with the path.
+    """
 
     def __init__(self, path: PathLike, reason: str) -> None:
         super().__init__(path, reason)
@@ -63,20 +76,37 @@ class UnreadableImageError(InputError):
 
 
 def read_image(path: PathLike, *, max_megapixels: float | None = None) -> np.ndarray:
-    """Decode an image file of any format that OpenCV reads, to (H, W, 3), uint8, BGR.
+    """Decode an image file of any format that OpenCV reads.
 
     The same call as mmdet's default loader: OpenCV, three channels, the EXIF orientation obeyed, so
-    a photograph taken upright comes out upright and its pixels are the ones mmdet would see. Images
-    larger than `max_megapixels` are refused before they are decoded, which takes three bytes a
-    pixel and more; by default it is the environment variable ``AUTOEVAL_MAX_MEGAPIXELS``, else 100.
-    Raises `UnreadableImageError` if the file is missing, empty, cut short, no image or too large,
-    or stores 14 bits or fewer in 16, which come out nearly black, and `InputError` if the
-    environment variable is no positive number.
+    a photograph taken upright comes out upright and its pixels are the ones mmdet would see.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_megapixels : float, optional
+        Larger images are refused before they are decoded, which takes three bytes a pixel and more;
+        by default it is the environment variable ``AUTOEVAL_MAX_MEGAPIXELS``, else 100.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+        BGR.
+
+    Raises
+    ------
+    UnreadableImageError
+        If the file is missing, empty, cut short, no image or too large, or stores 14 bits or fewer
+        in 16, which come out nearly black.
+    InputError
+        If the environment variable is no positive number.
     """
     return _image(path, _content(path, _limit(max_megapixels)))
 
 
 def _content(path: PathLike, limit: float) -> bytes:
+    """Read the bytes of a file, or raise `UnreadableImageError`; a limit is in megapixels."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
             raise UnreadableImageError(path, "is no ordinary file")
@@ -107,6 +137,7 @@ def _content(path: PathLike, limit: float) -> bytes:
 
 
 def _image(path: PathLike, content: bytes) -> np.ndarray:
+    """Decode the content of a file to 8 bits, or raise `UnreadableImageError`."""
     import cv2
 
     image = _decode(content, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
@@ -129,6 +160,7 @@ def _image(path: PathLike, content: bytes) -> np.ndarray:
 
 
 def _decode(content: bytes, flags: int) -> np.ndarray | None:
+    """Decode as OpenCV does; None for what is no image."""
     import cv2
 
     try:
@@ -138,6 +170,7 @@ def _decode(content: bytes, flags: int) -> np.ndarray | None:
 
 
 def _limit(given: float | None) -> float:
+    """Return the most megapixels of an image: as given, of the environment, or `MAX_MEGAPIXELS`."""
     text = os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
     try:
         limit = float(text if given is None else given)
@@ -164,7 +197,15 @@ def _jpeg_is_whole(content: bytes) -> bool:
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """Height and width in pixels, turned by the EXIF orientation, as `read_image` gives them."""
+    """Height and width in pixels, turned by the EXIF orientation, as `read_image` gives them.
+
+    Parameters
+    ----------
+    height, width : int
+        As shown.
+    turned : bool
+        Whether the orientation exchanges both.
+    """
 
     height: int
     width: int
@@ -183,7 +224,20 @@ class TooLargeError(ValueError):
 def read_header(source: PathLike | bytes) -> ImageHeader | None:
     """Read the size of an image, a file or its content, without decoding it.
 
-    It is None where there is no file or Pillow does not know the format. Raises `TooLargeError`.
+    Parameters
+    ----------
+    source : path-like or bytes
+        The file, or what is in it.
+
+    Returns
+    -------
+    ImageHeader or None
+        None where there is no file or neither Pillow nor `_OF_OPENCV` knows the format.
+
+    Raises
+    ------
+    TooLargeError
+        If it has more pixels than Pillow agrees to look at.
     """
     try:
         if isinstance(source, bytes):
@@ -237,6 +291,7 @@ def _open(source: PathLike | BinaryIO) -> Any:
 
 
 def _header(stream: BinaryIO) -> ImageHeader:
+    """Read the size of an image that Pillow knows."""
     with _open(stream) as image:
         width, height = image.size
         orientation = image.getexif().get(_ORIENTATION) if image.format in _TURNED else 1

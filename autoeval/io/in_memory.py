@@ -1,5 +1,8 @@
 """Predictions and labels that are objects in memory, as the content of a file.
 
+`content_in_memory` makes the `Content` that `autoeval.io.predictions.reading` reads on, as if it
+was of a file, and `labels_in_memory` a `LabelSet`.
+
 Objects are recognised by their attributes; no package of theirs is imported. A table has the
 columns of a Parquet file, rows and documents have the fields of COCO's JSON. Lists have one item an
 image: `supervision.Detections`, torchvision's dicts of tensors, Ultralytics' `Results`, or
@@ -55,8 +58,18 @@ ROW_KEYS = frozenset({"bbox", "score", "x"})
 class _Found(NamedTuple):
     """What was found on one image, of any of the lists.
 
-    boxes (n, 4): xyxy, pixels. classes (n,): numbers; words: those of them, where there are;
-    positions: whether numbers are those of a list from 0.
+    Parameters
+    ----------
+    boxes : ndarray of shape (n, 4)
+        xyxy, pixels.
+    scores, classes : ndarray of shape (n,)
+        Confidences, and numbers of categories.
+    words : sequence of str, optional
+        Of each box, where there are.
+    file_name, image_id : optional
+        Name of the image, where the item has one.
+    size : tuple of int, optional
+        Height and width.
     """
 
     boxes: np.ndarray
@@ -70,7 +83,13 @@ class _Found(NamedTuple):
 
 
 def in_memory(given: object) -> bool:
-    """Whether an object looks like predictions; see `ACCEPTED`."""
+    """Whether an object looks like predictions; see `ACCEPTED`.
+
+    Examples
+    --------
+    >>> in_memory([{"image_id": 1}]), in_memory({"annotations": []}), in_memory("boxes.json")
+    (True, True, False)
+    """
     known = _is_table(given) or _document(given) is not None or isinstance(given, list | tuple)
     return known or _of_names(given)
 
@@ -78,10 +97,23 @@ def in_memory(given: object) -> bool:
 def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Content:
     """Read an object as the content of a file.
 
-    images: those that the detector was run on; items of a list that do not name their image are of
+    Parameters
+    ----------
+    given : object
+        One of `ACCEPTED`.
+    images : sequence of LabelledImage, optional
+        Those that the detector was run on; items of a list that do not name their image are of
         these, in their order.
 
-    Raises `InputError` if it is none of `ACCEPTED`, or a list has not one item an image.
+    Returns
+    -------
+    Content
+        Entries as of a file; of a list also its images.
+
+    Raises
+    ------
+    InputError
+        If it is none of `ACCEPTED`, or a list has not one item an image.
     """
     document = _document(given)
     if document is not None:
@@ -105,7 +137,15 @@ def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Con
 def labels_in_memory(given: Any) -> LabelSet:
     """Read labels from an object, or take what `load_labels` returned; see `ACCEPTED_LABELS`.
 
-    Raises `InputError` for another object, and as `read_coco`.
+    Returns
+    -------
+    LabelSet
+        Without numbers where categories were given by words.
+
+    Raises
+    ------
+    InputError
+        For another object, and as `read_coco`.
     """
     if isinstance(given, LabelSet):
         return given
@@ -135,6 +175,11 @@ def _document_of_table(given: Any) -> dict[str, Any]:
     """Return a COCO document of a table with a labelled object a row.
 
     A row without a category and a box is an image that holds none.
+
+    Raises
+    ------
+    InputError
+        If columns are missing.
     """
     table = _as_arrow(given)
     fields = known_columns(table.schema)
@@ -187,7 +232,15 @@ def _document_of_table(given: Any) -> dict[str, Any]:
 
 
 def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) -> dict[str, Any]:
-    """Return a COCO document of `supervision.Detections` by the file name of each image."""
+    """Return a COCO document of `supervision.Detections` by the file name of each image.
+
+    Parameters
+    ----------
+    given : mapping
+        File name to detections, whose boxes are xyxy in pixels.
+    classes : sequence of str
+        Word of each class, counted from 0; may be empty.
+    """
     names: dict[Any, str] = dict(enumerate(classes))
     annotations = []
     for image, item in given.items():
@@ -222,7 +275,7 @@ def _two_names(given: object, what: str, first: object, second: object) -> Input
 
 
 def not_accepted(given: object) -> InputError:
-    """Make the refusal of an object that is nothing of these."""
+    """Return the error for an object that is none of `ACCEPTED`."""
     return InputError(
         f"Expected predictions as {ACCEPTED}; but got {_described(given)}. A detector to be run is "
         "given as autoeval.Detector(...)."
@@ -258,6 +311,7 @@ def _is_table(given: object) -> bool:
 
 
 def _as_arrow(given: Any) -> pa.Table:
+    """Return a table of pandas, polars or Arrow as one of Arrow."""
     try:
         if hasattr(given, "to_arrow"):
             return given.to_arrow()
@@ -271,6 +325,7 @@ def _as_arrow(given: Any) -> pa.Table:
 
 
 def _of_table(given: Any) -> Iterator[RawColumns]:
+    """Yield the columns of a table in memory."""
     for batch in _as_arrow(given).to_batches():
         yield columns_of_batch(name_of(given), batch)
 
@@ -292,7 +347,13 @@ def _array(values: Any) -> np.ndarray:
 
 
 def _of_image(item: Any, k: Any, given: object) -> _Found:
-    """Take the boxes out of item k of a list, or of that with the name k."""
+    """Take the boxes out of item k of a list, or of that with the name k.
+
+    Raises
+    ------
+    InputError
+        If it is of no kind that is known, or malformed.
+    """
     try:
         if hasattr(item, "xyxy") and hasattr(item, "confidence"):
             return _of_supervision(item)
@@ -322,6 +383,7 @@ def _part(item: Any, name: str) -> Any:
 
 
 def _of_supervision(item: Any) -> _Found:
+    """Take the boxes out of `supervision.Detections`; none may lack scores and classes."""
     if item.confidence is None or item.class_id is None:
         if not len(item.xyxy):
             return _Found(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int), positions=True)
@@ -333,6 +395,7 @@ def _of_supervision(item: Any) -> _Found:
 
 
 def _of_ultralytics(item: Any) -> _Found:
+    """Take the boxes out of Ultralytics' `Results`."""
     if item.boxes is None:
         raise ValueError("its boxes are None: expected the results of a detector")
     boxes, scores = _array(item.boxes.xyxy), _array(item.boxes.conf)
@@ -346,6 +409,7 @@ def _of_ultralytics(item: Any) -> _Found:
 
 
 def _checked(found: _Found) -> _Found:
+    """Return what was found with boxes (n, 4) in float64, or raise ValueError for other shapes."""
     n = len(found.scores)
     if np.size(found.boxes) != 4 * n or len(found.classes) != n:
         raise ValueError(
@@ -358,7 +422,17 @@ def _checked(found: _Found) -> _Found:
 def _of_images(
     found: Sequence[_Found], images: Sequence[LabelledImage] | None, given: object
 ) -> Content:
-    """Join what was found on all images; an image is named, or is that of its place."""
+    """Join what was found on all images; an image is named, or is that of its place.
+
+    Parameters
+    ----------
+    found : sequence of _Found
+        Of each image.
+    images : sequence of LabelledImage, optional
+        See `content_in_memory`.
+    given : object
+        That was read, for messages.
+    """
     names: list[str | None] = [item.file_name for item in found]
     ids: list[Any] = [item.image_id for item in found]
     own: tuple[LabelledImage, ...] | None = None
@@ -407,6 +481,7 @@ def _of_images(
 
 
 def _words_of(item: _Found) -> Sequence[str | None]:
+    """Return the word of each box, None without words."""
     return item.words or [None] * len(item.scores)
 
 

@@ -1,4 +1,8 @@
-"""Videos as images: every so many seconds, or every so many frames."""
+"""Videos as images: every so many seconds, or every so many frames.
+
+`autoeval.io.find_images` takes frames of videos by `video_frames`; `time_blocks` says which images
+are neighbours in time, so that sampling errors and plans of labels count them together.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,22 @@ SECONDS = 30.0
 class Video:
     """A video, decoded from its beginning, frame after frame, never by a seek that may miss.
 
-    `fps` are frames a second, NaN where the file does not say.
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Attributes
+    ----------
+    fps : float
+        Frames a second, NaN where the file does not say.
+    n_frames : int
+        Counted by decoding all where the file does not say.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -39,9 +58,22 @@ class Video:
         self.n_frames = said if said > 0 else self._count()
 
     def read(self, index: int) -> np.ndarray:
-        """Decode one frame (H, W, 3), uint8, BGR; forward is cheap, backward starts again.
+        """Decode one frame; forward is cheap, backward starts again.
 
-        Raises `UnreadableImageError` if the video ends or is damaged before it.
+        Parameters
+        ----------
+        index : int
+            Number of the frame, from 0.
+
+        Returns
+        -------
+        ndarray of shape (H, W, 3), uint8
+            BGR.
+
+        Raises
+        ------
+        UnreadableImageError
+            If the video ends or is damaged before it.
         """
         with self._lock:
             if index < self._next:
@@ -63,6 +95,7 @@ class Video:
         self._open()
 
     def _open(self) -> None:
+        """Begin to decode, before the first frame."""
         import cv2
 
         self._lock = getattr(self, "_lock", None) or threading.Lock()
@@ -75,12 +108,14 @@ class Video:
             )
 
     def _advance(self, index: int) -> None:
+        """Go one frame on, on the way to the frame `index`."""
         if not self._capture.grab():
             self._next = self.n_frames + 1
             raise UnreadableImageError(self.path, f"the video ends or is damaged before {index}")
         self._next += 1
 
     def _count(self) -> int:
+        """Count the frames by decoding all."""
         n_frames = 0
         while self._capture.grab():
             n_frames += 1
@@ -92,8 +127,16 @@ class Video:
 class VideoFrame:
     """One frame of a video, an image without labels.
 
-    `image_id` is the name of the video, ``#``, and the number `index` of the frame from 0; `time_s`
-    are seconds from the beginning, NaN where the video does not say how fast it runs.
+    Parameters
+    ----------
+    image_id : str
+        Name of the video, ``#``, and the number of the frame.
+    video : Video
+        That it is of.
+    index : int
+        Number of the frame, from 0.
+    time_s : float
+        Seconds from the beginning, NaN where the video does not say how fast it runs.
     """
 
     image_id: str
@@ -116,8 +159,20 @@ def video_frames(
 ) -> tuple[VideoFrame, ...]:
     """Take frames of a video at equal distances, the first one first.
 
-    `every` is ``"2s"`` or ``"0.5s"`` for seconds, ``"10"`` for every tenth frame; image ids begin
-    with `name`, by default the file's.
+    Parameters
+    ----------
+    path : path-like
+        The video.
+    every : str or None
+        ``"2s"`` or ``"0.5s"`` for seconds, ``"10"`` for every tenth frame; None is refused.
+    name : str, optional
+        What image ids begin with; by default the file's name.
+
+    Raises
+    ------
+    InputError
+        If `every` is not such a text, is in seconds where the video does not say how fast it runs,
+        or the video cannot be read or has no frame.
     """
     if every is None:
         raise InputError(
@@ -136,6 +191,7 @@ def video_frames(
 
 
 def _step(video: Video, every: str) -> float:
+    """Return the distance of frames in frames, 1 or more; it need not be whole."""
     number = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s", every.strip())
     step = 0.0
     if number:
@@ -154,14 +210,33 @@ def _step(video: Video, every: str) -> float:
 
 
 def time_blocks(images: Iterable[object], *, seconds: float = SECONDS) -> np.ndarray:
-    """Return the number of the block of time (N,) that each image belongs to, in order from 0.
+    """Return the number of the block of time that each image belongs to.
 
     Neighbouring frames of a video show the same things, so a set of them carries less information
     than as many independent images would. Drawing whole blocks again in place of images accounts
     for that, where a block lasts longer than what is seen stays in view (Künsch 1989, the block
-    bootstrap). Images that are no `VideoFrame` are blocks of their own, and a video that does not
-    say how fast it runs is one. The default length is a convention: longer than traffic or
-    passers-by stay in view of most cameras.
+    bootstrap). The default length is a convention: longer than traffic or passers-by stay in view
+    of most cameras.
+
+    Parameters
+    ----------
+    images : iterable
+        Images that are no `VideoFrame` are blocks of their own, and a video that does not say how
+        fast it runs is one.
+    seconds : float
+        Length of a block.
+
+    Returns
+    -------
+    ndarray of shape (N,), int64
+        In order of first appearance, from 0.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Frame
+    >>> gate = [Frame(path="gate.mp4", time_s=time_s) for time_s in (0.0, 20.0, 40.0)]
+    >>> time_blocks([*gate, "yard.jpg"]).tolist()
+    [0, 0, 1, 2]
     """
     numbers: dict[object, int] = {}
     blocks = []

@@ -1,4 +1,9 @@
-"""Labels in any format, chosen by looking at the files or by name; COCO files in folders."""
+"""Labels in any format, chosen by looking at the files or by name; COCO files in folders.
+
+`load_labels` is `autoeval.load_labels`: fits, estimates with labels, tasks and `convert-labels`
+read labels by it. Formats are `LabelFormat`s: COCO here, YOLO and VOC in modules of their own;
+layouts of published data sets, read only where they are named, in `autoeval.stability.layouts`.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +46,24 @@ BOXES = "instances_"
 def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read a COCO file, or the only one of a folder (as CVAT and Label Studio export them).
 
-    A folder has it in it or in its subfolder ``annotations``. `img_dir` is by default the first of
-    `image_folders` that holds the file's first image. Sizes that the file lacks are read from the
-    headers of the images.
+    Sizes that the file lacks are read from the headers of the images.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or a folder that has it in it or in its subfolder ``annotations``.
+    img_dir : Path, optional
+        By default the first of `image_folders` that holds the file's first image.
+
+    Returns
+    -------
+    LabelSet
+        Whose images are called as their files are, where these lie in the folder.
+
+    Raises
+    ------
+    InputError
+        If a folder holds no COCO file or several, and as `read_coco`.
     """
     content = read_coco(_only_file(path) if path.is_dir() else path)
     content = _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))
@@ -54,6 +74,7 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
 
 
 def _images_of(content: LabelSet) -> Path:
+    """Return the folder of the images of a COCO file."""
     places = image_folders(content.path)
     first = content.images[0].file_name if content.images else ""
     holding = [place for place in places if _holds(place, first)]
@@ -62,13 +83,13 @@ def _images_of(content: LabelSet) -> Path:
 
 
 def _holds(folder: Path, name: str) -> bool:
-    """Say whether a path leads to a file within a folder; Label Studio writes others, too."""
+    """Whether a path leads to a file within a folder; Label Studio writes others, too."""
     path = PurePath(name)
     return not path.is_absolute() and ".." not in path.parts and os.path.isfile(folder / path)
 
 
 def _as_on_disk(content: LabelSet) -> LabelSet:
-    """Give images the names that their files have, where the labels have others."""
+    """Give images the names of their files, where the labels have others."""
     folder = content.img_dir
     assert folder is not None
     lost = [not _holds(folder, image.file_name) for image in content.images]
@@ -86,6 +107,7 @@ def _as_on_disk(content: LabelSet) -> LabelSet:
 
 
 def _only_file(folder: Path) -> Path:
+    """Return the one COCO file of a folder, or the one with boxes; `InputError` without it."""
     files = _coco_files(folder)
     boxes = [file for file in files if file.stem.startswith(BOXES)]  # not captions, stuff, ...
     if 1 in (len(files), len(boxes)):
@@ -97,6 +119,7 @@ def _only_file(folder: Path) -> Path:
 
 
 def _coco_files(folder: Path) -> list[Path]:
+    """Return the COCO files with labels of a folder and of its ``annotations``."""
     coco_files = []
     for file in sorted([*folder.glob("*"), *folder.glob("annotations/*")]):
         if not is_json(file) or not file.is_file():
@@ -111,6 +134,7 @@ def _coco_files(folder: Path) -> list[Path]:
 
 
 def _is_coco(path: Path) -> bool:
+    """Whether a path looks like COCO labels."""
     return is_json(path) if path.is_file() else bool(_coco_files(path))
 
 
@@ -120,7 +144,13 @@ NAMES = (*FORMATS, *LAYOUTS)
 
 
 def label_format(name: str) -> LabelFormat:
-    """Return a format of `FORMATS`, or a layout of a published data set, by its name."""
+    """Return a format of `FORMATS`, or a layout of a published data set, by its name.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
     if name in FORMATS:
         return FORMATS[name]
     if name not in LAYOUTS:
@@ -160,6 +190,21 @@ def load_labels(
     InputError
         If there are no labels, they look like no format or several, they are malformed, or the
         format has no such option.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> labels = {
+    ...     "images": [{"id": 7, "file_name": "7.jpg", "height": 480, "width": 640}],
+    ...     "categories": [{"id": 3, "name": "car"}],
+    ...     "annotations": [{"image_id": 7, "category_id": 3, "bbox": [10, 20, 30, 40]}],
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "val.json"
+    ...     _ = path.write_text(json.dumps(labels))
+    ...     read = load_labels(path)
+    >>> read.categories, len(read.boxes), read.boxes[0].xywh
+    (('car',), 1, (10.0, 20.0, 30.0, 40.0))
     """
     path = Path(path)
     if not path.exists():
@@ -179,6 +224,7 @@ def load_labels(
 
 
 def _recognised(path: Path) -> LabelFormat:
+    """Return the format that files look like; `InputError` for none or several."""
     formats = [fmt for fmt in FORMATS.values() if fmt.recognises(path)]
     if not formats and is_nearly_yolo(path):
         return YOLO  # whose reader says what is wrong

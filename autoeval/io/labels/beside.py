@@ -1,4 +1,8 @@
-"""Label files that lie one beside each image: which belongs to which, and what has none."""
+"""Label files that lie one beside each image: which belongs to which, and what has none.
+
+Readers of YOLO and VOC labels (`autoeval.io.labels.yolo`, `autoeval.io.labels.voc`) and of layouts
+like these pair images and label files by `pair_up`.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,17 @@ _BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name
 class LabelPairs:
     """Images, by names relative to `img_dir`, and their label files.
 
-    `unlabelled` images have no label file: nobody has looked at them, which is not the same as
-    empty. `warnings` are label files without an image, and images that share one.
+    Parameters
+    ----------
+    img_dir : Path
+        Folder of the images.
+    labelled : dict of str to Path
+        Label file of each image that has one.
+    unlabelled : tuple of str
+        Images that have no label file: nobody has looked at them, which is not the same as
+        empty.
+    warnings : tuple of str
+        Label files without an image, and images that share one.
     """
 
     img_dir: Path
@@ -32,12 +45,25 @@ class LabelPairs:
 
 
 def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> LabelPairs:
-    """Find the label file of each image of a folder; `labels` and `img_dir` may be the same.
+    """Find the label file of each image of a folder.
 
     A label file has the image's path with another suffix, either as it is or with the last folder
     called ``images`` (or ``JPEGImages``) left out or replaced by ``labels`` (or ``Annotations``).
-    Where there is none, Label Studio may have stored the image under another name. `others` are
-    names of files with that suffix that are no labels, such as ``classes.txt``.
+    Where there is none, tools may have stored the image under another name; see `match_images`.
+
+    Parameters
+    ----------
+    labels, img_dir : Path
+        Folders of the label files and of the images; they may be the same.
+    suffix : str
+        Of label files, such as ``.txt``.
+    others : frozenset of str
+        Names of files with that suffix that are no labels, such as ``classes.txt``.
+
+    Raises
+    ------
+    InputError
+        If no image has a label file, or there is no image.
     """
     names = [name for name in walk(labels) if name.lower().endswith(suffix)]
     files = {name[: -len(suffix)]: labels / name for name in names}
@@ -61,8 +87,13 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
 def folder_of_images(labels: Path) -> Path:
     """Find the images of a folder of labels.
 
-    Raises `InputError` if neither the folder itself nor the ``images``, ``JPEGImages`` or ``data``
-    beside it holds any.
+    Looked at are the same path with ``images`` or ``JPEGImages`` in place of ``labels`` or
+    ``Annotations``, the folder itself, and ``images``, ``JPEGImages`` and ``data`` beside it.
+
+    Raises
+    ------
+    InputError
+        If none of these holds an image.
     """
     parts = labels.parts
     swapped = [
@@ -81,7 +112,7 @@ def folder_of_images(labels: Path) -> Path:
 
 
 def without_size(images: list[str]) -> list[str]:
-    """Name the labelled images whose boxes cannot be placed, if there are any."""
+    """Warn of labelled images whose boxes cannot be placed, by name; empty without any."""
     named = Notice(
         "images-unreadable",
         f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})",
@@ -90,7 +121,7 @@ def without_size(images: list[str]) -> list[str]:
 
 
 def holds_images(folder: Path) -> bool:
-    """Say whether a folder or one of its subfolders holds an image."""
+    """Whether a folder or one of its subfolders holds an image."""
     try:
         return bool(load_image_folder(folder))
     except InputError:
@@ -98,6 +129,7 @@ def holds_images(folder: Path) -> bool:
 
 
 def _keys(image: str) -> Iterator[str]:
+    """Yield the paths, without suffix, that the label file of an image may have."""
     path = PurePosixPath(image).with_suffix("")
     yield str(path)
     for labels, images in _SWAPPED.items():
@@ -120,6 +152,7 @@ def _renamed(
 
 
 def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:
+    """Warn of label files that several images share, and of those without an image."""
     shared = {file: n for file, n in Counter(labelled.values()).items() if n > 1}
     if shared:
         names = [str(file.relative_to(labels)) for file in shared]

@@ -1,4 +1,8 @@
-"""What label files say, in one form for all formats, and their boxes as one table."""
+"""What label files say, in one form for all formats, and their boxes as one table.
+
+Every reader of labels returns a `LabelSet`. `labelled_boxes` makes `Boxes` of it, in the categories
+that count, for evaluation; `renamed`, `of_images` and `held_out_of_training` keep parts of one.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,20 @@ NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 
 @dataclass(frozen=True, slots=True)
 class LabelledBox:
-    """One box of a category, by its name in the files, or of `ANY`.
+    """One box of a category, as label files have it.
 
-    `xywh` is left, top, width and height in pixels; the left edge of the image is 0, its right edge
-    its width. `iscrowd` marks an area that evaluation ignores: a crowd, a difficult object, a
-    region that nobody labelled.
+    Parameters
+    ----------
+    image_id : str
+        Of its image.
+    category : str
+        Name in the files, or `ANY`.
+    xywh : tuple of float
+        Left, top, width and height in pixels; the left edge of the image is 0, its right edge
+        its width.
+    iscrowd : bool
+        Whether it is an area that evaluation ignores: a crowd, a difficult object, a region that
+        nobody labelled.
     """
 
     image_id: str
@@ -44,10 +57,23 @@ class BoxColumns(Sequence[LabelledBox]):
     Unlike `autoeval.boxes.Boxes` they have the numbers and the words that the files write: sides
     and not right edges, areas of `ANY` category, and boxes on images of any list.
 
+    Parameters
+    ----------
+    image_ids, categories : tuple of str
+        Ids of images and words of categories, which may hold more than boxes are of.
     image, category : ndarray of shape (N,), int64
-        Indices into `image_ids` and `categories`, which may hold more than boxes are of.
+        Indices into `image_ids` and `categories`.
     xywh : ndarray of shape (N, 4), float64
+        Left, top, width and height, pixels.
     iscrowd : ndarray of shape (N,), bool
+        Whether each is an area that evaluation ignores.
+
+    Examples
+    --------
+    >>> car, dog = LabelledBox("7", "car", (1, 2, 3, 4)), LabelledBox("7", "dog", (0, 0, 9, 9))
+    >>> boxes = BoxColumns.of([car, dog])
+    >>> len(boxes), boxes[1].category, boxes.words(np.array([True, False]))
+    (2, 'dog', ['car'])
     """
 
     image_ids: tuple[str, ...]
@@ -93,7 +119,7 @@ class BoxColumns(Sequence[LabelledBox]):
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     def where(self, mask: np.ndarray) -> BoxColumns:
-        """Keep the boxes that a mask or an index array selects."""
+        """Keep the boxes that a mask or an index array selects, and all ids and words."""
         return replace(
             self,
             image=self.image[mask],
@@ -108,7 +134,7 @@ class BoxColumns(Sequence[LabelledBox]):
         return [self.categories[k] for k in used[np.argsort(first)].tolist()]
 
     def on(self, image_ids: Collection[str]) -> np.ndarray:
-        """Mask the boxes (N,) on some images."""
+        """Mask the boxes on some images, (N,) bool."""
         kept = np.array([image_id in image_ids for image_id in self.image_ids], bool)
         return kept[self.image]
 
@@ -154,13 +180,29 @@ class LabelSet:
     lists_categories: bool = False
 
     def unchecked(self, image_id: str, words: Iterable[str]) -> list[str]:
-        """Return those of some words that nobody looked for in an image."""
+        """Return those of some words that nobody looked for in an image.
+
+        Parameters
+        ----------
+        image_id : str
+            Of the image.
+        words : iterable of str
+            Categories of the files.
+        """
         checked = self.checked.get(image_id)
         return [] if checked is None else [word for word in words if word not in checked]
 
 
 def of_images(content: LabelSet, images: Sequence[LabelledImage]) -> LabelSet:
-    """Keep some images, in their order, and their boxes."""
+    """Keep some images, in their order, and their boxes.
+
+    Parameters
+    ----------
+    content : LabelSet
+        Labels.
+    images : sequence of LabelledImage
+        Some of its images.
+    """
     on_kept = content.boxes.on({image.image_id for image in images})
     return replace(content, images=tuple(images), boxes=content.boxes.where(on_kept))
 
@@ -170,8 +212,14 @@ def renamed(
 ) -> LabelSet:
     """Keep the labels of some images, and call these and categories otherwise.
 
-    images: by the id of each image that is kept, what it becomes.
-    words: by the word of a category that changes, what it becomes.
+    Parameters
+    ----------
+    content : LabelSet
+        Labels.
+    images : mapping of str to LabelledImage
+        By the id of each image that is kept, what it becomes.
+    words : mapping of str to str
+        By the word of a category that changes, what it becomes.
     """
     kept = [image for image in content.images if image.image_id in images]
     boxes = of_images(content, kept).boxes
@@ -219,10 +267,19 @@ def never(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class LabelFormat:
-    """A format of label files, called `name` in ``layout="voc"`` and `about` to people.
+    """A format of label files.
 
-    `read` takes the path of the labels, the image folder or None, and options by keyword;
-    `recognises` says whether a path looks like this format.
+    Parameters
+    ----------
+    name : str
+        In ``layout="voc"``.
+    about : str
+        The same for people.
+    read : callable
+        From the path of the labels, the image folder or None, and options by keyword, to a
+        `LabelSet`.
+    recognises : callable
+        Whether a path looks like this format; by default none does.
     """
 
     name: str
@@ -233,6 +290,13 @@ class LabelFormat:
 
 def around_turned(xywh: Sequence[float], degrees: float) -> tuple[float, float, float, float]:
     """Return the box around one that is turned about its centre, as left, top, width and height.
+
+    Parameters
+    ----------
+    xywh : sequence of float
+        The upright box, before it is turned.
+    degrees : float
+        By which it is turned; in which direction makes no difference.
 
     Examples
     --------
@@ -247,7 +311,7 @@ def around_turned(xywh: Sequence[float], degrees: float) -> tuple[float, float, 
 
 
 def around_shapes(n: int) -> tuple[Notice, ...]:
-    """Say how many polygons and rotated boxes were read as the boxes around them."""
+    """Note how many polygons and rotated boxes were read as the boxes around them."""
     text = f"polygons or rotated boxes, read as the boxes around them: {n}"
     return (Notice("boxes-around-shapes", text, severity="note"),) if n else ()
 
@@ -260,11 +324,31 @@ def labelled_boxes(
 ) -> Boxes:
     """Take the boxes of an annotation file, of all its categories and images or of some.
 
-    categories: those that count.
-    words: category of each word of the file that counts; by default each is its own.
-    images: those that are kept, in their order.
+    Parameters
+    ----------
+    content : LabelSet
+        Labels.
+    categories : sequence of str, optional
+        Those that count; by default those of the file.
+    words : mapping of str to str, optional
+        Category of each word of the file that counts; by default each is its own.
+    images : sequence of LabelledImage, optional
+        Those that are kept, in their order; by default those of the file.
 
-    What cannot be used is `left_out`.
+    Returns
+    -------
+    Boxes
+        xyxy in pixels, crowds marked. Boxes without area, or beyond `FARTHEST` pixels, are left
+        out, which `left_out` says.
+
+    Examples
+    --------
+    >>> image = LabelledImage("7", "7.jpg", (480, 640))
+    >>> car = BoxColumns.of([LabelledBox("7", "car", (10, 20, 30, 40))])
+    >>> labels = LabelSet(Path("a.json"), (image,), ("car",), car)
+    >>> truth = labelled_boxes(labels, ["vehicle"], {"car": "vehicle"})
+    >>> truth.categories, truth.boxes.tolist()
+    (('vehicle',), [[10.0, 20.0, 40.0, 60.0]])
     """
     images = tuple(content.images if images is None else images)
     categories = tuple(content.categories if categories is None else categories)
@@ -307,7 +391,16 @@ def ignoring_unchecked(
     The rule of LVIS (Gupta et al. 2019, section 3.2): such a box is neither right nor wrong. An
     area that evaluation ignores is added for each image and category that has one.
 
-    `words` is as in `labelled_boxes`; `found` are boxes on the same images, of the same categories.
+    Parameters
+    ----------
+    truth : Boxes
+        Labels, as `labelled_boxes` returns them.
+    content : LabelSet
+        What they are of; without `checked` nothing changes.
+    found : Boxes
+        Boxes on the same images, of the same categories.
+    words : mapping of str to str, optional
+        As in `labelled_boxes`.
     """
     if not content.checked:
         return truth

@@ -34,6 +34,20 @@ _ROOT = "annotation"
 
 @dataclass(frozen=True)
 class _Object:
+    """An object of a file.
+
+    Parameters
+    ----------
+    image_id, category : str
+        Its image and its name.
+    corners : tuple of float
+        xyxy, pixels as the file counts them, of the box before it is turned.
+    difficult : bool
+        Whether evaluation ignores it.
+    turned : float
+        Degrees about its centre.
+    """
+
     image_id: str
     category: str
     corners: tuple[float, float, float, float]
@@ -46,10 +60,27 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
 
     An image without a file is unlabelled; one whose file has no object is empty. Difficult objects
     become areas to ignore. A folder in which any box begins at 0 counts its pixels from 0, as some
-    exporters do, and says so. Of an object that is turned the box around it is read. The path is a
-    folder with ``Annotations``, with another folder of all XML files, or with the files themselves;
-    `img_dir` is by default ``JPEGImages`` or ``images`` beside them, or the same folder. With
-    `split` only the images listed in ``ImageSets/Main/SPLIT.txt`` are read.
+    exporters do, and says so. Of an object that is turned the box around it is read.
+
+    Parameters
+    ----------
+    path : Path
+        A folder with ``Annotations``, with another folder of all XML files, or with the files
+        themselves.
+    img_dir : Path, optional
+        By default ``JPEGImages`` or ``images`` beside them, or the same folder.
+    split : str, optional
+        Only the images listed in ``ImageSets/Main/SPLIT.txt`` are read.
+
+    Returns
+    -------
+    LabelSet
+
+    Raises
+    ------
+    InputError
+        If there are no images or no label files of them, more than half cannot be read, or there is
+        no such split.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
@@ -118,6 +149,7 @@ def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
 
 
 def _object(file: Path, image_id: str, entry: ElementTree.Element) -> _Object:
+    """Read an object; `InputError` if it lacks a name or a box."""
     name = (entry.findtext("name") or "").strip()
     try:
         corners, turned = _corners(entry)
@@ -154,6 +186,7 @@ def _corners(entry: ElementTree.Element) -> tuple[tuple[float, float, float, flo
 
 
 def _box(thing: _Object, first: int) -> LabelledBox:
+    """Return an object with pixels counted from 0, as `first` is the number of the first pixel."""
     left, top, right, bottom = thing.corners
     xywh = (left - first, top - first, right - left + first, bottom - top + first)
     if thing.turned:
@@ -162,6 +195,7 @@ def _box(thing: _Object, first: int) -> LabelledBox:
 
 
 def _size(root: ElementTree.Element) -> tuple[int, int] | None:
+    """Return height and width as the file states them; None where it does not."""
     try:
         height = int(root.findtext("size/height") or 0)
         width = int(root.findtext("size/width") or 0)
@@ -171,6 +205,7 @@ def _size(root: ElementTree.Element) -> tuple[int, int] | None:
 
 
 def _split(folder: Path, split: str) -> frozenset[str]:
+    """Return the stems of the images of a split."""
     path = folder / "ImageSets" / "Main" / f"{split}.txt"
     if not path.is_file():
         raise InputError(f"No list of split {split!r}: expected {path}.")
@@ -179,6 +214,7 @@ def _split(folder: Path, split: str) -> frozenset[str]:
 
 
 def _recognises(path: Path) -> bool:
+    """Whether a folder holds files of this kind, by the first XML file in it."""
     if path.is_file():
         return False
     file = next((name for name in walk(path) if name.lower().endswith(".xml")), None)

@@ -53,9 +53,14 @@ LABEL_SUFFIX = ".txt"
 
 @dataclass(frozen=True)
 class YoloNames:
-    """The names of classes, empty where no file has them.
+    """The names of classes.
 
-    `keypoints` says whether lines hold keypoints behind the box (``kpt_shape`` in data.yaml).
+    Parameters
+    ----------
+    names : dict of int to str
+        By number; empty where no file has them.
+    keypoints : bool
+        Whether lines hold keypoints behind the box (``kpt_shape`` in data.yaml).
     """
 
     names: dict[int, str]
@@ -65,7 +70,10 @@ class YoloNames:
 def find_names(folder: Path) -> YoloNames:
     """Look for names in a folder, in its ``labels``, then in the two above it.
 
-    Raises `InputError` if they are malformed.
+    Raises
+    ------
+    InputError
+        If they are malformed.
     """
     for place in (folder, folder / "labels", *folder.absolute().parents[:2]):
         for path in sorted([*place.glob("*.yaml"), *place.glob("*.yml")]):
@@ -80,6 +88,7 @@ def find_names(folder: Path) -> YoloNames:
 
 
 def _from_yaml(path: Path) -> YoloNames | None:
+    """Read the names of a YAML file; None where it has none."""
     if b"names" not in path.read_bytes():
         return None
     content = read_yaml(path)
@@ -89,6 +98,7 @@ def _from_yaml(path: Path) -> YoloNames | None:
 
 
 def _named(path: Path, names: Any) -> dict[int, str]:
+    """Return names by number, of a list or a mapping; `InputError` for anything else."""
     if isinstance(names, list):
         names = dict(enumerate(names))
     words = list(names.values()) if isinstance(names, dict) else [None]
@@ -109,9 +119,27 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     An image without a label file is unlabelled; one with an empty file holds no object. Lines are
     ``class x_centre y_centre width height``, in shares of the image as it is shown (turned by its
     EXIF orientation); a class with a polygon or a rotated box is read as the box around it. Where
-    no file names the classes, their names are their numbers. The images of a ``data.yaml`` are
-    those of its paths ``train``, ``val`` and ``test``, see `pairs_of_yaml`; without them, and of a
-    folder, `img_dir` is by default the folder whose path has ``images`` in place of ``labels``.
+    no file names the classes, their names are their numbers.
+
+    Parameters
+    ----------
+    path : Path
+        A folder, or a ``data.yaml``. The images of a ``data.yaml`` are those of its paths
+        ``train``, ``val`` and ``test``, see `pairs_of_yaml`.
+    img_dir : Path, optional
+        Folder of the images; by default, of a folder and of a ``data.yaml`` without such paths, the
+        folder whose path has ``images`` in place of ``labels``.
+
+    Returns
+    -------
+    LabelSet
+        Boxes in pixels of the images, whose sizes are read from their headers.
+
+    Raises
+    ------
+    InputError
+        If there are no images or no label files of them, more than half of the lines are malformed,
+        or lines hold keypoints and no ``data.yaml`` says so.
     """
     labels = path.parent if path.is_file() else path
     names = (_from_yaml(path) if path.is_file() else None) or find_names(labels)
@@ -181,6 +209,13 @@ def _refuse_keypoints(path: Path, shapes: Sequence[Sequence[float]]) -> None:
 
     All lines then have as many numbers, and the first four are a box that holds the points that
     follow and is about as large as they reach.
+
+    Parameters
+    ----------
+    path : Path
+        Of the labels, for messages.
+    shapes : sequence of sequence of float
+        Numbers behind the class of each line that is no plain box.
     """
     n = len(shapes[0]) if shapes else 0
     if len(shapes) < FEWEST_LINES or n <= CORNERS_OF_BOX or any(len(of) != n for of in shapes):
@@ -213,6 +248,7 @@ def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parsed(words: list[str], names: YoloNames) -> tuple[int, list[float]]:
+    """Return the class and the numbers of a line, or raise ValueError for what is malformed."""
     try:
         number, numbers = float(words[0]), [float(word) for word in words[1:]]
     except ValueError:
@@ -236,6 +272,7 @@ def _parsed(words: list[str], names: YoloNames) -> tuple[int, list[float]]:
 
 
 def _box(image: LabelledImage, number: int, numbers: list[float], names: YoloNames) -> LabelledBox:
+    """Return the box of a line in pixels; of a polygon that around it."""
     assert image.size is not None
     height, width = image.size
     if len(numbers) == _BOX - 1:
@@ -249,12 +286,14 @@ def _box(image: LabelledImage, number: int, numbers: list[float], names: YoloNam
 
 
 def _categories(names: YoloNames, boxes: list[LabelledBox]) -> tuple[str, ...]:
+    """Return the categories by their numbers; without names those that boxes are of."""
     if names.names:
         return tuple(dict.fromkeys(names.names[k] for k in sorted(names.names)))
     return tuple(sorted({box.category for box in boxes}, key=int))
 
 
 def _recognises(path: Path) -> bool:
+    """Whether a path is a YAML file, or a folder with a text file whose first line is a label."""
     if path.is_file():
         return path.suffix in (".yaml", ".yml")
     texts = (path / name for name in walk(path) if name.endswith(".txt"))
@@ -262,6 +301,7 @@ def _recognises(path: Path) -> bool:
 
 
 def _looks_right(file: Path) -> bool:
+    """Whether the first line of a text file is a label."""
     try:
         return next((_parsed(words, YoloNames({})) for _, words in _lines(file)), None) is not None
     except (ValueError, OverflowError):
@@ -285,7 +325,10 @@ YOLO = LabelFormat("yolo", "YOLO txt, with data.yaml or classes.txt", read_yolo,
 def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
     """Return images and label files of the splits that a data.yaml names, and the split of each.
 
-    None where it names none, none of its paths is there, or no image there has a label file.
+    Returns
+    -------
+    tuple of LabelPairs and dict of str to str, or None
+        None where it names none, none of its paths is there, or no image there has a label file.
     """
     content = read_yaml(path)
     if not isinstance(content, dict):
@@ -320,6 +363,7 @@ def _roots(path: Path, content: dict[str, Any]) -> list[Path]:
 
 
 def _images(entry: Any, roots: list[Path]) -> Iterator[Path]:
+    """Yield the images of a split, which is a folder, a list of images, or several of these."""
     for part in entry if isinstance(entry, list) else [entry]:
         place = _place(part, roots) if isinstance(part, str) and part else None
         if place is not None and place.is_dir():
@@ -342,10 +386,12 @@ def _place(name: str, roots: list[Path]) -> Path | None:
 
 
 def _plain(path: Path) -> Path:
+    """Return a path without ``..`` and ``.`` in it."""
     return Path(os.path.normpath(path))
 
 
 def _label_file(image: Path) -> Path:
+    """Return where the label file of an image lies: the last folder ``images`` is ``labels``."""
     parts = list(image.with_suffix(LABEL_SUFFIX).parts)
     if "images" in parts:
         parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"

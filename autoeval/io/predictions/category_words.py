@@ -1,10 +1,11 @@
 """What the categories of a results file are called, and which of several ways its numbers count.
 
-Where all numbers have a word in several ways, labels decide by the boxes that lie on them. Without
-labels the fit decides: how often its detector finds each category, compared with how often the new
-boxes are of it by each way. At real sites of four detectors, numbered in three ways, none is read
-wrong; those whose usual way the frequencies contradict are refused (a slow test in
-`tests/io/predictions/test_category_numbers.py`).
+`find_words`, called by `autoeval.io.predictions.reading`, names the categories of a file. Where all
+numbers have a word in several ways, `numbered_by_labels` decides by the boxes that lie on labels.
+Without labels the fit decides (`numbered_by_fit`): how often its detector finds each category,
+compared with how often the new boxes are of it by each way. At real sites of four detectors,
+numbered in three ways, none is read wrong; those whose usual way the frequencies contradict are
+refused (a slow test in `tests/io/predictions/test_category_numbers.py`).
 """
 
 from __future__ import annotations
@@ -87,11 +88,22 @@ class ReadAs:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The category of each of N boxes: `label` (N,) int64 indexes into `categories`.
+    """The category of each of N boxes.
 
-    These are the detector's words: those given for its numbers, and those in the file. `numbers`
-    has the word of each number, as far as the file has or uses numbers. `left_out` states which
-    words were taken for known ones, `warnings` what was guessed of the numbers.
+    Parameters
+    ----------
+    categories : tuple of str
+        The detector's words: those given for its numbers, and those in the file.
+    label : ndarray of shape (N,), int64
+        Indices into `categories`.
+    numbers : dict of str to str
+        The word of each number, as far as the file has or uses numbers.
+    left_out : tuple of str
+        Which words were taken for known ones.
+    warnings : tuple of str
+        What was guessed of the numbers.
+    numbering : Numbering
+        How they were read, and how they might be.
     """
 
     categories: tuple[str, ...]
@@ -110,17 +122,41 @@ def find_words(
     own: Mapping[str, str] = MappingProxyType({}),
     positions: bool = False,
 ) -> Words:
-    """Name the categories of boxes, given number and word of each, None for what is not there.
+    """Name the categories of boxes.
 
     A word that differs from a known one only by case or separators is that one; see
     `known_spellings`.
 
-    own: the file's own words for numbers, which go before those that are known.
-    positions: whether numbers mostly are positions in a list from 0, as in text files; see
-        `Numbering`.
+    Parameters
+    ----------
+    path : Path
+        Of the file, for messages.
+    named : list of tuple
+        Number and word of each of N boxes, None for what is not there.
+    how : ReadAs
+        What is known before.
+    own : mapping of str to str
+        The file's own words for numbers, which go before those that are known.
+    text : bool
+        Whether they are of text files.
 
-    Raises `InputError` if a number has no word in any way, or not in the one that is named, and,
-    unless that is left `undecided`, if several ways fit.
+    Returns
+    -------
+    Words
+
+    Raises
+    ------
+    InputError
+        If a number has no word in any way, or not in the one that is named, and,
+        unless that is left `undecided`, if several ways fit.
+
+    Examples
+    --------
+    >>> how = ReadAs({"0": "person", "1": "car"})
+    >>> find_words(Path("boxes.json"), [(1, None), (0, None)], how).label.tolist()
+    [1, 0]
+    >>> find_words(Path("boxes.json"), [(None, "Car")], how).label.tolist()
+    [1]
     """
     kinds = dict.fromkeys(named)
     used = list(dict.fromkeys(normal_id(n) for n, word in kinds if word is None))
@@ -178,7 +214,14 @@ def _ways_to_count(
 ) -> dict[str, dict[str, str]]:
     """Return the word of each number by every one of `NUMBERINGS` that can be meant.
 
-    known: words of the detector; those of the list of images count as far as they are among these.
+    Parameters
+    ----------
+    numbers : mapping of str to str
+        Of the labels, of names or of the fit, in the order of their list.
+    of_images : mapping of str to str
+        Of the list of images.
+    known : collection of str
+        Words of the detector; those of the list of images count as far as they are among these.
     """
     listed_words = list(numbers.values())
     ways = {
@@ -202,7 +245,21 @@ def _read_numbers(
     *,
     positions: bool,
 ) -> tuple[dict[str, str], Numbering, tuple[Notice, ...]]:
-    """Return the words of category numbers, how they were read, and what was guessed."""
+    """Return the words of category numbers, how they were read, and what was guessed.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file, for messages.
+    used : sequence of str
+        Numbers of the file.
+    ways : mapping of str to dict of str to str
+        See `_ways_to_count`.
+    how : ReadAs
+        What is known before.
+    text : bool
+        Whether they are of text files.
+    """
     if how.numbering and how.numbering not in NUMBERINGS:
         raise InputError(
             f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{how.numbering}'."
@@ -259,12 +316,23 @@ def _without_word(
 
 
 def _counting(number: object) -> tuple[int, str]:
+    """Sort key by which numbers compare as such, and words follow."""
     number = str(number)
     return (int(number), "") if number.isdecimal() else (sys.maxsize, number)
 
 
 def undecided_numbers(path: Path, found: Words | Boxes, why: str = "") -> InputError:
-    """Make the refusal of category numbers that could mean several things; why nothing decides."""
+    """Make the refusal of category numbers that could mean several things.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    found : Words or Boxes
+        As they were read, with their numbering.
+    why : str
+        Why nothing decides.
+    """
     numbering = found.numbering
     readings = "; ".join(
         f"--numbering {way} ({NUMBERINGS[way]}): {numbering.examples(way, found)}"
@@ -280,8 +348,16 @@ def undecided_numbers(path: Path, found: Words | Boxes, why: str = "") -> InputE
 def read_names(given: Mapping[str, str] | PathLike) -> Mapping[str, str]:
     """Read the words for the numbers of categories; a mapping has them already.
 
-    The file is YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or text
-    with a word a line; lists count from 0.
+    Parameters
+    ----------
+    given : mapping of str to str, or path-like
+        A file is YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or text
+        with a word a line; lists count from 0.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or holds no names.
     """
     if isinstance(given, Mapping):
         return given
@@ -313,6 +389,15 @@ def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, st
 
     Such as ``traffic light`` for ``Traffic_Light``; not where both are `used`.
 
+    Parameters
+    ----------
+    used : collection of str
+        Words of a file.
+    words : sequence of str
+        Those that are known.
+
+    Examples
+    --------
     >>> known_spellings(["Traffic_Light", "Car", "car"], ["car", "traffic light"])
     {'Traffic_Light': 'traffic light'}
     """
@@ -336,7 +421,7 @@ def spelt_otherwise(known: Mapping[str, str]) -> Notice:
 
 
 def frequencies(boxes: Boxes) -> dict[str, float]:
-    """Return the sum of the scores of each category that is found."""
+    """Return the sum of the scores of each category that is found, from `LEAST_SCORE` on."""
     kept = boxes.scores >= LEAST_SCORE
     sums = np.bincount(
         boxes.label[kept], boxes.scores[kept], minlength=len(boxes.categories)
@@ -351,11 +436,26 @@ def numbered_by_labels(boxes: Boxes, truth: Boxes, words: Mapping[str, str], pat
     of their category by the way that is taken; another one than was used goes before only where a
     fifth more of them do.
 
-    boxes: in the detector's words.
-    truth: labels of the same images.
-    words: category of the truth for each word of the detector that counts.
+    Parameters
+    ----------
+    boxes : Boxes
+        In the detector's words.
+    truth : Boxes
+        Labels of the same images.
+    words : mapping of str to str
+        Category of the truth for each word of the detector that counts.
+    path : Path
+        Of the predictions, for messages.
 
-    Raises `InputError` where several ways fit and labels do not decide.
+    Returns
+    -------
+    Boxes
+        With a warning where another way was taken.
+
+    Raises
+    ------
+    InputError
+        Where several ways fit and labels do not decide.
     """
     numbering = boxes.numbering
     if not numbering.others:
@@ -393,10 +493,21 @@ def numbered_by_fit(boxes: Boxes, of_fit: Mapping[str, float], usual: str, path:
     used, and none that speak for another. Where the list of images has other numbers than the fit,
     the frequencies decide, with a warning.
 
-    of_fit: see `frequencies`.
-    usual: kind of the files of the fit.
+    Parameters
+    ----------
+    boxes : Boxes
+        In the detector's words.
+    of_fit : mapping of str to float
+        See `frequencies`.
+    usual : str
+        Kind of the files of the fit.
+    path : Path
+        Of the predictions, for messages.
 
-    Raises `InputError` where they do not.
+    Raises
+    ------
+    InputError
+        Where they do not decide.
     """
     numbering = boxes.numbering
     if not numbering.others:
@@ -443,6 +554,11 @@ def _likelihoods(boxes: Boxes, of_fit: Mapping[str, float]) -> dict[str, float]:
 
     The frequencies of the fit, beside a twentieth that is spread over all categories alike, are
     taken as the probabilities of the category of a box; scores are weights.
+
+    Returns
+    -------
+    dict of str to float
+        In nats a box.
     """
     of_site = frequencies(boxes)
     weights = np.array([of_site.get(word, 0.0) for word in boxes.categories])
@@ -458,6 +574,7 @@ def _likelihoods(boxes: Boxes, of_fit: Mapping[str, float]) -> dict[str, float]:
 
 
 def _guessed(boxes: Boxes, way: str, path: Path, why: str) -> Boxes:
+    """Read numbers in a way, with a warning that says why."""
     examples = boxes.numbering.examples(way, boxes)
     text = (
         f"{path}: category numbers are taken as {NUMBERINGS[way]} ({examples}), {why}. "

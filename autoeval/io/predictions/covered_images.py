@@ -49,13 +49,19 @@ _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 class Placement:
     """Where the n images of a predictions file stand among m that are listed.
 
-    index (n,), int64: position, -1 for an image that is not listed, or could be several.
-    images (m,): those that are listed, with the sizes that the file's own list alone knows.
-    listed_there (m,): whether the file itself lists the image, with boxes or without; None where
-        it has no list of its own.
-    lost, several: names of the images of the file that are not listed, and of those that could
-        be several.
-    matches: as `match_images` returned them, of the file's own list where it has one.
+    Parameters
+    ----------
+    index : ndarray of shape (n,), int64
+        Position, -1 for an image that is not listed, or could be several.
+    images : sequence of LabelledImage
+        The m that are listed, with the sizes that the file's own list alone knows.
+    matches : ImageMatches
+        As `match_images` returned them, of the file's own list where it has one.
+    lost, several : tuple of str
+        Names of the images of the file that are not listed, and of those that could be several.
+    listed_there : ndarray of shape (m,), bool, optional
+        Whether the file itself lists the image, with boxes or without; None where it has no list of
+        its own.
     """
 
     index: np.ndarray
@@ -75,10 +81,30 @@ def place_images(
 ) -> Placement:
     """Find each image of a predictions file among those that are listed; see `match_images`.
 
-    Where the file has a list of its own images, `own`, its ids are numbers of that list: its file
-    names say which images they are. `where` is what lists the known images, for messages. Raises
-    `InputError` if the images could be several of those listed, or if not half of them are listed,
-    nor half of the list is among them (predictions of a whole folder, labels of a part).
+    Where the file has a list of its own images, its ids are numbers of that list: its file names
+    say which images they are.
+
+    Parameters
+    ----------
+    named : sequence of Named
+        The n images that boxes of the file are on.
+    images : sequence of LabelledImage
+        The m that are listed.
+    where : str
+        What lists them, for messages.
+    own : sequence of LabelledImage, optional
+        The file's own list.
+
+    Returns
+    -------
+    Placement
+
+    Raises
+    ------
+    InputError
+        If most images could be several of those listed, if not half of them are listed, nor half of
+        the list is among them (predictions of a whole folder, labels of a part), or if most images
+        have another size in the file's own list.
 
     Examples
     --------
@@ -166,7 +192,7 @@ def uncovered_images(
     floor: float,
     where: str,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the listed images of which the predictions say nothing, (k,) int64, and warnings.
+    """Return the listed images of which the predictions say nothing, and warnings.
 
     They are the images of whole splits (``train``, ``val``) that the predictions are not of; those
     that the predictions' own list of images lacks; and, where images of the predictions could not
@@ -174,7 +200,23 @@ def uncovered_images(
     They may be those without a box where at least as many of them are listed as could not be
     placed, or more than a detector leaves empty; see `unseen_images`.
 
-    n_boxes (m,): of each listed image. floor: the lowest score.
+    Parameters
+    ----------
+    placement : Placement
+        Of the images of the predictions.
+    images : sequence of LabelledImage
+        The m that are listed.
+    n_boxes : ndarray of shape (m,)
+        Of each listed image.
+    floor : float
+        The lowest score.
+    where : str
+        What lists the images, for messages.
+
+    Returns
+    -------
+    tuple of ndarray of shape (k,), int64, and tuple of str
+        Positions of such images; warnings.
     """
     outside = np.zeros(len(images), bool)
     of_split: tuple[Notice, ...] = ()
@@ -323,6 +365,13 @@ def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[str, ...]:
     So it is with the predictions of a part, and with those of another, shorter set of numbered
     images, though not all of these are seen. The limits were set on real files of four detectors,
     cut at several scores and by category, none of which ends so.
+
+    Parameters
+    ----------
+    n_boxes : ndarray of shape (n,)
+        Of each image, in the order of the list.
+    name, what : str
+        See `unseen_images`.
     """
     has_box = np.flatnonzero(n_boxes > 0)
     n_before = int(has_box.max(initial=-1)) + 1
@@ -351,7 +400,7 @@ def copies(
     truth: Boxes | None = None,
     files: Mapping[str, Path] | None = None,
 ) -> np.ndarray:
-    """Return the images (n,) that are copies of an earlier one, int64 in rising order.
+    """Return the images that are copies of an earlier one.
 
     A copy has the boxes, words and scores of the other image, and neither its size nor its time,
     its labels, the bytes of its file (where both have them) or its name tell them apart. Names do
@@ -359,8 +408,26 @@ def copies(
     number alone, with none between them. Images without a box are no copies: nothing distinguishes
     them.
 
-    truth: labels on the same images; those that nobody labelled are `uncovered`.
-    files: of images by their ids, as far as they are at hand.
+    Parameters
+    ----------
+    read : Boxes
+        Predictions.
+    truth : Boxes, optional
+        Labels on the same images; those that nobody labelled are `uncovered`.
+    files : mapping of str to Path, optional
+        Of images by their ids, as far as they are at hand.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Positions, rising.
+
+    Examples
+    --------
+    >>> image = [LabelledImage(name, name, None) for name in ("a.jpg", "b.jpg")]
+    >>> corners, zero = np.array([[1.0, 2, 3, 4]] * 2), np.zeros(2, int)
+    >>> copies(Boxes(tuple(image), ("car",), np.array([0, 1]), zero, corners, np.array([0.5, 0.5])))
+    array([1])
     """
     # The sum of a hash over the boxes of an image occurs twice for copies, and hardly for others.
     total = np.zeros(len(read.images), np.uint64)
@@ -395,13 +462,21 @@ def copies(
 
 
 def copies_left_out(n: int) -> tuple[str, ...]:
-    """Say how many images were left out as copies."""
+    """Note how many images were left out as copies."""
     text = f"images with exactly the boxes of another, left out: {n}"
     return (Notice("copies-left-out", text, severity="note"),) if n else ()
 
 
 def truth_on_images(content: LabelSet, images: Sequence[LabelledImage]) -> Boxes:
-    """Return what a label file says of some images; those that it does not label are uncovered."""
+    """Return what a label file says of some images; those that it does not label are uncovered.
+
+    Parameters
+    ----------
+    content : LabelSet
+        The labels.
+    images : sequence of LabelledImage
+        Found among its images by `match_images`.
+    """
     truth = labelled_boxes(content)
     places = match_images(content.images, images).index
     uncovered = np.setdiff1d(np.arange(len(images)), places).tolist()
@@ -447,7 +522,22 @@ def _later(
     ranks: Mapping[int, int],
     label_of: Mapping[int, bytes],
 ) -> list[int]:
-    """Return the copies among images with the same boxes."""
+    """Return the copies among images with the same boxes.
+
+    Of labelled images with other labels each is kept, and rather a labelled image than an
+    unlabelled one.
+
+    Parameters
+    ----------
+    alike : sequence of int
+        Positions of images with the same boxes, rising.
+    images : sequence of LabelledImage
+        All images.
+    ranks : mapping of int to int
+        See `_ranks`.
+    label_of : mapping of int to bytes
+        Labels of the labelled images.
+    """
     frames = _frames_with(alike[0], alike, images, ranks)
     rest = [k for k in alike if k not in frames]
     # A labelled image is kept rather than an unlabelled one.

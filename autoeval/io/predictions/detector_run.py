@@ -1,4 +1,8 @@
-"""What `autoeval detect` notes in its Parquet file: the detector, and all of its images."""
+"""What `autoeval detect` notes in its Parquet file: the detector, and all of its images.
+
+`autoeval.api.detect_objects` writes boxes by `BoxWriter` and the note by `note_of`;
+`autoeval.io.predictions.formats` reads it again by `read_note`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,20 @@ SCHEMA = pa.schema(
 
 
 def note_of(run: DetectorRun, images: Sequence[LabelledImage]) -> bytes:
-    """Write a run and its images, which have sizes, as the value of `KEY` in a file's metadata."""
+    """Write a run and its images as the value of `KEY` in a file's metadata.
+
+    Parameters
+    ----------
+    run : DetectorRun
+        Which detector was run, and what it could not read.
+    images : sequence of LabelledImage
+        Those that could be read, with their sizes.
+
+    Returns
+    -------
+    bytes
+        JSON, with the number of its format.
+    """
     alone = np.array_equal(run.blocks, np.arange(len(images)))
     content = {
         "format": FORMAT,
@@ -57,9 +74,17 @@ def note_of(run: DetectorRun, images: Sequence[LabelledImage]) -> bytes:
 
 
 def read_note(path: Path) -> tuple[DetectorRun, tuple[LabelledImage, ...]] | None:
-    """Read what `note_of` wrote into a Parquet file; None where another program wrote the file.
+    """Read what `note_of` wrote into a Parquet file.
 
-    Raises `InputError` if the file, or what it says of its images, cannot be read.
+    Returns
+    -------
+    tuple of DetectorRun and tuple of LabelledImage, or None
+        None where another program wrote the file.
+
+    Raises
+    ------
+    InputError
+        If the file, or what it says of its images, cannot be read.
     """
     try:
         with pyarrow.parquet.ParquetFile(path, thrift_string_size_limit=LONGEST_NOTE) as file:
@@ -81,6 +106,7 @@ def read_note(path: Path) -> tuple[DetectorRun, tuple[LabelledImage, ...]] | Non
 
 
 def _images_of(columns: dict[str, Any]) -> tuple[LabelledImage, ...]:
+    """Return the images of a note."""
     ids, files = columns["image_id"], columns["file_name"]
     rows = zip(ids, files, columns["height"], columns["width"], strict=True)
     return tuple(
@@ -90,6 +116,7 @@ def _images_of(columns: dict[str, Any]) -> tuple[LabelledImage, ...]:
 
 
 def _run_of(content: dict[str, Any]) -> DetectorRun:
+    """Return the run of a note."""
     detector, n = content["detector"], len(content["images"]["image_id"])
     copies, blocks = np.zeros(n, bool), content["images"]["block"]
     copies[np.array(content["copies"], np.int64)] = True
@@ -112,6 +139,16 @@ class BoxWriter:
 
     Each row is a box: ``file_name``, ``category``, and as float64 ``x``, ``y``, ``w``, ``h`` (left,
     top, width, height, pixels) and ``score``.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Attributes
+    ----------
+    n_boxes : int
+        Boxes that were taken in.
     """
 
     def __init__(self, path: Path) -> None:
@@ -125,7 +162,19 @@ class BoxWriter:
     def add(
         self, file_name: str, boxes: np.ndarray, scores: np.ndarray, words: Sequence[str]
     ) -> None:
-        """Take in the N boxes of an image: xyxy (N, 4), scores (N,), a word each."""
+        """Take in the N boxes of an image.
+
+        Parameters
+        ----------
+        file_name : str
+            Of the image.
+        boxes : ndarray of shape (N, 4)
+            xyxy, pixels.
+        scores : ndarray of shape (N,)
+            In [0, 1].
+        words : sequence of str
+            Category of each box.
+        """
         xyxy = boxes.astype(np.float64).reshape(-1, 4)
         xywh = np.concatenate([xyxy[:, :2], xyxy[:, 2:] - xyxy[:, :2]], axis=1)
         self._names.append(file_name)
@@ -147,6 +196,7 @@ class BoxWriter:
         self._writer.close()
 
     def _flush(self) -> None:
+        """Write what was taken in since the last time."""
         if not self._words:
             return
         numbers = np.concatenate(self._numbers)

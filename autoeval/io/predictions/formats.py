@@ -1,9 +1,10 @@
 """The formats of predictions files, each read in a stream of columns: JSON, JSON lines, Parquet.
 
-`read_columns` recognises a file by what it begins with, or by the name of JSON lines. Pieces of
-JSON are parsed by Arrow where all of their entries are regular. Where one is not (a string in the
-place of a number, an integer in the place of a float, a syntax error), Python's `json` reads the
-piece, which is slower and names what is wrong.
+`read_columns`, called by `autoeval.io.predictions.reading`, recognises a file by what it begins
+with, or by the name of JSON lines, and returns its `Content`: entries as `RawColumns`, before
+anything is checked. Pieces of JSON are parsed by Arrow where all of their entries are regular.
+Where one is not (a string in the place of a number, an integer in the place of a float, a syntax
+error), Python's `json` reads the piece, which is slower and names what is wrong.
 """
 
 from __future__ import annotations
@@ -92,7 +93,15 @@ BETWEEN_OBJECTS = re.compile(rb"\}[ \t\n\r]*,(?=[ \t\n\r]*\{)")
 
 
 class Coded(NamedTuple):
-    """A column of N values that repeat: `codes` (N,) int64 index into `values`, -1 for none."""
+    """A column of N values that repeat.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N,), int64
+        Indices into `values`, -1 for none.
+    values : list
+        Each once.
+    """
 
     codes: np.ndarray
     values: list[Any]
@@ -102,8 +111,14 @@ class Coded(NamedTuple):
 class RawColumns:
     """N consecutive entries of a file, before anything is checked.
 
-    `xywh` (N, 4) float64 is left, top, width, height; it and `scores` (N,) are NaN where there is
-    no number.
+    Parameters
+    ----------
+    image_id, file_name, category_id, word : Coded
+        Names of image and category, as far as the entries have them.
+    xywh : ndarray of shape (N, 4), float64
+        Left, top, width, height; NaN where there is no number.
+    scores : ndarray of shape (N,), float64
+        NaN where there is no number.
     """
 
     image_id: Coded
@@ -117,9 +132,18 @@ class RawColumns:
 class Content(NamedTuple):
     """What a predictions file holds.
 
-    There are entries, some at a time, and where it has them its own list of images and words for
-    numbers of categories, what of its images was left out, and which detector was run. `positions`
-    says that numbers without a word are those of a framework that counts its categories from 0.
+    Parameters
+    ----------
+    columns : iterator of RawColumns
+        Entries, some at a time.
+    images : sequence of LabelledImage, optional
+        The file's own list, where it has one.
+    numbers : mapping of str to str
+        Its own words for numbers of categories.
+    warnings : tuple of str
+        What of its images was left out.
+    run : DetectorRun, optional
+        Which detector was run, where `autoeval detect` wrote the file.
     """
 
     columns: Iterator[RawColumns]
@@ -131,7 +155,23 @@ class Content(NamedTuple):
 
 
 def read_columns(path: Path) -> Content:
-    """Open a predictions file of any format, or raise `InputError` if it is missing or unknown."""
+    """Open a predictions file of any format.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Content
+        Whose entries are read when they are asked for.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or of no format that is read; the message says how to write one.
+    """
     name = printable(path)
     try:
         with path.open("rb") as file:
@@ -205,7 +245,20 @@ def read_columns(path: Path) -> Content:
 
 
 def content_of_document(document: Any, path: Path) -> Content:
-    """Take the content of a COCO document with boxes as its annotations; `path` is for messages."""
+    """Take the content of a COCO document with boxes as its annotations.
+
+    Parameters
+    ----------
+    document : mapping
+        With ``annotations``, and maybe ``images`` and ``categories``.
+    path : Path
+        Where it is from, for messages.
+
+    Raises
+    ------
+    InputError
+        If it has no such list.
+    """
     if not isinstance(document, Mapping) or not isinstance(document.get("annotations"), list):
         keys = f", and it has {listed([*document], 5)}" if isinstance(document, Mapping) else ""
         raise InputError(
@@ -222,14 +275,22 @@ def content_of_document(document: Any, path: Path) -> Content:
 
 
 def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
-    """Take the columns out of a list that was decoded whole."""
+    """Take the columns out of a list that was decoded whole, `ROWS_AT_ONCE` at a time."""
     word = _form_of(rows[:LOOKED_AT]).word
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield _columns_of_objects(rows[start : start + ROWS_AT_ONCE], word)
 
 
 def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
-    """Take the columns out of decoded entries; what is no object has no value."""
+    """Take the columns out of decoded entries; what is no object has no value.
+
+    Parameters
+    ----------
+    rows : sequence
+        Entries.
+    word : str
+        The field that holds the word of a category.
+    """
     objects: list[dict] = [row if isinstance(row, dict) else {} for row in rows]
     coded: dict[str, Coded] = {}
     for name in ("image_id", "file_name", "category_id", word):
@@ -261,7 +322,17 @@ def _bbox(row: dict[str, Any]) -> Any:
 
 
 def _numbers(values: list[Any], parse: Callable[[Any], Any], width: int = 1) -> np.ndarray:
-    """Turn a column into floats, NaN for what is none; one by one only where something is odd."""
+    """Turn a column into floats, NaN for what is none; one by one only where something is odd.
+
+    Parameters
+    ----------
+    values : list
+        N values, or lists of `width` values.
+    parse : callable
+        From one of them to what counts in its place, where something is odd.
+    width : int
+        1 for a column of single numbers.
+    """
     shape = (len(values), width) if width > 1 else (len(values),)
     try:
         column = np.array(values, np.float64)
@@ -273,6 +344,7 @@ def _numbers(values: list[Any], parse: Callable[[Any], Any], width: int = 1) -> 
 
 
 def _number(value: Any) -> float:
+    """Return a value as a number, NaN for what is none."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -280,6 +352,7 @@ def _number(value: Any) -> float:
 
 
 def _box(value: Any) -> list[float]:
+    """Return four numbers of a box, NaN for what is none."""
     if isinstance(value, list) and len(value) == 4:
         return [_number(number) for number in value]
     return [float("nan")] * 4
@@ -303,7 +376,15 @@ def _blocks(path: Path, *, zipped: bool) -> Iterator[bytes]:
 
 
 class _Form(NamedTuple):
-    """What regular entries of JSON have: fields and their types, and which holds the word."""
+    """What regular entries of JSON have.
+
+    Parameters
+    ----------
+    fields : Schema
+        Fields and their types.
+    word : str
+        Which of them holds the word of a category.
+    """
 
     fields: pa.Schema
     word: str
@@ -327,7 +408,17 @@ def _form_of(rows: Sequence[Any]) -> _Form:
 
 
 def _parse(piece: bytes, form: _Form, *, in_lines: bool) -> RawColumns | None:
-    """Parse entries, one a line or with commas between them; None if some is not regular."""
+    """Parse entries, one a line or with commas between them; None if some is not regular.
+
+    Parameters
+    ----------
+    piece : bytes
+        Whole entries, without the brackets of their list.
+    form : _Form
+        What regular entries have.
+    in_lines : bool
+        Whether they are one a line.
+    """
     text, schema = piece, form.fields
     if not in_lines:
         text = b'{"all":[%b]}' % piece
@@ -406,6 +497,22 @@ def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list
     """Decode the whole entries of a list, and return where the next one begins.
 
     The last entry is left for the end of the file, where it is known that nothing follows.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file, for messages.
+    buffer : bytes
+        What follows the entries that were read, without the opening bracket.
+    done : int
+        Bytes that were read before.
+    at_end : bool
+        Whether the file ends with the buffer.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON.
     """
     before = "[0," if done else "["  # the number stands for the entries before
     try:
@@ -447,6 +554,13 @@ def _read_lines(path: Path, *, zipped: bool) -> Iterator[RawColumns]:
 
 
 def _decode_lines(path: Path, piece: bytes, n_before: int, most: int | None = None) -> list[Any]:
+    """Decode entries one a line, at most so many lines; `n_before` lines were read before.
+
+    Raises
+    ------
+    InputError
+        If a line is no JSON.
+    """
     rows = []
     for number, line in enumerate(piece.split(b"\n", -1 if most is None else most)[:most]):
         if line.strip():
@@ -466,7 +580,7 @@ def _decode_lines(path: Path, piece: bytes, n_before: int, most: int | None = No
 def _columns_of_arrow(columns: Mapping[str, pa.Array]) -> RawColumns:
     """Take the columns out of those of Arrow, each by the name of its field in `COLUMNS`.
 
-    Whole floats, as pandas writes numbers with gaps, count as integers.
+    Whole floats, as pandas writes numbers with gaps, count as integers. Corners become sides.
     """
     n = len(columns["score"])
     coded = dict.fromkeys(
@@ -515,9 +629,12 @@ def _values(column: pa.Array, missing: pa.Scalar) -> np.ndarray:
 
 
 def _read_parquet(path: Path) -> Iterator[RawColumns]:
-    """Read the rows of a file, some at a time.
+    """Read the rows of a file, some at a time; for its columns see `known_columns`.
 
-    Columns are as the fields of COCO results; ``x``, ``y``, ``w``, ``h`` may stand for ``bbox``.
+    Raises
+    ------
+    InputError
+        If a column is missing or of another type.
     """
     try:
         with pyarrow.parquet.ParquetFile(path, thrift_string_size_limit=LONGEST_NOTE) as file:
@@ -534,7 +651,20 @@ def _read_parquet(path: Path) -> Iterator[RawColumns]:
 
 
 def columns_of_batch(name: Path, batch: pa.RecordBatch) -> RawColumns:
-    """Take the columns of rows of Parquet or a table in memory; `name` is for messages."""
+    """Take the columns of rows of Parquet or a table in memory.
+
+    Parameters
+    ----------
+    name : Path
+        Of the file or the object, for messages.
+    batch : RecordBatch
+        The rows.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or of another type.
+    """
     return _columns_of_arrow(
         {field: batch[column] for field, column in _needed(name, batch.schema).items()}
     )
@@ -542,6 +672,11 @@ def columns_of_batch(name: Path, batch: pa.RecordBatch) -> RawColumns:
 
 def known_columns(schema: pa.Schema) -> dict[str, str]:
     """Return the column of a table for each field of `COLUMNS` and of a box that it has.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the table.
 
     Examples
     --------

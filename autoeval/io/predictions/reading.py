@@ -2,7 +2,8 @@
 
 `read_predictions` is the whole way of a file: its entries as columns (`formats`, `text_folder`),
 those that can be used, the images that they are on (`image_identity`), the words of their
-categories (`category_words`), and what is odd about them.
+categories (`category_words`), and what is odd about them. It is `autoeval.load_predictions`;
+`autoeval.estimation.given.Predictions` calls `read_boxes`, which is the same.
 """
 
 from __future__ import annotations
@@ -65,7 +66,17 @@ class NoBoxError(InputError):
 def file_of(place: str, folder: Path) -> Path:
     """Return the one predictions file, ``PLACE.json`` or another of `SUFFIXES`, in a folder.
 
-    It may lie at any depth. Raises `InputError` if there is no such file, or several.
+    Parameters
+    ----------
+    place : str
+        Name of the site.
+    folder : Path
+        The file may lie at any depth in it.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or several.
     """
     files = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"{place}{suffix}"))
     if len(files) != 1:
@@ -77,7 +88,13 @@ def file_of(place: str, folder: Path) -> Path:
 
 
 def files_by_site(folder: Path) -> dict[str, Path]:
-    """Return a folder's predictions files by place, or raise `InputError` if a place has two."""
+    """Return the predictions files of a folder by site; other files are passed over.
+
+    Raises
+    ------
+    InputError
+        If a site has two.
+    """
     file_of: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
@@ -152,7 +169,27 @@ def read_predictions(
 def read_boxes(
     given: Any, how: ReadAs, images: Sequence[LabelledImage] | None, where: str
 ) -> Boxes:
-    """Read predictions as `read_predictions`, with what is known of them as one record."""
+    """Read predictions as `read_predictions`, with what is known of them as one record.
+
+    Parameters
+    ----------
+    given : path-like or object in memory
+        As in `read_predictions`.
+    how : ReadAs
+        What is known of the words and numbers of categories.
+    images : sequence of LabelledImage, optional
+        As in `read_predictions`.
+    where : str
+        What lists them, for messages.
+
+    Raises
+    ------
+    NoBoxError
+        If there is no box, and neither words nor a run of `autoeval detect` say what was looked
+        for, or no image is known.
+    InputError
+        As `read_predictions`.
+    """
     path = name_of(given)
     is_file = isinstance(given, str | os.PathLike)
     text = is_file and path.is_dir()
@@ -241,9 +278,20 @@ def read_boxes(
 class _Entries:
     """The N usable entries of a file.
 
-    `categories` are pairs of ``category_id`` and word, None for what is not there; `image` and
-    `category` (N,) index into `images` and these. `boxes` (N, 4) float64 are xyxy, pixels;
-    `warnings` say which entries were left out and why.
+    Parameters
+    ----------
+    images : list of Named
+        Each image once.
+    image, category : ndarray of shape (N,), int64
+        Indices into `images` and `categories`.
+    categories : list of tuple
+        Pairs of ``category_id`` and word, None for what is not there; each once.
+    boxes : ndarray of shape (N, 4), float64
+        xyxy, pixels.
+    scores : ndarray of shape (N,), float64
+        In [0, 1].
+    warnings : tuple of str
+        Which entries were left out and why.
     """
 
     images: list[Named]
@@ -258,8 +306,19 @@ class _Entries:
 def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
     """Check and gather entries, some at a time.
 
-    Raises `NoBoxError` if there are none, `InputError` if less than half of them can be used, or
-    scores are no confidences in [0, 1].
+    Parameters
+    ----------
+    path : Path
+        Of the file, for messages.
+    content : iterable of RawColumns
+        Entries.
+
+    Raises
+    ------
+    NoBoxError
+        If there are none.
+    InputError
+        If no more than half of them can be used, or scores are no confidences in [0, 1].
     """
     n = n_beyond = 0
     lowest, highest = np.inf, -np.inf
@@ -349,7 +408,17 @@ def _first_fields(path: Path) -> list[str]:
 
 
 def _no_confidences(path: Path, n_scores: str, lowest: float, highest: float) -> InputError:
-    """Make the refusal of scores that are not in [0, 1], with what to do about them."""
+    """Make the refusal of scores that are not in [0, 1], with what to do about them.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    n_scores : str
+        How many of how many, in words.
+    lowest, highest : float
+        Of all scores.
+    """
     if lowest < 0:
         remedy = "put logits through a sigmoid."
     elif highest > LARGEST_FACTOR:
@@ -369,7 +438,21 @@ def _no_confidences(path: Path, n_scores: str, lowest: float, highest: float) ->
 def _numbered(
     number_of: dict[tuple, int], first: Coded, second: Coded, kept: np.ndarray | slice
 ) -> np.ndarray:
-    """Give each pair of values a number, in the order of the file, (n,) int32."""
+    """Give each pair of values a number, in the order of the file.
+
+    Parameters
+    ----------
+    number_of : dict
+        Numbers so far; takes new pairs.
+    first, second : Coded
+        Two columns of N values; None where there is none.
+    kept : ndarray of shape (N,), bool, or slice
+        Which entries count.
+
+    Returns
+    -------
+    ndarray of shape (n,), int32
+    """
     width = len(second.values) + 1
     pairs = (first.codes[kept] + 1) * width + second.codes[kept] + 1
     # `pa.array` imports pandas, which reading a file has no other need of
@@ -394,8 +477,18 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
     .5). Of 2,387 cuts of these files with a hundred boxes, by score and category, one leaves a
     fifth empty and none 30 %.
 
-    Raises `InputError` if objects are found twice, as where the boxes of two detectors are joined,
-    or boxes are in other units or of another form than pixels and [left, top, width, height].
+    Parameters
+    ----------
+    path : Path
+        Of the file, for messages.
+    read : Boxes
+        As they were read.
+
+    Raises
+    ------
+    InputError
+        If objects are found twice, as where the boxes of two detectors are joined,
+        or boxes are in other units or of another form than pixels and [left, top, width, height].
     """
     reach = check_pixels(path, "boxes", read.boxes, read.image, read.images)
     sized = all(image.size is not None for image in read.images)
@@ -451,12 +544,17 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
 
 
 def look_like_corners(boxes: np.ndarray) -> bool:
-    """Whether boxes (N, 4), read as left, top, width and height, were corners.
+    """Whether boxes, read as left, top, width and height, were corners.
 
     A right corner is never left of its left one, so with corners the ratio of the first number to
     the third, left / width, ends at 1: many boxes are just under it and none is over it. Ratios of
     widths go on: in 185 real files 10 % of the boxes or more have one over 1, even of those over a
     score of .7.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        xyxy, as the numbers were taken for left, top, width and height.
 
     Examples
     --------
@@ -478,7 +576,13 @@ def look_like_corners(boxes: np.ndarray) -> bool:
 
 
 def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
-    """Warn where the sizes of images with boxes are not known."""
+    """Warn where the sizes of images with boxes are not known.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Predictions.
+    """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     unknown = [
         image.file_name

@@ -1,5 +1,7 @@
 """A folder of text files, one an image: which column is what is decided from all files together.
 
+`autoeval.io.predictions.reading` calls `read_text_folder` for a folder.
+
 Tools write the class, the score and four numbers of the box in any order, the box as centre and
 sides, as left, top and sides, or as corners, in pixels or as shares of the image, with or without
 the number of a track. Every order is tried on the lines of all files: classes and tracks are whole
@@ -68,6 +70,13 @@ HARDLY_BY_CHANCE = 0.01
 class ColumnOrder(NamedTuple):
     """The names of the columns of a line, and whether boxes are in pixels.
 
+    Parameters
+    ----------
+    columns : tuple of str
+        `CLASS`, `SCORE`, four of one of `FORMS`, and `SKIPPED` for a number that is not used.
+    pixels : bool
+        Otherwise boxes are in shares of the image.
+
     Examples
     --------
     >>> ColumnOrder(("class", "score", "left", "top", "right", "bottom"), pixels=True).text
@@ -85,7 +94,7 @@ class ColumnOrder(NamedTuple):
 
     @property
     def form(self) -> tuple[str, ...]:
-        """Which numbers stand for a box."""
+        """Which numbers stand for a box: one of `FORMS`."""
         return next(form for form in FORMS if {*form} <= {*self.columns})
 
     def column(self, name: str) -> int:
@@ -97,9 +106,18 @@ class ColumnOrder(NamedTuple):
 class Lines:
     """The N lines of all files.
 
-    words (N,): the word of each class where lines have one, at their first or last place, else
-    empty; numbers (N, C): the other columns; file (N,), int64, sizes (N, 2): width and height of
-    the image in pixels, infinite where they are not known.
+    Parameters
+    ----------
+    words : tuple of str
+        The word of each class where lines have one; empty where they have numbers.
+    word_last : bool
+        Whether words stand at the last place, in place of the first.
+    numbers : ndarray of shape (N, C)
+        The other columns.
+    file : ndarray of shape (N,), int64
+        Number of the file of each line.
+    sizes : ndarray of shape (N, 2)
+        Width and height of the image in pixels, infinite where they are not known.
     """
 
     words: tuple[str, ...]
@@ -114,11 +132,11 @@ class Lines:
         return self.numbers.shape[1] + bool(self.words)
 
     def column(self, order: ColumnOrder, name: str) -> np.ndarray:
-        """Return one column of numbers, (N,)."""
+        """Return one column of numbers by its name, (N,)."""
         return self.numbers[:, order.column(name) - (bool(self.words) and not self.word_last)]
 
     def edges(self, order: ColumnOrder) -> tuple[np.ndarray, ...]:
-        """Return left, top, right and bottom of each box, in the unit of the file."""
+        """Return left, top, right and bottom of each box, in the unit of the file, (N,) each."""
         a, b, c, d = (self.column(order, name) for name in order.form)
         if order.form == CORNERS:
             return a, b, c, d
@@ -199,11 +217,21 @@ def read_text_folder(
 
 
 def column_names(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns in one spelling, or raise `InputError` if they are not known.
+    """Return the names of columns in one spelling.
 
     ``class``, ``score``, and the box as ``x``, ``y`` (its centre), ``w``, ``h``, or with ``left``
     and ``top``, and ``w`` and ``h`` or ``right`` and ``bottom``; ``-`` for a number that is not
     used, such as that of a track.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        In any of the spellings of `OTHER_NAMES`, in any case; empty for none.
+
+    Raises
+    ------
+    InputError
+        If they are no class, score and box.
 
     Examples
     --------
@@ -239,6 +267,7 @@ def _images_of_files(
 
 
 def _image_name(file: Path) -> str:
+    """Return the name of the image of a text file."""
     return file.name.removesuffix(".txt")
 
 
@@ -260,6 +289,7 @@ def _fields(line: str) -> list[str]:
 
 
 def _floats(fields: Sequence[str]) -> list[float] | None:
+    """Return fields as numbers; None where one is none."""
     try:
         return [float(field) for field in fields]
     except ValueError:
@@ -272,7 +302,25 @@ def _lines_of(
     known_words: Sequence[str],
     names: tuple[str, ...],
 ) -> tuple[Lines, tuple[Notice, ...]]:
-    """Read all lines, in each the same columns; say which were left out."""
+    """Read all lines, in each the same columns; say which were left out.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Text files.
+    images : sequence of LabelledImage
+        Image of each.
+    known_words : sequence of str
+        Words of categories, which may hold spaces.
+    names : tuple of str
+        Columns, where they are known.
+
+    Raises
+    ------
+    InputError
+        If more than `MOST_BAD` of the lines have other columns than most, or these are too few or
+        too many.
+    """
     rows: list[list[str]] = []
     where: list[tuple[int, int]] = []
     for k, file in enumerate(files):
@@ -321,6 +369,11 @@ def _without_words(
 
     A word may end in a number ("class 2"): of the widths that lines have, the one counts whose
     words are known.
+
+    Returns
+    -------
+    tuple of list of str, list of list of float or None, and bool
+        Word and numbers of each line, None for numbers that are none; whether words are last.
     """
     leading = [_n_numbers(row) for row in rows]
     trailing = [_n_numbers(row[::-1]) for row in rows]
@@ -360,6 +413,7 @@ def _common_width(widths: Sequence[int]) -> int:
 def _unexpected_line(
     file: Path, row: Sequence[str], value: Sequence[float] | None, has_word: bool
 ) -> InputError:
+    """Return the error of a line that is not as expected."""
     if value is None:
         return InputError(
             f"{printable(file)} cannot be read: expected lines of a class and numbers, got "
@@ -392,6 +446,7 @@ def _orders(lines: Lines) -> Iterator[ColumnOrder]:
 
 
 def _with_unit(lines: Lines, names: tuple[str, ...]) -> ColumnOrder:
+    """Return an order with its unit: pixels where any number of a box is over `LARGEST_SHARE`."""
     order = ColumnOrder(names, pixels=True)
     sides = [np.abs(lines.column(order, name)) for name in order.form]
     return order._replace(pixels=bool(max(side.max() for side in sides) > LARGEST_SHARE))
@@ -434,7 +489,22 @@ class _Tried(NamedTuple):
 def _order_of(
     folder: Path, lines: Lines, names: tuple[str, ...]
 ) -> tuple[ColumnOrder, tuple[Notice, ...]]:
-    """Decide the order of the columns, and say which it is where it is not Ultralytics' own."""
+    """Decide the order of the columns, and say which it is where it is not Ultralytics' own.
+
+    Parameters
+    ----------
+    folder : Path
+        For messages.
+    lines : Lines
+        Of all files.
+    names : tuple of str
+        Columns, where they are known.
+
+    Raises
+    ------
+    InputError
+        If no order fits, or several do.
+    """
     n = len(lines.file)
     if names:
         if len(names) != lines.names:
@@ -489,6 +559,7 @@ def _order_of(
 
 
 def _of_yolo(order: ColumnOrder) -> bool:
+    """Whether an order is that of Ultralytics: class, centre, sides and score, in shares."""
     return order.columns[: len(OF_YOLO)] == OF_YOLO and not order.pixels
 
 
@@ -538,7 +609,17 @@ def _sorted_share(lines: Lines, order: ColumnOrder) -> float:
 
 
 def _no_order(folder: Path, lines: Lines, tried: Sequence[_Tried]) -> InputError:
-    """Say that nothing fits, and what would fit best."""
+    """Return the error where no order fits, which says what would fit best.
+
+    Parameters
+    ----------
+    folder : Path
+        For messages.
+    lines : Lines
+        Of all files.
+    tried : sequence of _Tried
+        Orders that no whole column contradicts, the best first.
+    """
     n, width = len(lines.file), lines.names
     fractions = [
         bool((column != np.round(column)).any() and column.max() < LARGEST_SCORE)

@@ -1,4 +1,8 @@
-"""Reading every image once without a detector: sizes, copies, damage and overlap."""
+"""Reading every image once without a detector: sizes, copies, damage and overlap.
+
+The command `check` looks at the sites of a task by `load_each` and `look_at_each`, and compares
+them and new images by `copies_across` and `shared_with_sources`.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,21 @@ SMALL_AREA = 32**2
 
 
 def perceptual_hash(image: np.ndarray) -> int | None:
-    """Return the DCT hash of an image (H, W, 3): 64 bits, of which few differ between copies.
+    """Return the DCT hash of an image: 64 bits, of which few differ between copies.
 
     Which of the 8 x 8 lowest frequencies, the constant rows left out, of the image at 32 x 32
-    pixels lie above their median; None for a flat image. Source: Zauner 2010, Implementation and
+    pixels lie above their median. Source: Zauner 2010, Implementation and
     Benchmarking of Perceptual Image Hash Functions, section 3.2.1.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+
+    Returns
+    -------
+    int or None
+        None for a flat image.
     """
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     small = cv2.resize(grey, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
@@ -45,10 +59,21 @@ def perceptual_hash(image: np.ndarray) -> int | None:
 def alike(
     hashes: np.ndarray, others: np.ndarray | None = None, *, max_distance: int = MAX_DISTANCE
 ) -> np.ndarray:
-    """Find the images, by their hashes (N,), that have a near copy; -1 where there is none.
+    """Find the images that have a near copy.
 
-    Copies, of which at most `max_distance` bits differ, are looked for among `others` (M,), by
-    default among the other images.
+    Parameters
+    ----------
+    hashes : ndarray of shape (N,), uint64
+        Of the images, by `perceptual_hash`.
+    others : ndarray of shape (M,), uint64, optional
+        Of images among which copies are looked for; by default the other images.
+    max_distance : int
+        Bits that copies may differ in.
+
+    Returns
+    -------
+    ndarray of shape (N,), int64
+        Position of the first near copy, -1 where there is none.
 
     Examples
     --------
@@ -70,9 +95,20 @@ def alike(
 class Look:
     """What was seen of one set of images.
 
-    Of the N that can be read there is the `brightness` (N,), the mean of the pixels, 0 to 255.
-    `hashes` (M,) uint64 are those of the images `hashed`, all but flat ones; `unreadable` has names
-    and reasons of the images that cannot be read.
+    Parameters
+    ----------
+    name : str
+        Of the set.
+    image_ids : tuple of str
+        The N that can be read.
+    brightness : ndarray of shape (N,)
+        Mean of the pixels of each, 0 to 255.
+    hashed : tuple of str
+        The M images that are not flat.
+    hashes : ndarray of shape (M,), uint64
+        Their hashes.
+    unreadable : tuple of str
+        Names and reasons of the images that cannot be read.
     """
 
     name: str
@@ -91,7 +127,17 @@ class Look:
 def look_at(
     name: str, samples: Samples, *, advance: Callable[[int], object] = lambda n: None
 ) -> Look:
-    """Read every image of a set once; `advance` is called with 1 after each."""
+    """Read every image of a set once.
+
+    Parameters
+    ----------
+    name : str
+        Of the set.
+    samples : Samples
+        Its images.
+    advance : callable
+        Called with 1 after each.
+    """
     brightness, hashes, unreadable = list[tuple[str, float]](), list[tuple[str, int]](), list[str]()
     for k in range(len(samples)):
         try:
@@ -119,7 +165,13 @@ def n_alike(look: Look) -> int:
 
 
 def copies_across(looks: Sequence[Look]) -> Iterator[str]:
-    """Tell which sets share images, one sentence for each pair, the first named by example."""
+    """Say which sets share images, one sentence for each pair, with examples.
+
+    Parameters
+    ----------
+    looks : sequence of Look
+        Of each set.
+    """
     for one, other in combinations(looks, 2):
         copy_of = alike(one.hashes, other.hashes)
         pairs = [f"{one.hashed[k]} ~ {other.hashed[m]}" for k, m in enumerate(copy_of) if m >= 0]
@@ -134,7 +186,16 @@ def copies_across(looks: Sequence[Look]) -> Iterator[str]:
 class Examined:
     """A source as it was found.
 
-    `seed_set` is None where its labels cannot be used; `look` where its images were not read.
+    Parameters
+    ----------
+    name : str
+        Of the source.
+    seed_set : SeedSet, optional
+        None where its labels cannot be used.
+    look : Look, optional
+        None where its images were not read.
+    why_not : str
+        Why its labels cannot be used.
     """
 
     name: str
@@ -143,7 +204,7 @@ class Examined:
     why_not: str = ""
 
     def areas(self) -> np.ndarray:
-        """Return the areas of its boxes, in square pixels."""
+        """Return the areas of its boxes, in square pixels; empty without usable labels."""
         if self.seed_set is None:
             return np.zeros(0)
         sides = [image.boxes[:, 2:] - image.boxes[:, :2] for image in self.seed_set.images]
@@ -164,7 +225,15 @@ def load_each(task: Task) -> list[Examined]:
 def look_at_each(
     sources: list[Examined], *, advance: Callable[[int], object] = lambda n: None
 ) -> list[Examined]:
-    """Read the images of each source whose labels can be used."""
+    """Read the images of each source whose labels can be used.
+
+    Parameters
+    ----------
+    sources : list of Examined
+        From `load_each`.
+    advance : callable
+        Called with 1 after each image.
+    """
     examined = []
     for source in sources:
         if source.seed_set is not None:
@@ -175,7 +244,15 @@ def look_at_each(
 
 
 def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[str]:
-    """Count the new image files that a source holds too, byte by byte, one sentence a source."""
+    """Count the new image files that a source holds too, byte by byte, one sentence a source.
+
+    Parameters
+    ----------
+    seed_sets : iterable of SeedSet
+        The sources.
+    files : sequence of Path
+        New images.
+    """
     for seed_set in seed_sets:
         same = same_content(files, [record.path for record in seed_set.images])
         if same:
@@ -185,6 +262,6 @@ def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> 
                     "images-of-the-fit",
                     f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
                     f"({names}), on which the estimator was fitted: how well it does there says "
-                    "nothing about a new place",
+                    "nothing about a new site",
                 )
             )

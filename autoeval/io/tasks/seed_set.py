@@ -1,4 +1,9 @@
-"""Seed sets: labelled data sets of one environment each, and their images as a pass takes them."""
+"""Seed sets: labelled data sets of one environment each, and their images as a pass takes them.
+
+The term is that of the papers. `seed_set_of` makes one of labels, in the categories of a task
+(`autoeval.io.tasks.task`) and with files that exist; `SeedSetSamples` reads its images one by one
+for a pass (`autoeval.estimation.observation`) or for sample sets (`autoeval.stability.metasets`).
+"""
 
 from __future__ import annotations
 
@@ -33,10 +38,22 @@ MOST_IMAGES = 5000  # of a seed set that are observed as they are; as in BoS, se
 
 @dataclass(frozen=True, eq=False)
 class ImageRecord:
-    """One labelled image, its size in pixels.
+    """One labelled image.
 
-    `boxes` (N, 4) float64 are xyxy, pixels, inside the image; `labels` (N,) int64 index into the
-    categories of the seed set; evaluation ignores boxes that mark a crowd, `iscrowd` (N,).
+    Parameters
+    ----------
+    image_id : str
+        Of the image.
+    path : Path
+        Its file.
+    height, width : int
+        In pixels, as shown.
+    boxes : ndarray of shape (N, 4), float64
+        xyxy, pixels, inside the image.
+    labels : ndarray of shape (N,), int64
+        Indices into the categories of the seed set.
+    iscrowd : ndarray of shape (N,), bool
+        Boxes that mark a crowd, which evaluation ignores.
     """
 
     image_id: str
@@ -52,8 +69,16 @@ class ImageRecord:
 class SeedSet:
     """A labelled data set of one environment.
 
-    `images` exist on disk, in the order of the label files; `warnings` say what was left out or
-    repaired on the way.
+    Parameters
+    ----------
+    name : str
+        Of the set.
+    categories : tuple of str
+        Of the task.
+    images : tuple of ImageRecord
+        They exist on disk, in the order of the label files.
+    warnings : tuple of str
+        What was left out or repaired on the way.
     """
 
     name: str
@@ -68,7 +93,13 @@ class SeedSet:
 
 
 def thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
-    """Keep so many images of a seed set, at equal distances; None for all."""
+    """Keep so many images of a seed set, at equal distances; None for all.
+
+    Raises
+    ------
+    InputError
+        If the number is under 1.
+    """
     n = len(seed_set.images)
     if most is None or n <= most:
         return seed_set
@@ -88,9 +119,14 @@ def load_seed_set(
     *,
     layout: str | None = None,
 ) -> SeedSet:
-    """Read a labelled data set as a seed set; `labels`, `img_dir`, `layout` as in `load_labels`.
+    """Read a labelled data set as a seed set.
 
-    For the others and what is returned see `seed_set_of`.
+    Parameters
+    ----------
+    labels, img_dir, layout
+        As in `load_labels`.
+    name, categories, mapping
+        As in `seed_set_of`.
     """
     content = load_labels(labels, img_dir, layout=layout)
     return seed_set_of(content, name, categories, mapping)
@@ -106,10 +142,31 @@ def seed_set_of(
 ) -> SeedSet:
     """Make a seed set of labels.
 
-    `mapping` gives the category of the task for each category of the labels that counts. By default
-    it follows from `words`, the category of the task for words that labels may use, and from the
-    categories' own names. What is left out or clipped, and what is there twice, is counted and
-    named in `warnings`.
+    Parameters
+    ----------
+    content : LabelSet
+        The labels.
+    name : str
+        Of the seed set.
+    categories : sequence of str
+        Of the task.
+    mapping : mapping of str to str, optional
+        Category of the task for each category of the labels that counts. By default it follows from
+        `words`, and from the categories' own names.
+    words : mapping of str to str, optional
+        Category of the task for words that labels may use.
+
+    Returns
+    -------
+    SeedSet
+        Boxes without area or outside their image are dropped, others are clipped to it. What is
+        left out or clipped, and what is there twice, is counted and named in `warnings`.
+
+    Raises
+    ------
+    InputError
+        If no category of the labels counts, the mapping names others, no image is there, or the
+        size of one is not known.
     """
     mapping = _mapping(content, categories, mapping, words)
     warnings = list(content.warnings)
@@ -171,6 +228,7 @@ def _mapping(
 
 
 def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledImage, Path]]:
+    """Return the labelled images that are there with their files; `InputError` where none is."""
     img_dir = content.img_dir
     if img_dir is None or not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {content.path}): check the path.")
@@ -204,6 +262,7 @@ def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledI
 def _mapped(
     content: LabelSet, mapping: Mapping[str, str], warnings: list[str]
 ) -> list[LabelledBox]:
+    """Return the boxes that count, with areas to ignore; `warnings` takes the others."""
     # An area that is ignored for any category is so for each one of the task.
     one_word = {target: word for word, target in mapping.items()}.values()
     kept, others = list[LabelledBox](), Counter[str]()
@@ -239,6 +298,21 @@ def _record(
     labels: Mapping[str, int],
     faults: Mapping[str, Counter[str]],
 ) -> ImageRecord:
+    """Lay out the boxes of an image, in the categories of the task, inside of it.
+
+    Parameters
+    ----------
+    image : LabelledImage
+        The image.
+    path : Path
+        Its file.
+    boxes : list of LabelledBox
+        Its boxes that count.
+    labels : mapping of str to int
+        Index of the category of the task by word of the labels.
+    faults : mapping of str to Counter
+        Takes how many boxes of the image have each of `_FAULTS`.
+    """
     size = image.size or image_size(path)
     if size is None:
         raise InputError(
@@ -288,17 +362,33 @@ def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[str]:
 
 
 def named_rng(*key: int | str) -> np.random.Generator:
-    """Make a generator from a key of numbers and names, the same on every machine."""
+    """Make a generator from a key of numbers and names, the same on every machine.
+
+    Examples
+    --------
+    >>> float(named_rng(0, "gate").random()) == float(named_rng(0, "gate").random())
+    True
+    """
     digest = hashlib.sha256(repr(key).encode()).digest()
     return np.random.default_rng(np.frombuffer(digest, "<u4").tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One image (H, W, 3), uint8, BGR, with its labels.
+    """One image with its labels.
 
-    `boxes` (N, 4) float64 are xyxy, pixels, inside the image; `labels` (N,) index into the
-    categories of the seed set.
+    Parameters
+    ----------
+    image_id : str
+        Of the image.
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+    boxes : ndarray of shape (N, 4), float64
+        xyxy, pixels, inside the image.
+    labels : ndarray of shape (N,), int64
+        Indices into the categories of the seed set.
+    iscrowd : ndarray of shape (N,), bool
+        Areas that evaluation ignores.
     """
 
     image_id: str
@@ -332,7 +422,12 @@ class FileSamples(Samples, Protocol):
 class SeedSetSamples:
     """Images of a seed set as they are, in the order of its records.
 
-    image_ids: which images; by default those of `own_image_ids`.
+    Parameters
+    ----------
+    seed_set : SeedSet
+        The set.
+    image_ids : sequence of str, optional
+        Which images; by default those of `own_image_ids`.
     """
 
     def __init__(self, seed_set: SeedSet, image_ids: Sequence[str] | None = None) -> None:
@@ -370,7 +465,18 @@ class SeedSetSamples:
 
 
 def read_record(record: ImageRecord) -> np.ndarray:
-    """Read the image (H, W, 3) of a record; `UnreadableImageError` where its size is another."""
+    """Read the image of a record.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+        BGR.
+
+    Raises
+    ------
+    UnreadableImageError
+        If it cannot be read, or its size is another than its labels say.
+    """
     image = read_image(record.path)
     if image.shape[:2] != (record.height, record.width):
         height, width = image.shape[:2]
@@ -389,7 +495,14 @@ def own_image_ids(
 ) -> tuple[str, ...]:
     """Choose the images by which a seed set itself is observed, in the order of its records.
 
-    Where it has more than `n_images`, so many are drawn without replacement.
+    Parameters
+    ----------
+    seed_set : SeedSet
+        The set.
+    n_images : int
+        Where it has more, so many are drawn without replacement.
+    seed : int
+        Of the draw, with the name of the set.
     """
     return draw_images(seed_set.images, n_images, named_rng(seed, seed_set.name, "own images"))
 
@@ -397,6 +510,21 @@ def own_image_ids(
 def draw_images(
     images: Sequence[ImageRecord], n_images: int, rng: np.random.Generator
 ) -> tuple[str, ...]:
-    """Draw images without replacement, all where there are fewer; their ids in rising order."""
+    """Draw images without replacement, all where there are fewer.
+
+    Parameters
+    ----------
+    images : sequence of ImageRecord
+        From which is drawn.
+    n_images : int
+        How many.
+    rng : Generator
+        That draws.
+
+    Returns
+    -------
+    tuple of str
+        Their ids, in the order of `images`.
+    """
     chosen = sorted(rng.choice(len(images), min(n_images, len(images)), replace=False))
     return tuple(images[i].image_id for i in chosen)

@@ -1,4 +1,8 @@
-"""Tasks: categories, seed sets and the detector's words; several tasks joined."""
+"""Tasks: categories, seed sets and the detector's words, as a task file has them.
+
+`load_task` is `autoeval.load_task`; fits of a task, published methods and counting read their sites
+by a `Task`.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,20 @@ ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
 
 @dataclass(frozen=True)
 class SeedSetFiles:
-    """Where a seed set lies and how its categories are read; for `labels` see `load_labels`.
+    """Where a seed set lies and how its categories are read.
 
-    `mapping` gives the category of the task for each category of the labels that counts; by default
-    the task's own words and those it knows of detectors. `options` are of the format `layout`. Seed
-    sets of one `group` (one camera, one site, one data set cut in parts) are left out together and
-    count once; by default each is its own.
+    Parameters
+    ----------
+    name : str
+        Of the seed set.
+    labels, img_dir, layout, options
+        As in `load_labels`; `options` are of the format `layout`.
+    mapping : mapping of str to str, optional
+        Category of the task for each category of the labels that counts; by default
+        the task's own words and those it knows of detectors.
+    group : str, optional
+        Seed sets of one group (one camera, one site, one data set cut in parts) are left out
+        together and count once; by default each is its own.
     """
 
     name: str
@@ -42,8 +54,24 @@ class SeedSetFiles:
 class Task:
     """A detection task.
 
-    `detector_mapping` gives the category of the task for a detector's category of another name.
-    Of each seed set `max_images` are read, at equal distances; all by default.
+    Parameters
+    ----------
+    name : str
+        Of the task.
+    categories : tuple of str
+        That count.
+    seed_sets : tuple of SeedSetFiles
+        Its labelled sites.
+    detector_mapping : mapping of str to str
+        Category of the task for a detector's category of another name.
+    max_images : int, optional
+        So many images of each seed set are read, at equal distances; all by default.
+
+    Examples
+    --------
+    >>> task = Task("traffic", ("vehicle",), (), {"car": "vehicle", "bus": "vehicle"})
+    >>> task.lookup(["person", "car", "bus"]).tolist()
+    [-1, 0, 0]
     """
 
     name: str
@@ -57,7 +85,7 @@ class Task:
         return tuple(map(self.load_seed_set, self.seed_sets))
 
     def load_seed_set(self, files: SeedSetFiles) -> SeedSet:
-        """Read one of them."""
+        """Read one of them; see `seed_set_of` for what is refused."""
         labels = load_labels(files.labels, files.img_dir, layout=files.layout, **files.options)
         seed_set = seed_set_of(
             labels, files.name, self.categories, files.mapping, words=self.detector_mapping
@@ -70,7 +98,23 @@ class Task:
         return {files.name: files.group or files.name for files in self.seed_sets}
 
     def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:
-        """Return the index into `categories` of each category of a detector, -1 for unused ones."""
+        """Return the index into `categories` of each category of a detector.
+
+        Parameters
+        ----------
+        detector_categories : sequence of str
+            K words, by the labels of the detector.
+
+        Returns
+        -------
+        ndarray of shape (K,), int64
+            -1 for unused ones.
+
+        Raises
+        ------
+        InputError
+            If all are unused.
+        """
         words = {**{name: name for name in self.categories}, **self.detector_mapping}
         index = {name: i for i, name in enumerate(self.categories)}
         indices = [index.get(words.get(name, ""), -1) for name in detector_categories]
@@ -119,10 +163,24 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
 def find_data_root(
     config_path: Path, task: str, in_file: str | None, given: PathLike | None
 ) -> Path:
-    """Find the folder with the data of a config file, which describes `task`.
+    """Find the folder with the data of a config file.
 
-    `given` by the user goes before the environment variable, which goes before `in_file`, the
-    file's ``data_root``, relative to it.
+    Parameters
+    ----------
+    config_path : Path
+        The file.
+    task : str
+        What it describes, for messages.
+    in_file : str, optional
+        The file's ``data_root``, relative to it; counts last.
+    given : path-like, optional
+        By the user; goes before the environment variable `ROOT_VARIABLE`, which goes before
+        `in_file`.
+
+    Raises
+    ------
+    InputError
+        If there is none, or no such folder.
     """
     chosen = given or os.environ.get(ROOT_VARIABLE)
     root = Path(chosen) if chosen else config_path.parent / in_file if in_file else None
@@ -136,6 +194,7 @@ def find_data_root(
 
 
 def _files(root: Path, entry: Mapping) -> SeedSetFiles:
+    """Read where a seed set lies; KeyError if its name or its labels are missing."""
     rest = dict(entry)
     name = rest.pop("name")
     labels = rest.pop("ann_file") if "ann_file" in rest else rest.pop("labels")
@@ -158,6 +217,7 @@ def _check(
     seed_sets: tuple[SeedSetFiles, ...],
     detector_mapping: Mapping[str, str],
 ) -> None:
+    """Raise `InputError` for a task that names seed sets, groups or categories inconsistently."""
     names = [files.name for files in seed_sets]
     if not names or len(set(names)) < len(names):
         raise InputError(f"Task file {path} needs seed sets of different names, got {names}.")
