@@ -39,6 +39,10 @@ FEWEST_BEFORE = 20
 SHARE_AT_END = 0.05
 EMPTY_BEFORE = 0.1
 LONGER = 3
+# Images that a file comes back to, where files were joined; see `joined_files`.
+MOST_PARTS = 8
+FEWEST_AGAIN = 5
+SHARE_AGAIN = 0.1
 AT_ONCE = 1_000_000  # boxes
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 SHIFT = np.uint64(29)
@@ -390,6 +394,49 @@ def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[str, ...]:
         "images? If so, add --incomplete"
     )
     return (Notice("images-not-covered", text),)
+
+
+def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[str, ...]:
+    """Warn where a file looks like several that were joined, whose images have the same ids.
+
+    A detector writes the boxes of an image one after the other; sorted by category, those of an
+    image and a category. A file that comes back to its images, in few parts in which each image
+    stands once, and finds the same categories there, is of several runs. In 154 real files of four
+    detectors there is none, however they are sorted, and the first two of each task joined are
+    all found (a test in `tests/io/predictions/test_unusual_boxes.py`). Of files that were sorted
+    by score or by category after they were joined nothing shows it.
+
+    image, label (N,): of each box, in the order of the file.
+    """
+    new = np.append(True, np.diff(image) != 0)[: len(image)]
+    first = np.flatnonzero(new)  # of the boxes of one image in a row
+    of_row = image[first]
+    order = np.argsort(of_row, kind="stable")
+    same = np.append(False, np.diff(of_row[order]) == 0)[: len(order)]
+    before = np.full(len(first), -1)  # the row in which the image stood last
+    before[order[same]] = order[np.flatnonzero(same) - 1]
+    parts = [0]
+    while (again := np.flatnonzero(before[parts[-1] :] >= parts[-1])).size:
+        parts.append(parts[-1] + int(again[0]))
+        if len(parts) > MOST_PARTS:
+            return ()
+    if len(parts) < 2:
+        return ()
+    part = np.searchsorted(first[parts], np.arange(len(image)), side="right")
+    cell = image * (1 + label.max()) + label
+    cells, n_parts = np.unique(
+        np.unique(cell * (1 + MOST_PARTS) + part) // (1 + MOST_PARTS), return_counts=True
+    )
+    n_again = len(np.unique(cells[n_parts > 1] // (1 + label.max())))
+    n_images = len(np.unique(image))
+    if n_again < max(FEWEST_AGAIN, SHARE_AGAIN * n_images):
+        return ()
+    text = (
+        f"the file comes back to {n_again} of its {n_images} images, in {len(parts)} parts "
+        "in which each image stands once: were files joined whose images have the same ids? Their "
+        "boxes are taken as those of one image. Give each image an id or a file name of its own"
+    )
+    return (Notice("images-merged", text),)
 
 
 # Images that are in a set twice: the same boxes, and nothing that tells them apart.

@@ -33,7 +33,11 @@ from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, normal_id
 from autoeval.io.image_lists import FARTHEST
 from autoeval.io.predictions.category_words import ReadAs, find_words
-from autoeval.io.predictions.covered_images import place_images, uncovered_images
+from autoeval.io.predictions.covered_images import (
+    joined_files,
+    place_images,
+    uncovered_images,
+)
 from autoeval.io.predictions.formats import (
     LONGEST_LINE,
     SUFFIXES,
@@ -271,7 +275,8 @@ def read_boxes(
         n_boxes = np.bincount(read.image, minlength=len(images))
         uncovered, notes = uncovered_images(placement, images, n_boxes, read.floor, where)
         read = replace(read, uncovered=tuple(uncovered.tolist()), left_out=(*notes, *read.left_out))
-    return replace(read, left_out=read.left_out + unusual_boxes(path, read))
+    joined = () if run is not None else joined_files(read.image, read.label)
+    return replace(read, left_out=read.left_out + joined + unusual_boxes(path, read))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.covered_images import unseen_images
+from autoeval.io.predictions.covered_images import joined_files, unseen_images
 from autoeval.io.predictions.reading import unusual_boxes
 
 N = 100
@@ -233,3 +233,56 @@ def test_boxes_that_this_software_wrote_may_lie_in_a_corner():
     assert corner.code == "boxes-in-a-corner"
     run = DetectorRun("any", {}, "", is_identified=True, backbone="")
     assert unusual_boxes(Path("boxes.parquet"), replace(read, run=run)) == ()
+
+
+def rows_of(n_images, *, per_image=3, first=1):
+    """Boxes of two categories, those of an image in a row; ids count from `first`."""
+    return [(first + k, j % 2) for k in range(n_images) for j in range(per_image)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "warned"),
+    [
+        (rows_of(20) + rows_of(12), True),  # both begin at 1
+        (rows_of(40) + rows_of(4), False),  # four may be copies that fill a batch
+        (rows_of(20) + rows_of(12, first=21), False),
+        (rows_of(20) + rows_of(20), True),  # two runs over the same images
+        (sorted(rows_of(20), key=lambda row: row[1]), False),  # by category
+        (sorted(rows_of(20) + rows_of(12)), False),  # by image: nothing shows it any more
+        (rows_of(20)[::-1], False),
+    ],
+)
+def test_files_that_were_joined_come_back_to_their_images(rows, warned):
+    image, label = np.array(rows).T
+    warnings = joined_files(image, label)
+    assert [(one.code, one.severity) for one in warnings] == [("images-merged", "warning")] * warned
+
+
+def test_joined_files_are_warned_of_at_every_door(tmp_path):
+    boxes = [
+        {"image_id": k, "category": f"thing {j}", "bbox": [40 * n, 9, 30, 30], "score": 0.5}
+        for n, (k, j) in enumerate(rows_of(20) + rows_of(12))
+    ]
+    (tmp_path / "joined.json").write_text(json.dumps(boxes))
+    for given in (tmp_path / "joined.json", boxes):
+        codes = [getattr(notice, "code", "") for notice in read_predictions(given).left_out]
+        assert "images-merged" in codes
+
+
+@pytest.mark.rare
+def test_no_real_file_is_one_of_several_however_it_is_sorted(shared):
+    rng, before = np.random.default_rng(0), {}
+    for path in sorted((shared / "real_predictions").glob("*/*/*.json")):
+        read = read_predictions(path)
+        n = np.arange(len(read))
+        by_category, by_score = np.lexsort((n, read.label)), np.argsort(-read.scores)
+        by_worker = np.lexsort((read.image, read.image % 4))
+        for order in (n, by_category, by_score, by_worker, rng.permutation(n)):
+            assert joined_files(read.image[order], read.label[order]) == (), path
+        words = {word: word for word in read.categories}
+        other = before.get(path.parent)
+        if other is not None:
+            second = other.as_categories(read.categories, words)
+            image = np.concatenate([read.image, second.image])
+            assert joined_files(image, np.concatenate([read.label, second.label])), path
+        before.setdefault(path.parent, read)
