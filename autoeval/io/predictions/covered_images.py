@@ -7,6 +7,7 @@ on, and `copies` those that are another one again.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ LONGER = 3
 MOST_PARTS = 8
 FEWEST_AGAIN = 5
 SHARE_AGAIN = 0.1
+HARDLY_BY_CHANCE = 1e-6  # that images drawn at random stand once in each part
 AT_ONCE = 1_000_000  # boxes
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 SHIFT = np.uint64(29)
@@ -420,7 +422,12 @@ def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[str, ...]:
         parts.append(parts[-1] + int(again[0]))
         if len(parts) > MOST_PARTS:
             return ()
-    if len(parts) < 2:
+    n = len(np.unique(of_row))
+    by_chance = sum(
+        math.lgamma(n + 1) - math.lgamma(n - n_rows + 1) - n_rows * math.log(n)
+        for n_rows in np.diff([*parts, len(first)]).tolist()
+    )
+    if len(parts) < 2 or by_chance > math.log(HARDLY_BY_CHANCE):
         return ()
     part = np.searchsorted(first[parts], np.arange(len(image)), side="right")
     cell = image * (1 + label.max()) + label
@@ -428,11 +435,10 @@ def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[str, ...]:
         np.unique(cell * (1 + MOST_PARTS) + part) // (1 + MOST_PARTS), return_counts=True
     )
     n_again = len(np.unique(cells[n_parts > 1] // (1 + label.max())))
-    n_images = len(np.unique(image))
-    if n_again < max(FEWEST_AGAIN, SHARE_AGAIN * n_images):
+    if n_again < max(FEWEST_AGAIN, SHARE_AGAIN * n):
         return ()
     text = (
-        f"the file comes back to {n_again} of its {n_images} images, in {len(parts)} parts "
+        f"the file comes back to {n_again} of its {n} images, in {len(parts)} parts "
         "in which each image stands once: were files joined whose images have the same ids? Their "
         "boxes are taken as those of one image. Give each image an id or a file name of its own"
     )

@@ -250,6 +250,7 @@ def rows_of(n_images, *, per_image=3, first=1):
         (sorted(rows_of(20), key=lambda row: row[1]), False),  # by category
         (sorted(rows_of(20) + rows_of(12)), False),  # by image: nothing shows it any more
         (rows_of(20)[::-1], False),
+        ([(k * k * k % 13, k % 2) for k in range(40)], False),  # in no order
     ],
 )
 def test_files_that_were_joined_come_back_to_their_images(rows, warned):
