@@ -422,12 +422,14 @@ def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[str, ...]:
         parts.append(parts[-1] + int(again[0]))
         if len(parts) > MOST_PARTS:
             return ()
+    if len(parts) < 2:
+        return ()
     n = len(np.unique(of_row))
     by_chance = sum(
         math.lgamma(n + 1) - math.lgamma(n - n_rows + 1) - n_rows * math.log(n)
         for n_rows in np.diff([*parts, len(first)]).tolist()
     )
-    if len(parts) < 2 or by_chance > math.log(HARDLY_BY_CHANCE):
+    if by_chance > math.log(HARDLY_BY_CHANCE):
         return ()
     part = np.searchsorted(first[parts], np.arange(len(image)), side="right")
     cell = image * (1 + label.max()) + label
