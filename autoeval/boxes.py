@@ -18,6 +18,7 @@ import numpy as np
 
 from autoeval.detections import Detections
 from autoeval.errors import InputError
+from autoeval.words import Notice
 
 Array = Any  # numpy.ndarray or torch.Tensor
 Categories = Mapping[str, Sequence[str]]
@@ -434,8 +435,8 @@ class Boxes:
     crowd: np.ndarray = None  # type: ignore[assignment]
     features: np.ndarray = None  # type: ignore[assignment]
     numbers: dict[str, str] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    left_out: tuple[Notice, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     uncovered: tuple[int, ...] = ()
     numbering: Numbering = NO_NUMBERS
     lists_images: bool = False

@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from autoeval.accuracy.measures import find_target
-from autoeval.words import warning_lines
+from autoeval.words import Notice, warning_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class Result:
             raise NotImplementedError
 
         @property
-        def warnings(self) -> tuple[str, ...]:
+        def warnings(self) -> tuple[Notice, ...]:
             """Why the number may be wrong, each a `autoeval.words.Notice`."""
             raise NotImplementedError
 
@@ -97,7 +97,7 @@ class Result:
         lower, upper = self.number_text(ends["lower"]), self.number_text(ends["upper"])
         return f"{text} ({f'{level} ' if level else ''}{lower} to {upper})"
 
-    def all_warnings(self) -> list[str]:
+    def all_warnings(self) -> list[Notice]:
         """Return all warnings, the most severe first."""
         return list(self.warnings)
 

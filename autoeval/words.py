@@ -15,7 +15,6 @@ from autoeval.errors import InputError
 PathLike = str | os.PathLike[str]
 Severity = Literal["refused", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("refused", "warning", "note")  # the most severe first
-EARLIER = "earlier-version"  # code of what was saved before warnings had codes
 MOST = 3  # in the short form on the terminal
 OF_INPUT = frozenset(
     {
@@ -76,29 +75,20 @@ class Notice(str):
         return self.code, str(self), self.severity
 
 
-def as_notice(warning: str) -> Notice:
-    """Return a warning with its code; `EARLIER` where it has none."""
-    return warning if isinstance(warning, Notice) else Notice(EARLIER, warning)
-
-
-def prefixed(name: object, warnings: Iterable[str]) -> list[Notice]:
+def prefixed(name: object, warnings: Iterable[Notice]) -> list[Notice]:
     """Name what some warnings are about, ``name: text``; codes and severities stay.
 
     >>> prefixed("gate", [Notice("few-images", "only 3 images")])[0].code
     'few-images'
     """
-    return [
-        Notice(notice.code, f"{name}: {notice}", notice.severity)
-        for notice in map(as_notice, warnings)
-    ]
+    return [Notice(notice.code, f"{name}: {notice}", notice.severity) for notice in warnings]
 
 
-def codes_of(warnings: Iterable[str]) -> list[dict[str, str]]:
+def codes_of(warnings: Iterable[Notice]) -> list[dict[str, str]]:
     """Return codes, texts and severities as plain values, fit for JSON."""
-    notices = map(as_notice, warnings)
     return [
         {"code": notice.code, "text": str(notice), "severity": notice.severity}
-        for notice in notices
+        for notice in warnings
     ]
 
 
@@ -107,7 +97,7 @@ def notices_of(saved: Iterable[Mapping[str, str]]) -> tuple[Notice, ...]:
     return tuple(Notice(**values) for values in saved)  # type: ignore[arg-type]
 
 
-def ordered_warnings(warnings: Iterable[str]) -> list[str]:
+def ordered_warnings(warnings: Iterable[Notice]) -> list[Notice]:
     """Return each warning once, the most severe first, else in their order.
 
     Of those of one severity those come first which say that inputs do not belong together.
@@ -117,17 +107,16 @@ def ordered_warnings(warnings: Iterable[str]) -> list[str]:
     >>> ordered_warnings([copies, copies, Notice("few-images", "only 3 images")])
     ['only 3 images', '2 copies, left out']
     """
-    ranked: dict[tuple[Severity, bool], list[str]] = {
+    ranked: dict[tuple[Severity, bool], list[Notice]] = {
         (severity, of_input): [] for severity in SEVERITIES for of_input in (True, False)
     }
-    for warning in dict.fromkeys(filter(None, warnings)):
-        notice = as_notice(warning)
-        ranked[notice.severity, notice.code in OF_INPUT].append(warning)
+    for warning in dict.fromkeys(warnings):
+        ranked[warning.severity, warning.code in OF_INPUT].append(warning)
     return list(chain.from_iterable(ranked.values()))
 
 
 def warning_lines(
-    warnings: Iterable[str], most: int | None = None, *, of_fit: Collection[str] = ()
+    warnings: Iterable[Notice], most: int | None = None, *, of_fit: Collection[Notice] = ()
 ) -> list[str]:
     """Return the lines that a terminal shows.
 
@@ -135,26 +124,26 @@ def warning_lines(
         `ALWAYS_PRINTED`, and how many others there are, notes among them. By default all.
     of_fit: those that the fit has printed are counted alone.
 
-    >>> warning_lines(["a", "b", "c"], most=2)[1:]
+    >>> a, b, c = (Notice("few-images", text) for text in "abc")
+    >>> warning_lines([a, b, c], most=2)[1:]
     ['warning: b', '1 more warning is on the page; --verbose prints it']
-    >>> warning_lines(["a", "b"], of_fit=["b"])
+    >>> warning_lines([a, b], of_fit=[b])
     ['warning: a', '1 warning of the fit holds here, too; --verbose prints it']
     """
     ordered = ordered_warnings(warnings)
     unprinted = [warning for warning in ordered if warning not in of_fit]
-    of: dict[Severity, list[str]] = {severity: [] for severity in SEVERITIES}
+    of: dict[Severity, list[Notice]] = {severity: [] for severity in SEVERITIES}
     for warning in unprinted:
-        of[as_notice(warning).severity].append(warning)
+        of[warning.severity].append(warning)
     short = most is not None
     warned = [
         warning
         for rank, warning in enumerate(of["warning"])
-        if most is None or rank < most or as_notice(warning).code in ALWAYS_PRINTED
+        if most is None or rank < most or warning.code in ALWAYS_PRINTED
     ]
     printed = of["refused"] + warned + ([] if short else of["note"])
     lines = [
-        f"{'note' if as_notice(warning).severity == 'note' else 'warning'}: {warning}"
-        for warning in printed
+        f"{'note' if warning.severity == 'note' else 'warning'}: {warning}" for warning in printed
     ]
     more = {
         "more warning": len(of["warning"]) - len(warned),

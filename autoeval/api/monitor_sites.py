@@ -22,7 +22,7 @@ from autoeval.api.options import (
     load_estimator,
 )
 from autoeval.errors import InputError
-from autoeval.words import refuse_given
+from autoeval.words import Notice, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.boxes import Categories
@@ -217,7 +217,7 @@ def monitor(
         run = given or Detector(fitted.load_detector())
         monitored = monitor_images(files, run, Clock(time), shared)
     if against is not None:
-        other, lost = load_estimator(against), tuple[str, ...]()
+        other, lost = load_estimator(against), tuple[Notice, ...]()
         if isinstance(given, Predictions):
             assert against_predictions is not None
             sites, lost = sites_of_predictions(

@@ -27,7 +27,7 @@ from autoeval.api.options import (
     predict_site,
 )
 from autoeval.errors import InputError
-from autoeval.words import as_notice, refuse_given
+from autoeval.words import Notice, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -101,7 +101,7 @@ def estimate(
     """
     if predictions is None and site.get("images") is None:
         raise InputError("Expected --images PATH, or --predictions FILE.")
-    of_fit: tuple[str, ...] = ()
+    of_fit: tuple[Notice, ...] = ()
     if fit_labels is None:
         if fit_predictions is not None or trained_here:
             name = "--fit-predictions" if fit_predictions is not None else "--trained-here"
@@ -543,7 +543,7 @@ def _curve_of_labelled_set(
         unpredicted=True,
     )
     # Every category counts, however few labels it has for a fit.
-    left_out = [n for n in labelled.left_out if as_notice(n).code != "categories-rarely-labelled"]
+    left_out = [n for n in labelled.left_out if n.code != "categories-rarely-labelled"]
     return (
         lambda thresholds: exact_curve(labelled.evaluation.rankings, iou, thresholds),
         (*left_out, *labelled.looks.warnings),

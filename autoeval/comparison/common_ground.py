@@ -90,7 +90,7 @@ def on_common_ground(
     sites: Mapping[str, Site],
     labels: LabelSet | None = None,
     words: Mapping[str, str] | None = None,
-) -> tuple[dict[str, AccuracyEstimator], dict[str, Site], list[str]]:
+) -> tuple[dict[str, AccuracyEstimator], dict[str, Site], list[Notice]]:
     """Bring sites to the images and the categories that all detectors share; say what was left out.
 
     Those that count by any of the detectors, see `autoeval.sites.site`, are compared, if all of
@@ -126,7 +126,7 @@ def on_common_ground(
     """
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
     images = [site.boxes.images for site in sites.values()]
-    common_images, warnings = sites, list[str]()
+    common_images, warnings = sites, list[Notice]()
     if any(others != images[0] for others in images[1:]):
         common_images, warnings = _on_common_images(sites)
     common_sites = {
@@ -199,7 +199,7 @@ def on_categories(site: Site, names: Sequence[str]) -> Site:
     return replace(site, named=True, present=tuple(names))
 
 
-def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[str]]:
+def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[Notice]]:
     """Keep the images that all sites have, in one order, and say what was left out.
 
     Detectors may name images in different ways: they are looked up among those of the first one.
@@ -207,7 +207,7 @@ def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[
     images = {name: site.boxes.images for name, site in sites.items()}
     first, *others = sites
     places = {first: {k: k for k in range(len(images[first]))}}
-    warnings: list[str] = []
+    warnings: list[Notice] = []
     for name in others:
         matches = match_images(images[name], images[first])
         places[name] = {place: k for k, place in enumerate(matches.index.tolist()) if place >= 0}
@@ -243,7 +243,7 @@ def _common_categories(
     chosen_of: Mapping[str, Collection[str]],
     labelled: Collection[str],
     target: str,
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], list[Notice]]:
     """Return the categories that are compared, and what was left out.
 
     Parameters
@@ -270,7 +270,7 @@ def _common_categories(
             nothing = nothing_found_text(len(next(iter(sites.values()))), target)
             raise InputError(f"No detector finds anything to compare: {nothing}.")
         wanted = dict.fromkeys(sorted(labelled), "")
-    kept, warnings = list[str](), list[str]()
+    kept, warnings = list[str](), list[Notice]()
     known_to_some = {category for site in sites.values() for category in site.boxes.categories}
     outside = {  # category: the detectors whose fits do not count it
         category: without

@@ -206,9 +206,9 @@ def compare_sites(
 
 def _labelled_levels(
     fits: Mapping[str, AccuracyEstimator], labelled: PairedLabels
-) -> tuple[dict[str, float], list[str]]:
+) -> tuple[dict[str, float], list[Notice]]:
     """Return the accuracy of each detector by labels where it is known, and warnings."""
-    levels, of_labels, warnings = {}, dict[str, None](), []
+    levels, of_labels, warnings = {}, dict[Notice, None](), list[Notice]()
     for name, fitted in fits.items():
         whole, each = estimate_by_labels(name, fitted, labelled)
         value = whole.combined.estimate.value
@@ -266,8 +266,8 @@ def _warnings(
     sides: Sequence[ComparedDetector],
     pairs: Mapping[tuple[str, str], PairDifference],
     target: str,
-    of_labels: Sequence[str] | None,
-) -> list[str]:
+    of_labels: Sequence[Notice] | None,
+) -> list[Notice]:
     """Warn of the detectors' boxes and of what is not known of two detectors.
 
     Parameters
@@ -281,7 +281,7 @@ def _warnings(
     of_labels : sequence of str, optional
         Warnings of the labels, which stand between; None without labels.
     """
-    of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
+    of_sites: dict[Notice, list[str]] = {}  # the detectors that each warning is about
     for side in sides:
         site = side.site
         messages = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
@@ -289,7 +289,7 @@ def _warnings(
             messages = (*messages, nothing_found_text(len(site), target))
         for warning in messages:
             of_sites.setdefault(warning, []).append(side.name)
-    warnings = list[str]()
+    warnings = list[Notice]()
     for warning, about in of_sites.items():  # fits on one labelled set have its warnings in common
         warnings += prefixed(", ".join(dict.fromkeys(about)), [warning])
     warnings += of_labels or ()

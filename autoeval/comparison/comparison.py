@@ -23,7 +23,7 @@ from autoeval.errors import InputError
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, quantile
 from autoeval.result_base import Result
-from autoeval.words import as_notice, counted, listed
+from autoeval.words import Notice, counted, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,7 +234,7 @@ def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float
     return Loss(detector, **ends, outcome=outcome, labels=needed, same_boxes=forecast.same_boxes)
 
 
-def refuse_other_words(warnings: Sequence[str]) -> None:
+def refuse_other_words(warnings: Sequence[Notice]) -> None:
     """Refuse a gate where labels and detectors have different words, as the warnings say.
 
     Raises
@@ -242,7 +242,7 @@ def refuse_other_words(warnings: Sequence[str]) -> None:
     InputError
         If a warning has a code of `OTHER_WORDS`.
     """
-    texts = [str(warning) for warning in warnings if as_notice(warning).code in OTHER_WORDS]
+    texts = [str(warning) for warning in warnings if warning.code in OTHER_WORDS]
     if texts:
         raise InputError(
             "A gate needs the same categories in the labels and in the predictions of all "
@@ -325,7 +325,7 @@ class Comparison(Result):
     n_labelled: int
     ranking: pd.DataFrame
     pairs: pd.DataFrame
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     sites: Mapping[str, Site] = field(default_factory=dict, compare=False)
     known: str = ""
     forecasts: Mapping[tuple[str, str], PairForecast] = field(default_factory=dict, compare=False)

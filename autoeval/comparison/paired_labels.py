@@ -74,7 +74,7 @@ from autoeval.labels.plan import (
 from autoeval.labels.values import LEVELS, NOTHING, ValueWithError, VariancePrior, combine
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
 from autoeval.sites.site import Site
-from autoeval.words import prefixed
+from autoeval.words import Notice, prefixed
 
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
@@ -245,7 +245,7 @@ class PairedLabels:
     blocks: np.ndarray
     rankings: Mapping[str, Sequence[RankedDetections]]
     accuracies: Mapping[str, Sequence[SampleAccuracy]]
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
     pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)
     sizes: np.ndarray | None = None
     of_one: Mapping[str, np.ndarray] = field(default_factory=dict)

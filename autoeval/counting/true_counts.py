@@ -210,7 +210,7 @@ def _coco_counts(path: Path, category: str | None) -> GroundTruth:
         elif box.category in wanted:
             x, y, width, height = box.xywh
             centres[box.image_id].append((x + width / 2, y + height / 2))
-    notes = list(content.warnings)
+    notes: list[str] = list(content.warnings)
     if crowds:
         names = listed(list(dict.fromkeys(crowds)))
         notes.append(f"{len(crowds)} boxes that mark a crowd were not counted (image ids: {names})")

@@ -78,7 +78,7 @@ class ConfidenceCheck:
     """
 
     widening: float = 0.0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
 
 def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:

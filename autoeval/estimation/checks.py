@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -180,7 +180,7 @@ def of_scores(
     return tuple(notices)
 
 
-def width(interval: PredictionInterval, target: str = "mAP") -> str:
+def width(interval: PredictionInterval, target: str = "mAP") -> Notice | Literal[""]:
     """Advise where an interval is too wide to act on, with what helps, as it was measured.
 
     The figures are those of ``generality.md`` and ``labels_from_files.md`` in ``docs/results``.
@@ -428,7 +428,7 @@ def _without(called: Sequence[str], n: int) -> Notice:
     )
 
 
-def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[str, ...]:
+def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[Notice, ...]:
     """Warn of images that could not be read, and name two of them.
 
     Parameters

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -116,7 +116,7 @@ class Estimate(Result):
         The value before it was brought into the range of the target; NaN where it is not known.
     beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
-    width_warning : str
+    width_warning : Notice
         That the interval is too wide to act on, or that nothing was found, and what helps.
     category_effects : dict of str to float
         What the prior adds for categories that it knows, in [-1, 1].
@@ -152,13 +152,13 @@ class Estimate(Result):
     target: str
     n_images: int
     features: dict[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     sampling_std: float = math.nan
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     raw: float = math.nan
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
-    width_warning: str = ""
+    width_warning: Notice | Literal[""] = ""
     category_effects: dict[str, float] = field(default_factory=dict)
     undefined: tuple[str, ...] = ()
     site: Site | None = field(default=None, compare=False)
@@ -180,9 +180,10 @@ class Estimate(Result):
         """``value``, ``lower`` and ``upper`` of other targets, from the same pass."""
         return self.beside
 
-    def all_warnings(self) -> list[str]:
+    def all_warnings(self) -> list[Notice]:
         """Return all warnings, that of the width among them, the most severe first."""
-        return ordered_warnings((self.width_warning, *self.warnings))
+        of_width = (self.width_warning,) if self.width_warning else ()
+        return ordered_warnings((*of_width, *self.warnings))
 
     def figures(self) -> dict[str, float]:
         """Return the value and its ends by the name of the target: ``mAP``, ``mAP_lower`` ..."""

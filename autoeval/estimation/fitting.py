@@ -418,7 +418,7 @@ def _described(labelled: Site) -> dict[str, Any]:
 
 def assistance_of(
     sets: Sequence[Site],
-) -> tuple[LabelAssistance | None, tuple[str, ...]]:
+) -> tuple[LabelAssistance | None, tuple[Notice, ...]]:
     """Fit label assistance; where there is too little to learn from, say so instead.
 
     Parameters
@@ -443,7 +443,7 @@ def assistance_of(
         )
 
 
-def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str], Looks]:
+def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[Notice], Looks]:
     """Return the warnings of a fit on some sets, and how their boxes look together.
 
     Parameters
@@ -459,7 +459,7 @@ def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[str
         What was left out, and files that look as if another detector had written them. The warnings
         of the looks are those that every estimate repeats.
     """
-    looks, warnings = [labelled_set.looks for labelled_set in sets], list[str]()
+    looks, warnings = [labelled_set.looks for labelled_set in sets], list[Notice]()
     for labelled_set in sets:
         warnings += prefixed(labelled_set.name, labelled_set.left_out)
     # files that look as if another detector had written them

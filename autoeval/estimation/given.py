@@ -365,7 +365,7 @@ def checked_present(
     return tuple(dict.fromkeys([*present, *single]))
 
 
-def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:
+def check_words(categories: Categories, vocabulary: set[str]) -> list[Notice]:
     """Warn of words that no box has; refuse a category that has no other.
 
     Parameters
@@ -385,7 +385,7 @@ def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:
     InputError
         If all words of a category are unknown.
     """
-    warnings: list[str] = []
+    warnings: list[Notice] = []
     for name, words in categories.items():
         unknown = [word for word in words or [name] if word not in vocabulary]
         if len(unknown) == len(words or [name]):

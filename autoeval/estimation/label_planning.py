@@ -135,7 +135,7 @@ class PlannedSite:
     nothing_found: bool = False
     known: str = ""
     group: str = ""
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
 
 def make_plan(

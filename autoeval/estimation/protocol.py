@@ -246,7 +246,7 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     return tuple(results)
 
 
-def worse_than_constant(held_out: HeldOutErrors | None) -> tuple[str, ...]:
+def worse_than_constant(held_out: HeldOutErrors | None) -> tuple[Notice, ...]:
     """Warn of an estimator whose error on left-out pairs is not below that of a constant.
 
     Parameters
@@ -319,7 +319,7 @@ class FitResult(Result):
 
     table: pd.DataFrame
     cross_validation: tuple[LeaveOneSourceOut, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     reliability: pd.DataFrame | None = None
     labelled_sets: pd.DataFrame | None = None
     files: tuple[Path, ...] = ()

@@ -33,7 +33,7 @@ from autoeval.io.predictions.covered_images import (
 from autoeval.io.predictions.reading import unknown_sizes
 from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
 from autoeval.sites.site import Site
-from autoeval.words import Notice, as_notice, prefixed
+from autoeval.words import Notice, prefixed
 
 OF_MMDET = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")
 THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
@@ -129,16 +129,16 @@ def site_of_files(
         of_fit=looks.frequencies,
     )
     boxes = site.boxes
-    warnings, left_out = list[str](), list[str]()
+    warnings, left_out = list[Notice](), list[Notice]()
     for note in (*unplaced, *site.left_out):  # an image that is in no list is a warning
-        (warnings if as_notice(note).code == "images-not-placed" else left_out).append(note)
+        (warnings if note.code == "images-not-placed" else left_out).append(note)
     warnings += boxes.warnings
     if site.reference is not None:
         warnings += prefixed("reference", site.reference.warnings)
     warnings += looks.warnings
     site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
     run = boxes.run
-    absent, of_absent = np.zeros(0, np.int64), tuple[str, ...]()
+    absent, of_absent = np.zeros(0, np.int64), tuple[Notice, ...]()
     if images is not None and not all_seen:  # by all boxes: a fit may leave the lower ones out
         every = np.arange(len(site))
         absent, of_absent = unseen_images(boxes, every, "the file", complete=files.complete)
@@ -169,7 +169,7 @@ def site_of_files(
 
 def listed_images(
     images: GivenImages, numbers: dict[str, str]
-) -> tuple[Sequence[LabelledImage] | None, Sequence[UnlabelledImage], list[str]]:
+) -> tuple[Sequence[LabelledImage] | None, Sequence[UnlabelledImage], list[Notice]]:
     """List the images that a detector was run on.
 
     Parameters
@@ -186,7 +186,7 @@ def listed_images(
         The images, None where predictions alone name them; their files, where these are known; and
         what was left out of a list.
     """
-    left_out = list[str]()
+    left_out = list[Notice]()
     if images is None:
         return None, (), left_out
     if isinstance(images, str | os.PathLike):

@@ -34,6 +34,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.labelled_estimate import LabelledPart, estimate_rankings
 from autoeval.result_base import ENDS, Result
+from autoeval.words import Notice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,7 @@ def expected_curve(
     return _table(curve)
 
 
-def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[str, ...]:
+def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[Notice, ...]:
     """Return the warnings of `expected_curve`.
 
     Parameters
@@ -330,7 +331,7 @@ class ThresholdChoice(Result):
     greatest: float = np.nan
     target: str = "f1"
     level: float = 0.9
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     may_be_reached: bool = True
     kind = "threshold"
 
@@ -503,7 +504,7 @@ def choose_from(
     precision: float | None = None,
     recall: float | None = None,
     level: float = 0.9,
-    warnings: Sequence[str] = (),
+    warnings: Sequence[Notice] = (),
 ) -> ThresholdChoice:
     """Choose a threshold on a curve that is evaluated at every hundredth around the choice.
 

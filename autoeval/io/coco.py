@@ -32,7 +32,7 @@ from autoeval.io.labels.content import (
     around_turned,
 )
 from autoeval.runtime.files import MALFORMED, PathLike, read_json, write_text
-from autoeval.words import printable
+from autoeval.words import Notice, printable
 
 ABSENT = "neg_category_ids"  # of LVIS
 NOT_ALL = "not_exhaustive_category_ids"  # of LVIS
@@ -81,7 +81,7 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     >>> labels.images[0].size, labels.categories, labels.numbers, labels.boxes[0].xywh
     ((480, 640), ('car',), ('3',), (10.0, 20.0, 30.0, 40.0))
     """
-    warnings = list[str]()
+    warnings = list[Notice]()
     if isinstance(source, Mapping):
         path, document = IN_MEMORY, source
     else:

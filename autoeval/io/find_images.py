@@ -135,7 +135,7 @@ def _find(
     if path.is_file() and suffix in VIDEOS | SUFFIXES:
         return _of_paths([path], every), False
     refuse_archive(path)
-    left_out = list[str]()
+    left_out = list[Notice]()
     images = load_image_folder(path, img_dir, left_out)
     return FoundImages(images, tuple(left_out)), True
 
@@ -359,7 +359,7 @@ def path_stamp(path: PathLike) -> str:
 
 def without_copies(
     images: Sequence[UnlabelledImage],
-) -> tuple[tuple[UnlabelledImage, ...], tuple[str, ...]]:
+) -> tuple[tuple[UnlabelledImage, ...], tuple[Notice, ...]]:
     """Leave out files that are byte by byte an earlier one: a copy adds no information.
 
     Frames of videos and arrays are all kept; a warning names the files that were left out.
@@ -372,7 +372,7 @@ def without_copies(
     )
 
 
-def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
+def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[Notice, ...]:
     """Warn where files are counted that are byte by byte an earlier one; see `without_copies`."""
     named = _copies_named(images, copied(images))
     return tuple(

@@ -94,7 +94,7 @@ class ImageMatches:
     other_split: tuple[tuple[str, str], ...] = ()
     merged: tuple[str, ...] = ()
 
-    def by_rules(self, known: str) -> tuple[str, ...]:
+    def by_rules(self, known: str) -> tuple[Notice, ...]:
         """Say how images were matched, where that was not by one of `PLAIN_RULES`.
 
         Parameters
@@ -107,7 +107,7 @@ class ImageMatches:
         tuple of str
             At most one notice each of rules, of other splits and of merged images.
         """
-        notices: tuple[str, ...] = ()
+        notices: tuple[Notice, ...] = ()
         counts = Counter(rule for rule in self.rules if rule)
         if not PLAIN_RULES.issuperset(counts):
             each = ", ".join(f"{n} by {rule}" for rule, n in counts.most_common())

@@ -124,7 +124,7 @@ class ImageFile:
 def load_image_folder(
     path: PathLike,
     img_dir: PathLike | None = None,
-    warnings: list[str] | None = None,
+    warnings: list[Notice] | None = None,
 ) -> tuple[ImageFile, ...]:
     """List the images of a folder or of an annotation file; no image is opened.
 
@@ -203,7 +203,7 @@ def natural_order(name: str) -> list[tuple[int, str]]:
 
 def read_image_list(
     path: PathLike,
-    warnings: list[str] | None = None,
+    warnings: list[Notice] | None = None,
     numbers: dict[str, str] | None = None,
 ) -> tuple[LabelledImage, ...]:
     """List images, with their sizes by the headers of their files where the list has none.
@@ -348,7 +348,7 @@ def with_sizes(images: Iterable[LabelledImage], source: Path) -> tuple[LabelledI
 
 
 def coco_images(
-    path: Path, document: Any, warnings: list[str] | None = None
+    path: Path, document: Any, warnings: list[Notice] | None = None
 ) -> tuple[LabelledImage, ...]:
     """Read the list of images of a COCO document, whatever else it holds.
 
@@ -378,7 +378,7 @@ def coco_images(
             "'images' (and 'annotations' and 'categories' where it is labelled). Other labels are "
             "converted with `autoeval convert-labels`."
         )
-    malformed = list[str]()
+    malformed = list[Notice]()
     images = tuple(coco_entries(path, document, "images", _image, malformed))
     times = Counter(image.image_id for image in images)
     if len(times) < len(images):
@@ -519,7 +519,7 @@ def coco_entries(
     document: Mapping[str, Any],
     name: str,
     parse: Callable[[Any], Any],
-    warnings: list[str],
+    warnings: list[Notice],
 ) -> list:
     """Read the entries of a list of a document.
 
@@ -559,7 +559,9 @@ def coco_entries(
     return parsed
 
 
-def coco_categories(path: Path, document: Mapping[str, Any], warnings: list[str]) -> dict[str, str]:
+def coco_categories(
+    path: Path, document: Mapping[str, Any], warnings: list[Notice]
+) -> dict[str, str]:
     """Read the word of each category number.
 
     Parameters

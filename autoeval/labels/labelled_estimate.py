@@ -49,7 +49,7 @@ from autoeval.labels.plan import LabelPlan, inverse_probabilities
 from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine
 from autoeval.result_base import Result
 from autoeval.sites.label_warnings import contradicted, label_warnings
-from autoeval.words import Notice, as_notice, listed
+from autoeval.words import Notice, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ class LabelledEstimate(Result):
     n_behind: int
     outlook: WidthForecast
     history: tuple[tuple[int, LabelEstimates], ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
@@ -453,10 +453,10 @@ class LabelledPart:
     found: Boxes
     truth: Boxes
     rankings: list[RankedDetections]
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
 
     @property
-    def all_warnings(self) -> tuple[str, ...]:
+    def all_warnings(self) -> tuple[Notice, ...]:
         """These, and what is odd about the labels."""
         return (*self.warnings, *label_warnings(self.found, self.truth, self.rankings))
 
@@ -596,7 +596,7 @@ def labels_of_plan(
     rest = () if plan.rest is None else plan.rest.categories
     known = [*(words or (*plan.found.categories, *rest))]
     # A plan of a difference has all images, for precision, too.
-    cut = "images-without-box-over-threshold" in {as_notice(of).code for of in plan.warnings}
+    cut = "images-without-box-over-threshold" in {of.code for of in plan.warnings}
     over = plan.score_thr if cut else None
     return labels_on(labels, plan.found.images, known, over)
 
@@ -647,7 +647,7 @@ def labelled_part(
             truth = truth.as_categories(kept, {name: name for name in kept})
     found = plan.found.on_images(subset.images)
     # what labels decide is no warning any more
-    of_plan = [warning for warning in plan.warnings if as_notice(warning).code != NOTHING_FOUND]
+    of_plan = [warning for warning in plan.warnings if warning.code != NOTHING_FOUND]
     return LabelledPart(
         plan,
         subset.images,
@@ -658,7 +658,7 @@ def labelled_part(
     )
 
 
-def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[str, ...]:
+def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[Notice, ...]:
     """Warn of k labels that are few, and of categories that too few labelled images hold.
 
     Codes ``few-labels`` (fewer than `FEWEST_LABELS`) and ``few-labels-of-category`` (fewer than
@@ -697,7 +697,7 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
     return tuple(warnings)
 
 
-def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
+def warnings_of_conflict(whole: LabelEstimates) -> tuple[Notice, ...]:
     """Warn where labels and label-free estimate contradict each other (``labels-contradict``)."""
     if not whole.combined.conflict:
         return ()

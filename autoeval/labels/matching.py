@@ -62,10 +62,10 @@ class LabelledSubset:
 
     images: np.ndarray
     truth: Boxes
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
 
     @property
-    def all_warnings(self) -> tuple[str, ...]:
+    def all_warnings(self) -> tuple[Notice, ...]:
         """The warnings, and how many of the images hold no object (``empty-labelled-images``)."""
         n = len(self.images)
         empty = n - len(np.unique(self.truth.image))
@@ -303,7 +303,7 @@ def _shown(found: Boxes) -> np.ndarray:
     return np.bincount(found.image[found.scores > CONFIDENT], minlength=len(found.images))
 
 
-def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[str]:
+def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[Notice]:
     """Warn where chosen images show other numbers of boxes than a draw would.
 
     How many of them show more than the median is a hypergeometric number (Fisher's exact test); the
@@ -331,7 +331,7 @@ def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[str]:
     ]
 
 
-def chosen_in_a_row(chosen: np.ndarray) -> list[str]:
+def chosen_in_a_row(chosen: np.ndarray) -> list[Notice]:
     """Warn where chosen images are neighbours in the order of their names.
 
     The number of rows that k images drawn at random of M make is hypergeometric (Wald & Wolfowitz
@@ -398,7 +398,7 @@ class LabelledCategories:
 
     kept: list[str]
     added: list[str]
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
 
 
 def labelled_categories(
@@ -489,7 +489,7 @@ def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
 
 def on_labelled_categories(
     plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
-) -> tuple[LabelPlan, tuple[str, ...]]:
+) -> tuple[LabelPlan, tuple[Notice, ...]]:
     """Let an estimate be about the categories that the labels distinguish.
 
     See `labelled_categories`; where nothing was found at all, the labelled categories are those
@@ -515,7 +515,7 @@ def on_labelled_categories(
 
 def on_all_categories(
     plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
-) -> tuple[LabelPlan, tuple[str, ...]]:
+) -> tuple[LabelPlan, tuple[Notice, ...]]:
     """Let measures at a threshold be about every category that the labels list.
 
     A box of a category that has no object is a false positive like any other, so that precision is

@@ -39,7 +39,7 @@ from autoeval.labels.values import (
     ValueWithError,
 )
 from autoeval.result_base import Result
-from autoeval.words import listed
+from autoeval.words import Notice, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -341,7 +341,7 @@ class LabelPlan(Result):
     target: str
     level: float
     detector: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     score_thr: float | None = None
     iou: float = IOUS[0]
     probabilities: np.ndarray | None = None

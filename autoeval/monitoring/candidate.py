@@ -23,7 +23,7 @@ from autoeval.monitoring.read_sites import find_results
 from autoeval.monitoring.windows import in_time
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
-from autoeval.words import as_notice, listed, prefixed
+from autoeval.words import Notice, listed, prefixed
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT = "current"
@@ -41,7 +41,7 @@ def compare_at_sites(
     categories: Categories | None = None,
     level: float = 0.9,
     known: Mapping[str, float] | None = None,
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+) -> tuple[pd.DataFrame, tuple[Notice, ...]]:
     """Compare two detectors at every site.
 
     Parameters
@@ -84,7 +84,7 @@ def compare_at_sites(
             f"--against-known names {listed(unknown)}. Expected sites where both detectors "
             f"were run: {listed(list(sites), 10)}."
         )
-    rows, warnings = [], list[str]()
+    rows, warnings = [], list[Notice]()
     for site, read in sites.items():
         try:
             sites_of_both = dict(zip(fits, read(), strict=True))
@@ -97,10 +97,10 @@ def compare_at_sites(
                 level=level,
             )
         except InputError as error:
-            warnings.append(f"{site}: {error}")
+            warnings.append(Notice("site-not-compared", f"{site}: {error}"))
             continue
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
-        named = [w for w in result.warnings if as_notice(w).code in NAMED]
+        named = [w for w in result.warnings if w.code in NAMED]
         warnings += prefixed(site, named)
         if given:
             rows[-1] |= _of_current(result.ranking, known[site])
@@ -115,7 +115,7 @@ def sites_of_predictions(
     against: PathLike,
     categories: SiteCategories,
     images_list: PathLike | None = None,
-) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
+) -> tuple[dict[str, ReadSites], tuple[Notice, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
     Parameters
@@ -177,7 +177,11 @@ def sites_of_predictions(
             return replace(given, path=path, reference=None, reference_names={})
         return replace(given, path=path, reference=beside[site], reference_names=reference_names)
 
-    lost = tuple(f"{site}: no predictions of the candidate" for site in mine if site not in other)
+    lost = tuple(
+        Notice("site-not-compared", f"{site}: no predictions of the candidate")
+        for site in mine
+        if site not in other
+    )
     return {site: partial(read, site) for site in common}, lost
 
 

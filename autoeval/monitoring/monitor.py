@@ -217,7 +217,7 @@ def monitor_predictions(
     return _monitored(index[~copies], shared, warnings)
 
 
-def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[str]) -> Monitored:
+def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Notice]) -> Monitored:
     """Estimate the windows of all sites, and say in which state each site is.
 
     Parameters
@@ -430,13 +430,14 @@ class SiteWindows:
             values = np.asarray(scores[name])
             if values.dtype.kind in "biuf" or all(isinstance(v, str) for v in values.tolist()):
                 columns[str(name)] = values.tolist()
+        width = estimate.width_warning
         return {
             "value": estimate.value,
             "lower": estimate.lower,
             "upper": estimate.upper,
             "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
             "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
-            "warnings": codes_of([*filter(None, [estimate.width_warning]), *estimate.warnings]),
+            "warnings": codes_of([*([width] if width else ()), *estimate.warnings]),
             "scores": [
                 dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
             ],

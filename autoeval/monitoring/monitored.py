@@ -23,7 +23,7 @@ from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
 from autoeval.result_base import ENDS, Result
 from autoeval.runtime.files import PathLike, read_json
 from autoeval.sites.site import Site
-from autoeval.words import counted
+from autoeval.words import Notice, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,7 +227,7 @@ class SiteCategories:
             present = checked_present(known, given, present)
         return replace(made, named=given is not None, present=present)
 
-    def check(self, known_words: Sequence[str]) -> list[str]:
+    def check(self, known_words: Sequence[str]) -> list[Notice]:
         """Refuse categories without a known word of the detector.
 
         Parameters
@@ -369,7 +369,7 @@ class MonitoredSite(Result):
     p_worst: float = np.nan
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     drifts: tuple[dict[str, Any], ...] = ()
     history: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
 
@@ -501,10 +501,10 @@ class Monitored:
     target: str
     level: float
     settings: MonitorSettings
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     n_new: int = 0
     clocks: Mapping[str, int] = field(default_factory=dict)
-    candidate: tuple[pd.DataFrame, tuple[str, ...]] | None = None
+    candidate: tuple[pd.DataFrame, tuple[Notice, ...]] | None = None
     pictures: Mapping[str, Path] = field(default_factory=dict)
 
     @property

@@ -176,7 +176,7 @@ def find_results(
 @lru_cache(1)
 def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
     """Read a list once, though it may be of many files; another stamp means another list."""
-    unread = list[str]()
+    unread = list[Notice]()
     images = read_image_list(path, unread)
     if unread:  # of which the windows would lack images or their times
         raise InputError(f"{path}: {unread[0]}.")
@@ -285,7 +285,7 @@ def _rows_of_images(found: Boxes) -> list[np.ndarray]:
 
 def read_results(
     files: Sequence[ResultsFile], reader: ResultsReader, store: MonitorStore
-) -> tuple[tuple[str, ...], dict[str, dict[str, float]]]:
+) -> tuple[tuple[Notice, ...], dict[str, dict[str, float]]]:
     """Read the files that are new or have changed, and keep the images that are.
 
     Images that an earlier version of a file had, and that it no longer names, stay and are counted
@@ -326,7 +326,7 @@ def read_results(
         }
     )
     notes = store.files()
-    failed: list[str] = []
+    failed: list[Notice] = []
     stamps = {}  # sizes and times of the files: another one means that they have changed
     for file in files:
         together = (file.path, file.image_list, file.reference)
@@ -631,7 +631,7 @@ def observe_images(
 
 def lost_warnings(
     images: Sequence[SiteImage], vanished: Sequence[str], counts: JobCounts, index: pd.DataFrame
-) -> Iterator[str]:
+) -> Iterator[Notice]:
     """Warn of images that vanished, could not be observed, or cannot be read."""
     seen = set(index["name"])
     lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]

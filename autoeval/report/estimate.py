@@ -50,7 +50,7 @@ from autoeval.report.page import (
 )
 from autoeval.result_base import ENDS
 from autoeval.runtime.files import write_json, write_table
-from autoeval.words import counted
+from autoeval.words import Notice, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def estimate_text(
     *,
     curve: pd.DataFrame | None = None,
     verbose: bool = True,
-    of_fit: Collection[str] = (),
+    of_fit: Collection[Notice] = (),
 ) -> str:
     """Return what the terminal shows: the estimate, its categories, its warnings.
 

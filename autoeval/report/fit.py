@@ -37,7 +37,7 @@ from autoeval.report.page import (
 )
 from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES
 from autoeval.version import __version__
-from autoeval.words import counted
+from autoeval.words import Notice, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,9 +62,10 @@ ONE_SET = (
     "that from what was measured on a panel of detectors and sites (docs/results/generality.md). "
     "The set should hold no image that the detector was trained on: its accuracy there is too high."
 )
-BY_CATEGORY = (
+BY_CATEGORY = Notice(
+    "errors-by-category",
     "The groups of this cross-validation are categories of one site: errors at other sites are "
-    "larger (docs/results/predictions.md)."
+    "larger (docs/results/predictions.md).",
 )
 ABOUT_R2 = (
     "R² in this table is 1 - (mean squared error of the held-out estimates) / (variance of the "

@@ -47,7 +47,7 @@ from autoeval.report.page import (
     result_text,
 )
 from autoeval.sites.label_warnings import contradicted
-from autoeval.words import counted
+from autoeval.words import Notice, counted
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -252,7 +252,7 @@ def unplanned_text(
     estimator: AccuracyEstimator,
     *,
     verbose: bool = True,
-    of_fit: Collection[str] = (),
+    of_fit: Collection[Notice] = (),
 ) -> str:
     """Return what the terminal shows of labels that no plan drew, and of the label-free estimate.
 

@@ -33,7 +33,7 @@ from autoeval.report.page import (
     to_terminal,
 )
 from autoeval.result_base import ENDS
-from autoeval.words import as_notice, counted, listed, prefixed
+from autoeval.words import Notice, counted, listed, prefixed
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 SHOWN = 12  # sites on the terminal
@@ -59,7 +59,7 @@ BY_KNOWN = (
     "known less difference, with the interval of the difference. The order of the sites does not "
     "use it"
 )
-Candidate = tuple[pd.DataFrame, tuple[str, ...]]
+Candidate = tuple[pd.DataFrame, tuple[Notice, ...]]
 """Another detector at these sites, and warnings; see `compare_at_sites`."""
 Pictures = Mapping[str, Sequence[tuple[str, str]]]
 """Data URIs with captions, by site."""
@@ -99,9 +99,9 @@ def monitored_text(
     ]
     # Of the warnings of single sites only that nothing was found: the others are of every
     # estimate, and the page has them with the site.
-    warnings: list[str] = []
+    warnings: list[Notice] = []
     for site in sites:
-        nothing = [w for w in site.warnings if as_notice(w).code == NOTHING_FOUND]
+        nothing = [w for w in site.warnings if w.code == NOTHING_FOUND]
         warnings += prefixed(site.name, nothing)
     warnings += [*(candidate[1] if candidate else ()), *monitored.warnings]
     return result_text(heads, warnings, verbose=verbose)

@@ -31,7 +31,7 @@ from autoeval.runtime.files import (
     write_table,
     write_text,
 )
-from autoeval.words import MOST, as_notice, codes_of, warning_lines
+from autoeval.words import MOST, Notice, codes_of, warning_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -664,11 +664,11 @@ def about(
 
 def result_text(
     heads: Sequence[str],
-    warnings: Iterable[str],
+    warnings: Iterable[Notice],
     details: Sequence[str] = (),
     *,
     verbose: bool = True,
-    of_fit: Collection[str] = (),
+    of_fit: Collection[Notice] = (),
 ) -> str:
     """Return what a terminal shows of a result, in parts between empty lines.
 
@@ -692,7 +692,7 @@ def result_text(
     return "\n\n".join(dict.fromkeys(filter(None, parts)))
 
 
-def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
+def notice_values(warnings: Iterable[Notice]) -> dict[str, Any]:
     """Return warnings as JSON has them.
 
     Returns
@@ -701,7 +701,7 @@ def notice_values(warnings: Iterable[str]) -> dict[str, Any]:
         ``warnings``, all of them; ``notes``, those that are notes; ``warning_codes``.
     """
     listed = list(warnings)
-    notes = [str(warning) for warning in listed if as_notice(warning).severity == "note"]
+    notes = [str(warning) for warning in listed if warning.severity == "note"]
     return {"warnings": listed, "notes": notes, "warning_codes": codes_of(listed)}
 
 

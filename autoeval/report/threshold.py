@@ -28,13 +28,14 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
+from autoeval.words import Notice
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def choice_text(
-    choice: ThresholdChoice, *, verbose: bool = True, of_fit: Collection[str] = ()
+    choice: ThresholdChoice, *, verbose: bool = True, of_fit: Collection[Notice] = ()
 ) -> str:
     """Return what the terminal shows: the threshold, what is reached there, and warnings.
 

@@ -288,7 +288,7 @@ class BadItems:
         except MALFORMED as error:
             self.add(name, error)
 
-    def warnings(self, before: Iterable[str] = ()) -> tuple[str, ...]:
+    def warnings(self, before: Iterable[str] = ()) -> tuple[Notice, ...]:
         """Return what was left out, in one sentence, where anything was.
 
         `before` is what was left out of other lists, which may be the reason. Raises `InputError`

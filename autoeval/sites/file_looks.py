@@ -173,7 +173,7 @@ def log_chance(n: int, score: float, shares: Sequence[tuple[float, float]]) -> f
     return n * float(logs[-1] + slope * (score - at[-1]))
 
 
-def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[str]:
+def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[Notice]:
     """Say where the scores of new predictions begin or end elsewhere than those of the fit.
 
     Only the ends show a scale: between them, less confidence is what a worse site looks like.
@@ -270,7 +270,7 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     return float(np.average(shares, weights=n_boxes))
 
 
-def unseen_warning(share: float) -> tuple[str, ...]:
+def unseen_warning(share: float) -> tuple[Notice, ...]:
     """Warn of what an unseen share does to the interval; not under 5 %, which hardly moves it.
 
     Parameters
@@ -294,7 +294,7 @@ def unseen_warning(share: float) -> tuple[str, ...]:
 
 def check_floor(
     boxes: Boxes, name: str, *, complete: bool = True, ran: bool = False
-) -> tuple[str, ...]:
+) -> tuple[Notice, ...]:
     """Warn of predictions whose low scores were left out.
 
     Parameters
@@ -332,7 +332,7 @@ def check_floor(
     return (warning,)
 
 
-def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[str, ...]:
+def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[Notice, ...]:
     """Warn of lists that were cut to the best few boxes of each image.
 
     Parameters
@@ -405,7 +405,7 @@ class ConfidentBoxes(NamedTuple):
 
 def unlike_fit(
     fit: Sequence[ConfidentBoxes], site: ConfidentBoxes, *, cut: bool = False
-) -> tuple[str, ...]:
+) -> tuple[Notice, ...]:
     """Warn of confident boxes unlike those of every labelled set of the fit.
 
     Around an object a detector mostly finds less confident boxes, too; a box where nothing is often
@@ -468,7 +468,7 @@ def overlaps_of(boxes: Boxes) -> tuple[int, ...]:
     return tuple(cells.tolist())
 
 
-def another_suppression(fit: Sequence[int], site: Sequence[int]) -> tuple[str, ...]:
+def another_suppression(fit: Sequence[int], site: Sequence[int]) -> tuple[Notice, ...]:
     """Warn where boxes of one word overlap up to another IoU than in the fit.
 
     Non-maximum suppression leaves no two boxes of a category that overlap by more than its
@@ -545,7 +545,7 @@ class Looks:
     most_boxes: int = 0
     highest: float = 0.0
     unseen: float = 0.0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     widening: float = 0.0
     floors: tuple[tuple[float, float], ...] = ()
     n_boxes: int = 0
@@ -604,7 +604,7 @@ class Looks:
             }
         )
 
-    def compare(self, boxes: Boxes) -> tuple[ListStart, tuple[str, ...]]:
+    def compare(self, boxes: Boxes) -> tuple[ListStart, tuple[Notice, ...]]:
         """Find out why new predictions begin where they do, and how they look other than the fit's.
 
         Parameters
@@ -629,7 +629,7 @@ class Looks:
                 f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
                 f"one that the estimator was fitted for {listed(self.categories, 10)}."
             )
-        notices: list[str] = []
+        notices: list[Notice] = []
         if unknown:
             text = f"categories that the fit did not know: {listed(unknown, 10)}: another detector?"
             notices.append(Notice("another-detector", text))

@@ -21,7 +21,7 @@ from autoeval.boxes import Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.predictions.covered_images import LOW_FLOOR
-from autoeval.words import Notice, as_notice, listed
+from autoeval.words import Notice, listed
 
 FEWEST_LABELLED = 10  # labelled images with an object
 FEWEST_SUREST = 10  # confident boxes on them
@@ -60,7 +60,7 @@ MANY_WITHOUT = 0.05
 FEWEST_IMAGES = 5
 
 
-def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tuple[str, ...]:
+def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tuple[Notice, ...]:
     """Refuse labels that the boxes show to be of other images, or of resized ones.
 
     Parameters
@@ -96,9 +96,9 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
     return tuple(Notice(notice.code, str(notice)) for notice in warnings)
 
 
-def contradicted(warnings: Iterable[str]) -> bool:
+def contradicted(warnings: Iterable[Notice]) -> bool:
     """Whether labels may not be those of the boxes, by the codes of warnings."""
-    return any(as_notice(warning).code in CONTRADICTED for warning in warnings)
+    return any(warning.code in CONTRADICTED for warning in warnings)
 
 
 def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
@@ -229,7 +229,7 @@ def _n_on_labels(sure: Boxes, truth: Boxes, images: np.ndarray, turn: int = 0) -
     return len(np.unique(on_label))
 
 
-def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Find words that stand for each other, as where category numbers count from another number.
 
     Boxes over .5 that lie on labels by an IoU of .5: one warning where by the given words less than
@@ -288,7 +288,7 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
 
 
-def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Count the most confident boxes, a quarter as many as labelled objects, that are on no label.
 
     One warning where more than an eighth of those over .5, and five or more, overlap no label of
@@ -321,7 +321,7 @@ def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
 
 
-def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Count images with confident boxes and labels of one category, none of which overlap.
 
     One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
@@ -353,7 +353,7 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
 
 
-def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Count images with several labelled objects and no box, which the detector may not have seen.
 
     Of detectors that were run on all images, hardly more have no box than have a few, as many as a
@@ -388,7 +388,7 @@ def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
 
 
-def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     r"""Measure how far labelled boxes lie beside the detector's.
 
     Boxes over .3 and labels of one image and category are paired where each is the other's best
@@ -427,7 +427,7 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
     )
 
 
-def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[str, ...]:
+def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Measure how much tighter or looser labelled boxes are drawn than the detector's.
 
     Of the pairs of `shifted_labels`, the medians of the ratios of widths and of heights. One
@@ -517,7 +517,7 @@ def _surest(
 
 def label_warnings(
     boxes: Boxes, truth: Boxes, ranked: Sequence[RankedDetections], name: str = ""
-) -> tuple[str, ...]:
+) -> tuple[Notice, ...]:
     """Return all warnings of labels that the boxes on their images, or other labels, contradict.
 
     Parameters
@@ -543,7 +543,7 @@ def label_warnings(
 
 def contradicted_by_boxes(
     boxes: Boxes, truth: Boxes, ranked: Sequence[RankedDetections]
-) -> tuple[str, ...]:
+) -> tuple[Notice, ...]:
     """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
     return (
         *exchanged_words(boxes, truth),
@@ -556,7 +556,7 @@ def contradicted_by_boxes(
     )
 
 
-def labelled_twice(truth: Boxes) -> tuple[str, ...]:
+def labelled_twice(truth: Boxes) -> tuple[Notice, ...]:
     """Count labelled boxes that overlap another of their image and category by an IoU of .9.
 
     One warning where they are more than 2 %: the second of each pair counts as missed.
@@ -583,7 +583,7 @@ def labelled_twice(truth: Boxes) -> tuple[str, ...]:
 
 def never_predicted(
     boxes: Boxes, truth: Boxes, words: Mapping[str, str] | None = None
-) -> tuple[list[str], tuple[str, ...]]:
+) -> tuple[list[str], tuple[Notice, ...]]:
     """Find the categories with eight labelled boxes or more of which no box is found.
 
     In 152 sets with predictions of four detectors there was none that the detector knew: with low
@@ -647,7 +647,7 @@ def never_predicted(
     )
 
 
-def overconfident(boxes: Boxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
+def overconfident(boxes: Boxes, ranked: Sequence[RankedDetections]) -> tuple[Notice, ...]:
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
     One warning where confidence exceeds precision by more than .1 and by more than two standard

@@ -33,6 +33,7 @@ from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.sites.file_looks import Looks
+from autoeval.words import Notice
 
 LEAST_SHARE = 0.1
 """Expected objects of a category that counts, as a share of the mean over the categories found.
@@ -260,8 +261,8 @@ class Site:
     detector: str = ""
     images: Sequence[UnlabelledImage] = ()
     evidence: tuple[Evidence, ...] = ()
-    warnings: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    left_out: tuple[Notice, ...] = ()
     row: Mapping[str, Any] = field(default_factory=dict)
     nothing_found: bool = False
     evaluation: Evaluation = field(default=None, repr=False)  # type: ignore[assignment]
@@ -351,7 +352,7 @@ class Site:
 
     # The same site otherwise
 
-    def noting(self, note: str) -> Self:
+    def noting(self, note: Notice) -> Self:
         """Return the same with one more line of what was left out."""
         return replace(self, left_out=(*self.left_out, note))
 

@@ -23,7 +23,6 @@ from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
 from autoeval.labels.values import NOTHING
 from autoeval.report.comparison import comparison_page, comparison_text, comparison_values
 from autoeval.runtime.files import plain
-from autoeval.words import as_notice
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +104,7 @@ def test_a_detector_differs_from_itself_by_nothing(world, tmp_path, labels):
     columns = ["difference", "lower", "upper", "label_free"]
     assert not np.signbit(result.ranking.select_dtypes("number").to_numpy()).any()
     assert (result.pairs[columns] == 0).all().all() and (result.pairs["p_better"] == 0.5).all()
-    assert "same-boxes" in [as_notice(warning).code for warning in result.warnings]
+    assert "same-boxes" in [warning.code for warning in result.warnings]
     gate = result.gate(0.0)
     assert gate.outcome == "passed" and not np.signbit(gate.losses[0].value)
     assert comparison_values(result, gate)["gate"]["losses"][0]["same_boxes"]

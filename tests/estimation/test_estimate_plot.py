@@ -8,8 +8,9 @@ from test_protocol import WORLDS, make_table
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.stability.methods.source_regression import PublishedEstimate, SourceRegression
+from autoeval.words import Notice
 
-OF_METHOD = {"method": "bos", "std": 0.02, "warnings": ("few",)}
+OF_METHOD = {"method": "bos", "std": 0.02, "warnings": (Notice("few-images", "few"),)}
 ESTIMATE = PublishedEstimate(0.4, 0.3, 0.55, 0.9, "by source", "mAP", 12, **OF_METHOD)
 
 

@@ -23,6 +23,7 @@ from autoeval.model.priors import calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import Looks, check_floor, check_limit, joined_statistics
 from autoeval.sites.site import Site
+from autoeval.words import Notice
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 USUAL = calibration_prior().calibration
@@ -99,7 +100,9 @@ def test_fewer_independent_images_give_a_wider_interval(table):
 
 
 def test_save_and_load(table, tmp_path):
-    statistics = Looks(WORDS, {"1": "car"}, 0.01, 40, 0.98, 0.1, ("odd labels",))
+    statistics = Looks(
+        WORDS, {"1": "car"}, 0.01, 40, 0.98, 0.1, (Notice("labels-displaced", "odd labels"),)
+    )
     estimator = fitted(table, statistics, target="mAP50", level=0.8)
     estimator.save(tmp_path / "e.parquet")
     loaded = AccuracyEstimator.load(tmp_path / "e.parquet")

@@ -9,7 +9,6 @@ import pytest
 
 from autoeval.boxes import LabelledImage
 from autoeval.io.image_identity import AMBIGUOUS, MISSING, Named, match_images
-from autoeval.words import as_notice
 
 HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 CAFE = unicodedata.normalize("NFC", "Café Zürich.jpg")
@@ -167,6 +166,6 @@ def test_one_id_of_several_file_names_is_warned_of_where_its_boxes_merge() -> No
         found = match_images(joined, known)
         assert found.index.tolist() == [0, 1, 0]
         assert found.merged == ("1",)
-        assert "images-merged" in [as_notice(notice).code for notice in found.by_rules("labels")]
+        assert "images-merged" in [notice.code for notice in found.by_rules("labels")]
     own = [LabelledImage(str(k), image.file_name or "", None) for k, image in enumerate(joined)]
     assert match_images(joined, own).merged == ()  # told apart by their names

@@ -8,7 +8,6 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels.matching import labels_on
-from autoeval.words import as_notice
 
 POOL = (LabelledImage("11", "site/a.jpg", (9, 9)), LabelledImage("12", "site/b.jpg", (9, 9)))
 
@@ -34,7 +33,7 @@ def test_images_are_those_of_the_pool_and_words_the_known_ones():
         ("11", "traffic light"),
     ]
     assert made.checked == {"12": frozenset({"car"})}
-    assert [as_notice(n).code for n in made.warnings] == [
+    assert [n.code for n in made.warnings] == [
         "images-matched",
         "images-not-in-pool",
         "words-spelt-otherwise",
@@ -46,7 +45,7 @@ def test_images_that_are_known_by_ids_against_their_names_are_said():
     made = labels_on(LabelSet(Path("labels.json"), images), POOL, [])
     assert made.images == POOL[:1]
     (note,) = made.warnings
-    assert as_notice(note).code == "images-matched"
+    assert note.code == "images-matched"
     assert "although file names differ" in note
 
 

@@ -33,7 +33,6 @@ from autoeval.labels.values import DOF, ValueWithError
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.labels import about_label_free, labelled_heads
 from autoeval.stability.fitting.meta_set import pack_set, unpack_set
-from autoeval.words import as_notice
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_images_without_an_object_are_counted_among_those_that_the_plan_drew(pla
     drawn = empty & {*plan.drawn.tolist()}
     assert 0 < len(drawn) < len(empty)
     found = estimate_with_labels(plan, label_set(site, range(120))).warnings
-    (notice,) = (as_notice(of) for of in found if as_notice(of).code == "empty-labelled-images")
+    (notice,) = (notice for notice in found if notice.code == "empty-labelled-images")
     assert notice.startswith(f"{len(drawn)} of 30 ")
 
 
@@ -433,7 +432,7 @@ class TestAtAThreshold:
         labels = label_set(two, range(120))
         stray = replace(labels.images[0], image_id="x.jpg", file_name="x.jpg")
         more = replace(labels, images=(*labels.images, stray))
-        found = map(as_notice, estimate_with_labels(plan, more, planned=False).warnings)
+        found = estimate_with_labels(plan, more, planned=False).warnings
         (notice,) = (of for of in found if of.code == "images-not-in-pool")
         assert notice.severity == severity and ("no box over 0.7" in notice) == cut
 

@@ -48,7 +48,7 @@ def test_one_image_is_not_several():
 
 
 def test_warnings_are_shown_in_their_words():
-    page = report(warnings=("only 3 images", HOSTILE))
+    page = report(warnings=(Notice("few-images", "only 3 images"), Notice("odd", HOSTILE)))
     assert blocks(page, "warnings")[0].warnings == ["only 3 images", HOSTILE]
     assert "&lt;img src=x onerror=alert(1)&gt;" in text(page)
 

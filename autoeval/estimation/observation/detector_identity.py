@@ -42,7 +42,7 @@ def kept_with(detector: Any) -> dict[str, str]:
     return {"file": getattr(detector, "file_digest", ""), "run": run}
 
 
-def identity_warnings(detector: Any) -> tuple[str, ...]:
+def identity_warnings(detector: Any) -> tuple[Notice, ...]:
     """Warn where nobody can check whether a detector is the one that was fitted with.
 
     Parameters

@@ -41,7 +41,7 @@ class LabelPairs:
     img_dir: Path
     labelled: dict[str, Path]
     unlabelled: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
 
 
 def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> LabelPairs:
@@ -111,7 +111,7 @@ def folder_of_images(labels: Path) -> Path:
     )
 
 
-def without_size(images: list[str]) -> list[str]:
+def without_size(images: list[str]) -> list[Notice]:
     """Warn of labelled images whose boxes cannot be placed, by name; empty without any."""
     named = Notice(
         "images-unreadable",
@@ -151,7 +151,7 @@ def _renamed(
     )
 
 
-def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:
+def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[Notice]:
     """Warn of label files that several images share, and of those without an image."""
     shared = {file: n for file, n in Counter(labelled.values()).items() if n > 1}
     if shared:

@@ -174,7 +174,7 @@ class LabelSet:
     boxes: BoxColumns = field(default_factory=lambda: BoxColumns.of([]), repr=False)
     img_dir: Path | None = None
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     numbers: tuple[str, ...] = ()
     checked: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     lists_categories: bool = False

@@ -109,8 +109,8 @@ class Words:
     categories: tuple[str, ...]
     label: np.ndarray
     numbers: dict[str, str]
-    left_out: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    left_out: tuple[Notice, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     numbering: Numbering = NO_NUMBERS
 
 

@@ -197,7 +197,7 @@ def uncovered_images(
     n_boxes: np.ndarray,
     floor: float,
     where: str,
-) -> tuple[np.ndarray, tuple[str, ...]]:
+) -> tuple[np.ndarray, tuple[Notice, ...]]:
     """Return the listed images of which the predictions say nothing, and warnings.
 
     They are the images of whole splits (``train``, ``val``) that the predictions are not of; those
@@ -295,7 +295,7 @@ def unseen_images(
     what: str = "images",
     complete: bool = True,
     refuse: bool = False,
-) -> tuple[np.ndarray, tuple[str, ...]]:
+) -> tuple[np.ndarray, tuple[Notice, ...]]:
     """Find the images that a detector was not run on, where too many are without a box.
 
     With scores from near 0 on, a detector finds something in nearly every image, and where it does
@@ -365,7 +365,7 @@ def unseen_images(
     return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)
 
 
-def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[str, ...]:
+def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[Notice, ...]:
     """Warn where a list ends with images without a box, and has hardly any other of them.
 
     So it is with the predictions of a part, and with those of another, shorter set of numbered
@@ -398,7 +398,7 @@ def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[str, ...]:
     return (Notice("images-not-covered", text),)
 
 
-def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[str, ...]:
+def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[Notice, ...]:
     """Warn where a file looks like several that were joined, whose images have the same ids.
 
     A detector writes the boxes of an image one after the other; sorted by category, those of an
@@ -516,7 +516,7 @@ def copies(
     return np.array(sorted(later), np.int64)
 
 
-def copies_left_out(n: int) -> tuple[str, ...]:
+def copies_left_out(n: int) -> tuple[Notice, ...]:
     """Note how many images were left out as copies."""
     text = f"images with exactly the boxes of another, left out: {n}"
     return (Notice("copies-left-out", text, severity="note"),) if n else ()

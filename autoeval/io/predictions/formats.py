@@ -34,7 +34,7 @@ from autoeval.io.coco import box_of_segmentation
 from autoeval.io.image_lists import coco_categories, coco_images, refuse_archive
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
 from autoeval.runtime.files import GZIP, MALFORMED, read_json
-from autoeval.words import listed, printable
+from autoeval.words import Notice, listed, printable
 
 WORDS = ("category", "category_name", "label", "name")
 """Columns that may hold the word of a category; the first that a file uses counts."""
@@ -149,7 +149,7 @@ class Content(NamedTuple):
     columns: Iterator[RawColumns]
     images: Sequence[LabelledImage] | None = None
     numbers: Mapping[str, str] = MappingProxyType({})
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     run: DetectorRun | None = None
     positions: bool = False
 
@@ -265,7 +265,7 @@ def content_of_document(document: Any, path: Path) -> Content:
             f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
             f"a list as 'annotations'{keys}."
         )
-    warnings = list[str]()
+    warnings = list[Notice]()
     numbers = coco_categories(path, document, warnings)
     images = coco_images(path, document, warnings) if document.get("images") else None
     return Content(columns_of_list(document["annotations"]), images, numbers, tuple(warnings))

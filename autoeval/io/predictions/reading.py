@@ -305,7 +305,7 @@ class _Entries:
     category: np.ndarray
     boxes: np.ndarray
     scores: np.ndarray
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
 
 
 def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
@@ -472,7 +472,7 @@ def _numbered(
 # What is odd about predictions.
 
 
-def unusual_boxes(path: Path, read: Boxes) -> tuple[str, ...]:
+def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
     """Say what is odd about predictions.
 
     Counts boxes that reach more than 2 % beyond their images, and boxes without area. Says where
@@ -580,7 +580,7 @@ def look_like_corners(boxes: np.ndarray) -> bool:
     return bool(share <= FARTHER and n_near >= ENOUGH_NEAR)
 
 
-def unknown_sizes(boxes: Boxes) -> tuple[str, ...]:
+def unknown_sizes(boxes: Boxes) -> tuple[Notice, ...]:
     """Warn where the sizes of images with boxes are not known.
 
     Parameters

@@ -243,7 +243,7 @@ def look_at_each(
     return examined
 
 
-def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[str]:
+def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[Notice]:
     """Count the new image files that a source holds too, byte by byte, one sentence a source.
 
     Parameters

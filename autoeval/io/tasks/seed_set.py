@@ -84,7 +84,7 @@ class SeedSet:
     name: str
     categories: tuple[str, ...]
     images: tuple[ImageRecord, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
     @property
     def n_boxes(self) -> int:
@@ -106,7 +106,8 @@ def thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
     if most < 1:
         raise InputError(f"Expected max_images= as a number of images from 1, got {most}.")
     kept = np.linspace(0, n - 1, most).round().astype(int)
-    warnings = (*seed_set.warnings, f"{most} of {n} images, at equal distances")
+    note = Notice("images-thinned", f"{most} of {n} images, at equal distances", severity="note")
+    warnings = (*seed_set.warnings, note)
     return replace(seed_set, images=tuple(seed_set.images[k] for k in kept), warnings=warnings)
 
 
@@ -227,7 +228,7 @@ def _mapping(
     return chosen
 
 
-def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledImage, Path]]:
+def _find_images(content: LabelSet, warnings: list[Notice]) -> list[tuple[LabelledImage, Path]]:
     """Return the labelled images that are there with their files; `InputError` where none is."""
     img_dir = content.img_dir
     if img_dir is None or not img_dir.is_dir():
@@ -260,7 +261,7 @@ def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledI
 
 
 def _mapped(
-    content: LabelSet, mapping: Mapping[str, str], warnings: list[str]
+    content: LabelSet, mapping: Mapping[str, str], warnings: list[Notice]
 ) -> list[LabelledBox]:
     """Return the boxes that count, with areas to ignore; `warnings` takes the others."""
     # An area that is ignored for any category is so for each one of the task.
@@ -342,7 +343,7 @@ def _record(
     )
 
 
-def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[str]:
+def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[Notice]:
     """Count boxes given more than once and files listed under more than one id; both are kept."""
     boxes = Counter(content.boxes)
     again = {box.image_id: n - 1 for box, n in boxes.items() if n > 1}

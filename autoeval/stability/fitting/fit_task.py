@@ -39,7 +39,7 @@ from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import seed_rows
 from autoeval.stability.methods.scored_pass import with_stages
 from autoeval.stability.methods.two_lines import two_lines
-from autoeval.words import Notice, as_notice, counted, listed, prefixed
+from autoeval.words import Notice, counted, listed, prefixed
 
 
 def fit_task(
@@ -99,7 +99,7 @@ def fit_task(
         make_method(method)  # refused where there is none of this name
 
     # Scores of all sample sets, and the boxes on the own images of each source.
-    warnings = list[str]()
+    warnings = list[Notice]()
     for seed_set in seed_sets:
         warnings += prefixed(seed_set.name, seed_set.warnings)
     table, boxes, of_scores = _score(observer, seed_sets, keep, meta_set, target)
@@ -116,7 +116,7 @@ def fit_task(
     # The default estimator, which reads boxes; and the methods on the table of scores.
     context = observer.context()
     how = with_stages(loading, getattr(observer.settings, "stages", ()))
-    result, of_sets = FitResult(table, target=target), list[str]()
+    result, of_sets = FitResult(table, target=target), list[Notice]()
     fitted: dict[str, AccuracyEstimator | PublishedEstimator] = {}
     if DEFAULT_METHOD in methods:
         default = fit_sets(sets, context=context, settings=FitSettings(target), scored=table)
@@ -124,7 +124,7 @@ def fit_task(
         assert default.fit_result_ is not None
         result = default.fit_result_
         # what is evaluated here takes the place of the fit's own evaluation
-        of_sets = [w for w in result.warnings if as_notice(w).code != "no-better-than-constant"]
+        of_sets = [w for w in result.warnings if w.code != "no-better-than-constant"]
         table = with_pairs(table, pair_rows(default.table_))
     if not at_threshold:  # there sample sets have no counts of boxes by score
         names = list(dict.fromkeys([*methods, BASELINE]))
@@ -183,7 +183,7 @@ def _score(
     keep: Keeping,
     meta_set: MetaSetConfig | None,
     target: str,
-) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, list[Notice]]:
     """Score the own images and the sample sets of each source.
 
     Returns
@@ -223,7 +223,7 @@ def _score(
     return table, boxes, warnings
 
 
-def _useless(results: Sequence[LeaveOneSourceOut], method: str) -> tuple[str, ...]:
+def _useless(results: Sequence[LeaveOneSourceOut], method: str) -> tuple[Notice, ...]:
     """Warn of a method that is no better than a constant."""
     by_method = {result.method: result for result in results}
     if method not in by_method or BASELINE not in by_method:
@@ -231,7 +231,7 @@ def _useless(results: Sequence[LeaveOneSourceOut], method: str) -> tuple[str, ..
     return worse_than_constant(HeldOutErrors.of((by_method[method], by_method[BASELINE])))
 
 
-def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[str, ...]:
+def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[Notice, ...]:
     """Warn of a method that is a line on one score where two lines fit better."""
     features = make_method(method).features
     tested = two_lines(table, features[0], target) if len(features) == 1 else None
@@ -303,9 +303,9 @@ def _evaluate(
 
 def _usable(
     table: pd.DataFrame, failed: dict[str, str], target: str
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[Notice]]:
     """Leave out failed jobs, and sources whose own images have no rows or no labels; say which."""
-    warnings = list[str]()
+    warnings = list[Notice]()
     if failed:
         first = next(iter(failed.values()))
         warnings.append(

@@ -61,7 +61,7 @@ def collect_labels(
     *,
     sizes: Mapping[str, tuple[int, int]] | None = None,
     categories: Iterable[str] = (),
-    warnings: Iterable[str] = (),
+    warnings: Iterable[Notice] = (),
 ) -> LabelSet:
     """Make a label set of the boxes of each image, by its path relative to the image folder.
 

@@ -265,7 +265,7 @@ class SamplingError:
     """
 
     std: float = math.nan
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     n_units: int = 0
 
 
@@ -311,7 +311,9 @@ def sampling_error(
     return SamplingError(bootstrap_std(draws, n_units), warnings, n_units)
 
 
-def _warnings(fixed: Sequence[str], n_images: int, n_units: int, undefined: float) -> Iterator[str]:
+def _warnings(
+    fixed: Sequence[str], n_images: int, n_units: int, undefined: float
+) -> Iterator[Notice]:
     if fixed:
         yield (
             Notice(

@@ -13,7 +13,6 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.io.labels.any_format import load_labels
-from autoeval.words import as_notice
 
 # Images are 40 x 20 pixels. Left, top, width and height.
 BOXES = {"a": [], "b": [("car", 4, 2, 20, 10), ("bus", 30, 4, 8, 12)], "c": [("car", 0, 0, 10, 5)]}
@@ -151,7 +150,7 @@ def test_a_box_that_was_turned_is_the_box_around_it(write, degrees, xywh):
     )
     for labels in (of_coco, of_voc):
         assert labels.boxes[0].xywh == pytest.approx(xywh, abs=1e-5)
-        codes = [as_notice(warning).code for warning in labels.warnings]
+        codes = [warning.code for warning in labels.warnings]
         assert ("boxes-around-shapes" in codes) == (degrees != 0)
 
 
