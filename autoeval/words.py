@@ -256,15 +256,10 @@ def option_of(name: str) -> str:
     return f"--{SINGULAR.get(name, name).replace('_', '-')}"
 
 
-def is_given(value: object) -> bool:
-    """Whether a value is another one than none, no, and an empty tuple."""
-    return value is not None and value is not False and not (isinstance(value, tuple) and not value)
-
-
 def refuse_given(
     values: Mapping[str, object], reason: str, names: Iterable[str] | None = None
 ) -> None:
-    """Raise `InputError` where one of these values is given.
+    """Raise `InputError` where one of these values is given: not None, False or an empty tuple.
 
     Parameters
     ----------
@@ -281,5 +276,7 @@ def refuse_given(
         give = "give that, too, or " if reason.startswith("goes with") else ""
         reason = f"{reason}: {give}leave it out."
     for name in values if names is None else names:
-        if is_given(values.get(name)):
-            raise InputError(f"{option_of(name)} {reason}")
+        value = values.get(name)
+        if value is None or value is False or (isinstance(value, tuple) and not value):
+            continue
+        raise InputError(f"{option_of(name)} {reason}")

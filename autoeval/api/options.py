@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import ast
-import copy
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -213,7 +211,7 @@ def load_estimator(
     score_thr: float | None = None,
     iou: float = IOUS[0],
 ) -> AccuracyEstimator:
-    """Load an estimator, where it is not one already; a file that did not change is read once.
+    """Load an estimator, where it is not one already.
 
     Parameters
     ----------
@@ -231,27 +229,14 @@ def load_estimator(
         threshold.
     """
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.fit_file import artefact_path
 
     if score_thr is None:
         refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
     if not isinstance(estimator, AccuracyEstimator):
-        path = artefact_path(estimator)
-        if path.is_file():
-            estimator = copy.copy(_loaded(str(path.resolve()), path.stat().st_mtime_ns))
-        else:
-            estimator = AccuracyEstimator.load(estimator)  # which says what is wrong
+        estimator = AccuracyEstimator.load(estimator)
     if target is None:
         return estimator
     return estimator.for_target(named_target(target, score_thr, iou))
-
-
-@lru_cache(maxsize=2)  # of one command: what it computes by, and what its page shows
-def _loaded(path: str, changed_ns: int) -> AccuracyEstimator:
-    """Load the estimator of a file as it was at some time."""
-    from autoeval.estimation.estimator import AccuracyEstimator
-
-    return AccuracyEstimator.load(path)
 
 
 def load_any_estimator(path: PathLike) -> Any:

@@ -27,7 +27,7 @@ from typing import Any
 
 from autoeval.commands.command import Command
 from autoeval.errors import InputError
-from autoeval.words import is_given, option_of
+from autoeval.words import option_of
 
 HELP = ("--help", "-h", "--help-all")
 SHORT = {"output": "-o"}
@@ -312,9 +312,7 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     check_outputs(given.values, command)
     function = resolve_name(command.function)
     passed = {
-        name: given.values[name]
-        for name in function_parameters(function)
-        if name in given.words or is_given(given.values.get(name))
+        name: given.values[name] for name in function_parameters(function) if name in given.values
     }
     TYPED.set(given.command_line)
     with resolve_name(command.around)(given) if command.around else nullcontext():

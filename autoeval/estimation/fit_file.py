@@ -345,44 +345,44 @@ class FittedSites:
                     shutil.copyfile(self.path, temporary)
             return
         for k, labelled in enumerate(self.sets):
-            values, columns = _described(labelled)
-            described.append(values)
+            passes = {"boxes": labelled.boxes}
+            if labelled.reference is not None:
+                passes["reference"] = labelled.reference
+            columns = {f"truth/{name}": getattr(labelled.truth, name) for name in OF_TRUTH}
+            for name, boxes in passes.items():
+                columns |= {f"{name}/{column}": getattr(boxes, column) for column in OF_BOXES}
+            if labelled.blocks is not None:
+                columns["blocks"] = labelled.blocks
             arrays |= {f"{k}/{name}": column for name, column in columns.items()}
+            images = [
+                [
+                    image.image_id,
+                    image.file_name,
+                    image.size,
+                    image.taken and image.taken.isoformat(),
+                ]
+                for image in labelled.boxes.images
+            ]
+            described.append(
+                {
+                    "name": labelled.name,
+                    "group": labelled.group,
+                    "everywhere": labelled.everywhere,
+                    "trained_here": labelled.trained_here,
+                    "categories": list(labelled.boxes.categories),
+                    "passes": list(passes),
+                    "images": images,
+                    "statistics": labelled.looks.to_dict(),
+                    "left_out": codes_of(labelled.left_out),
+                }
+            )
         text = json.dumps({"format": SITES_FORMAT, "sets": described})
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **{SITES: np.array(text)}, **arrays)  # type: ignore[arg-type]
 
 
-def _described(labelled: Site) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return plain values and arrays of a labelled set, which `_read_set` reads."""
-    found = labelled.boxes
-    passes = {"boxes": found}
-    if labelled.reference is not None:
-        passes["reference"] = labelled.reference
-    arrays = {f"truth/{name}": getattr(labelled.truth, name) for name in OF_TRUTH}
-    for name, boxes in passes.items():
-        arrays |= {f"{name}/{column}": getattr(boxes, column) for column in OF_BOXES}
-    if labelled.blocks is not None:
-        arrays["blocks"] = labelled.blocks
-    images = [
-        [image.image_id, image.file_name, image.size, image.taken and image.taken.isoformat()]
-        for image in found.images
-    ]
-    return {
-        "name": labelled.name,
-        "group": labelled.group,
-        "everywhere": labelled.everywhere,
-        "trained_here": labelled.trained_here,
-        "categories": list(found.categories),
-        "passes": list(passes),
-        "images": images,
-        "statistics": labelled.looks.to_dict(),
-        "left_out": codes_of(labelled.left_out),
-    }, arrays
-
-
 def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
-    """Make a labelled set of what `_described` returned."""
+    """Make a labelled set of what `FittedSites.write` wrote of it."""
     images = tuple(
         LabelledImage(
             image_id,

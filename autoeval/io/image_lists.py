@@ -236,10 +236,7 @@ def read_image_list(
         return with_sizes([LabelledImage(f.image_id, f.image_id, None) for f in files], path)
     if is_json(path):
         document = read_json(path, "list of images")
-        images = coco_images(path, document, warnings)
-        if numbers is not None:
-            numbers |= _numbers_of_list(path, document)
-        return with_sizes(images, path)
+        return with_sizes(coco_images(path, document, warnings, numbers), path)
     names = listed_names(path)
     twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
     if twice or not names:
@@ -348,7 +345,10 @@ def with_sizes(images: Iterable[LabelledImage], source: Path) -> tuple[LabelledI
 
 
 def coco_images(
-    path: Path, document: Any, warnings: list[Notice] | None = None
+    path: Path,
+    document: Any,
+    warnings: list[Notice] | None = None,
+    numbers: dict[str, str] | None = None,
 ) -> tuple[LabelledImage, ...]:
     """Read the list of images of a COCO document, whatever else it holds.
 
@@ -361,6 +361,8 @@ def coco_images(
     warnings : list of str, optional
         Takes what is malformed and left out, and times that could mean two days; without it
         malformed entries are refused.
+    numbers : dict of str to str, optional
+        Takes the word of each number of a category, as far as its categories can be used.
 
     Returns
     -------
@@ -404,6 +406,9 @@ def coco_images(
             )
         )
     (warnings if warnings is not None else []).extend(malformed)
+    if numbers is not None:
+        with suppress(InputError):  # nobody may need them
+            numbers |= coco_categories(path, document, [])
     return images
 
 
@@ -464,20 +469,7 @@ def images_in_memory(
     document = getattr(given, "dataset", given)
     if not isinstance(document, Mapping) or "images" not in document:
         return None
-    path = Path("the images in memory")
-    if numbers is not None:
-        numbers |= _numbers_of_list(path, document)
-    return coco_images(path, document)
-
-
-def _numbers_of_list(path: Path, document: object) -> dict[str, str]:
-    """Return the word of each number; none where a list of images has no usable categories."""
-    if not isinstance(document, Mapping):
-        return {}
-    try:
-        return coco_categories(path, document, [])
-    except InputError:  # nobody may need them
-        return {}
+    return coco_images(Path("the images in memory"), document, numbers=numbers)
 
 
 def image_path(img_dir: Path, file_name: str) -> Path:

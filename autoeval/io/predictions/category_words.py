@@ -168,9 +168,9 @@ def find_words(
     numbers = {number: spelt.get(word, word) for number, word in numbers.items()}
     chosen, numbering, warnings = numbers, Numbering(positions=positions), tuple[Notice, ...]()
     if used:
-        listed_so = {} if own or positions else how.of_images
-        ways = _ways_to_count(numbers, listed_so, how.words or numbers.values())
-        chosen, numbering, warnings = _read_numbers(path, used, ways, how, positions=positions)
+        of_images = {} if own or positions else how.of_images
+        asked = replace(how, numbers=numbers, of_images=of_images)
+        chosen, numbering, warnings = _read_numbers(path, used, asked, positions=positions)
     expected = how.numbers if own and used else {}
     odd = [
         f"{n} is {word}, not {expected[n]}"
@@ -209,41 +209,8 @@ def find_words(
     return found
 
 
-def _ways_to_count(
-    numbers: Mapping[str, str], of_images: Mapping[str, str], known: Collection[str]
-) -> dict[str, dict[str, str]]:
-    """Return the word of each number by every one of `NUMBERINGS` that can be meant.
-
-    Parameters
-    ----------
-    numbers : mapping of str to str
-        Of the labels, of names or of the fit, in the order of their list.
-    of_images : mapping of str to str
-        Of the list of images.
-    known : collection of str
-        Words of the detector; those of the list of images count as far as they are among these.
-    """
-    listed_words = list(numbers.values())
-    ways = {
-        LABELS: dict(numbers),
-        FROM_0: {str(k): word for k, word in enumerate(listed_words)},
-        FROM_1: {str(k): word for k, word in enumerate(listed_words, 1)},
-    }
-    if len(listed_words) == N_COCO and tuple(listed_words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO:
-        of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
-        ways[COCO] = {str(k): word for k, word in zip(of_coco, listed_words, strict=True)}
-    spelt = known_spellings(of_images.values(), list(known))
-    of_list = {number: spelt.get(word, word) for number, word in of_images.items()}
-    return ways | {IMAGES: {number: word for number, word in of_list.items() if word in known}}
-
-
 def _read_numbers(
-    path: Path,
-    used: Sequence[str],
-    ways: Mapping[str, dict[str, str]],
-    how: ReadAs,
-    *,
-    positions: bool,
+    path: Path, used: Sequence[str], how: ReadAs, *, positions: bool
 ) -> tuple[dict[str, str], Numbering, tuple[Notice, ...]]:
     """Return the words of category numbers, how they were read, and what was guessed.
 
@@ -253,17 +220,31 @@ def _read_numbers(
         Of the file, for messages.
     used : sequence of str
         Numbers of the file.
-    ways : mapping of str to dict of str to str
-        See `_ways_to_count`.
     how : ReadAs
-        What is known before.
-    text : bool
-        Whether they are of text files.
+        What is known before, with the words of the file itself where it has some.
+    positions : bool
+        Whether numbers mostly are positions in a list from 0; see `find_words`.
     """
     if how.numbering and how.numbering not in NUMBERINGS:
         raise InputError(
             f"Expected --numbering to be one of {', '.join(NUMBERINGS)} but got '{how.numbering}'."
         )
+    # The word of each number by every one of `NUMBERINGS` that can be meant. Words of the list of
+    # images count as far as the detector has them.
+    listed_words = list(how.numbers.values())
+    ways = {
+        LABELS: dict(how.numbers),
+        FROM_0: {str(k): word for k, word in enumerate(listed_words)},
+        FROM_1: {str(k): word for k, word in enumerate(listed_words, 1)},
+    }
+    if len(listed_words) == N_COCO and tuple(listed_words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO:
+        of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
+        ways[COCO] = {str(k): word for k, word in zip(of_coco, listed_words, strict=True)}
+    known = [*(how.words or listed_words)]
+    spelt = known_spellings(how.of_images.values(), known)
+    of_list = {number: spelt.get(word, word) for number, word in how.of_images.items()}
+    ways[IMAGES] = {number: word for number, word in of_list.items() if word in known}
+
     fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
     if not fits or (how.numbering and how.numbering not in fits):
         raise _without_word(path, used, ways[LABELS], how.numbering)
